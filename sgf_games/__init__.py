@@ -1,0 +1,1 @@
+"""The games: rules in JAX, coordinates, records, SGF files, the results library."""

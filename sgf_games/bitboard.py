@@ -1,0 +1,195 @@
+"""Boards as rows of bits: one small integer per row, bit c for column c, one spare bit above.
+
+A board is a list of H arrays of one shape (``[]`` for one game, ``[B]`` for lanes). uint16 holds
+up to 15 columns, uint32 up to 31; the spare bit stops carries and shifts at the row's end. Moving
+a board up or down costs nothing (rows are renumbered), and a flood goes along a row at once: to
+higher columns by the carry of an addition, to lower ones by doubling shifts.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from sgf_games.lanes import fused, until_settled
+
+Rows = list[jax.Array]
+
+
+def row_type(width: int) -> type:
+    """The narrowest row that leaves a spare bit."""
+    return jnp.uint16 if width <= 15 else jnp.uint32
+
+
+def full_row(width: int) -> int:
+    return (1 << width) - 1
+
+
+def unpack(board: jax.Array) -> Rows:
+    """[H, ...] -> H arrays [...]."""
+    return [board[r] for r in range(board.shape[0])]
+
+
+def pack(rows: Rows) -> jax.Array:
+    """H arrays [...] -> [H, ...]."""
+    return jnp.stack(rows)
+
+
+def both(*boards: Rows) -> Rows:
+    """Points in every board."""
+    out = boards[0]
+    for board in boards[1:]:
+        out = [a & b for a, b in zip(out, board, strict=True)]
+    return out
+
+
+def either(*boards: Rows) -> Rows:
+    """Points in any board."""
+    out = boards[0]
+    for board in boards[1:]:
+        out = [a | b for a, b in zip(out, board, strict=True)]
+    return out
+
+
+def without(board: Rows, gone: Rows) -> Rows:
+    return [a & ~b for a, b in zip(board, gone, strict=True)]
+
+
+def complement(board: Rows, width: int) -> Rows:
+    return [~row & full_row(width) for row in board]
+
+
+def some(board: Rows) -> jax.Array:
+    """bool: is any point set?"""
+    joined = board[0]
+    for row in board[1:]:
+        joined = joined | row
+    return joined != 0
+
+
+def count(board: Rows) -> jax.Array:
+    """int32: how many points are set."""
+    total = lax.population_count(board[0])
+    for row in board[1:]:
+        total = total + lax.population_count(row)
+    return total.astype(jnp.int32)
+
+
+def choose(condition: jax.Array, yes: Rows, no: Rows) -> Rows:
+    return [jnp.where(condition, a, b) for a, b in zip(yes, no, strict=True)]
+
+
+def only_if(condition: jax.Array, board: Rows) -> Rows:
+    return [jnp.where(condition, row, jnp.zeros_like(row)) for row in board]
+
+
+def lower(board: Rows) -> Rows:
+    """The board moved one row down (row r holds what row r - 1 held)."""
+    return [jnp.zeros_like(board[0]), *board[:-1]]
+
+
+def higher(board: Rows) -> Rows:
+    """The board moved one row up."""
+    return [*board[1:], jnp.zeros_like(board[0])]
+
+
+def near(board: Rows, width: int) -> Rows:
+    """Every point beside a set point."""
+    return [
+        ((row << 1) | (row >> 1) | above | below) & full_row(width)
+        for row, above, below in zip(board, lower(board), higher(board), strict=True)
+    ]
+
+
+def sweep(seeds: Rows, mask: Rows, width: int) -> Rows:
+    """Flood ``seeds`` through ``mask`` once down the board and once up. seeds must lie in mask."""
+    doubled = []
+    for row in mask:
+        spans, reach = [row], 1
+        while 2 * reach < width:
+            spans.append(spans[-1] & (spans[-1] >> reach))
+            reach *= 2
+        doubled.append(spans)
+
+    def along(x: jax.Array, r: int) -> jax.Array:
+        m = mask[r]
+        x = m & ((m ^ (m + x)) | x)  # the carry runs up the row until the mask ends
+        for i, span in enumerate(doubled[r]):
+            x = x | ((x >> (1 << i)) & span)
+        return x
+
+    out = list(seeds)
+    out[0] = along(out[0], 0)
+    for r in range(1, len(out)):
+        out[r] = along(out[r] | (out[r - 1] & mask[r]), r)
+    for r in range(len(out) - 2, -1, -1):
+        out[r] = along(out[r] | (out[r + 1] & mask[r]), r)
+    return out
+
+
+def flood(seeds: Rows, mask: Rows, width: int) -> Rows:
+    """All points of ``mask`` connected to ``seeds`` within it."""
+
+    @fused
+    def once(reached: Rows, mask: Rows) -> tuple:
+        more = sweep(reached, mask, width)
+        # Settled when no reached point has an unreached neighbour in the mask.
+        return more, mask, some(without(both(near(more, width), mask), more))
+
+    def step(reached: Rows, mask: Rows) -> tuple:
+        more, mask, unsettled = once(reached, mask)
+        return (more, mask), unsettled
+
+    return until_settled(step, both(seeds, mask), mask)[0]
+
+
+def point_rows(row: jax.Array, column: jax.Array, valid: jax.Array, height: int, dtype: type) -> Rows:
+    """The board with the one point (row, column), or none where ``valid`` is false."""
+    bit = jnp.where(valid, jnp.ones((), dtype) << column.astype(dtype), jnp.zeros((), dtype))
+    return [jnp.where(row == r, bit, jnp.zeros((), dtype)) for r in range(height)]
+
+
+def random_point(board: Rows, bits: jax.Array) -> tuple[Rows, jax.Array]:
+    """(one set point of ``board`` uniformly at random as a board, whether there was one).
+
+    bits: uint32 random bits, of which the upper half is used; the bias is below points / 65536.
+    """
+    dtype = board[0].dtype
+    sums = [lax.population_count(board[0])]
+    for row in board[1:]:
+        sums.append(sums[-1] + lax.population_count(row))
+    total = sums[-1]
+    k = (((bits >> 16) * total.astype(jnp.uint32)) >> 16).astype(dtype)
+    zero = jnp.zeros((), dtype)
+    here, word, before = [], zero, zero
+    for r, row in enumerate(board):
+        first = sums[r - 1] if r else zero
+        inside = (k >= first) & (k < sums[r])
+        here.append(inside)
+        word = word | jnp.where(inside, row, zero)
+        before = before | jnp.where(inside, first, zero)
+    k = k - before
+    position = zero
+    span = 8 if dtype == jnp.uint16 else 16
+    while span:
+        below = lax.population_count((word >> position) & ((1 << span) - 1))
+        beyond = k >= below
+        k = jnp.where(beyond, k - below, k)
+        position = jnp.where(beyond, position + span, position)
+        span //= 2
+    bit = jnp.ones((), dtype) << position
+    return [jnp.where(inside, bit, zero) for inside in here], total > 0
+
+
+def to_bits(board: jax.Array, width: int) -> jax.Array:
+    """[H] rows -> bool [H * W], row by row."""
+    columns = jnp.arange(width, dtype=board.dtype)
+    return ((board[:, None] >> columns) & 1).astype(bool).reshape(-1)
+
+
+def from_bits(points: jax.Array, width: int) -> jax.Array:
+    """bool [H * W] -> [H] rows."""
+    dtype = row_type(width)
+    columns = jnp.arange(width, dtype=dtype)
+    return jnp.sum(points.reshape(-1, width).astype(dtype) << columns, axis=1, dtype=dtype)

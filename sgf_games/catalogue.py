@@ -1,0 +1,99 @@
+"""Spec strings: ``NAME[:SIZE][,key=value...]`` names a game."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sgf_games.connect_four import ConnectFour
+from sgf_games.errors import UserError, nearest
+from sgf_games.game import Game
+from sgf_games.go import KO_RULES, Go
+from sgf_games.mnk import Mnk
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name in the catalogue: how to make the game, its size when none is given, its own defaults."""
+
+    make: Callable[..., Game]
+    size: str
+    options: dict[str, object]
+    about: str
+
+
+CATALOGUE: dict[str, Entry] = {
+    "go": Entry(Go, "19", {}, f"Go, area scoring; komi=7.5, ko={'|'.join(KO_RULES)}, suicide=false"),
+    "connect_four": Entry(ConnectFour, "7x6", {}, "connect four; k=4"),
+    "gomoku": Entry(Mnk, "15", {"k": 5}, "five in a row (free style: more than five wins too); k=5"),
+    "tic_tac_toe": Entry(Mnk, "3", {"k": 3}, "noughts and crosses"),
+    "mnk": Entry(Mnk, "3", {"k": 3}, "k in a row on any board, e.g. mnk:7x5,k=4"),
+}
+
+
+def register_game(name: str, make: Callable[..., Game], size: str = "", about: str = "") -> None:
+    """Add a game of one's own: ``make`` is a frozen dataclass of its parameters."""
+    CATALOGUE[name] = Entry(make, size, {}, about)
+
+
+def parse_spec(text: str, what: str) -> tuple[str, str, dict[str, str]]:
+    """Split ``name[:rest]`` into (name, first part without "=", keys). Raises UserError."""
+    name, _, rest = text.strip().partition(":")
+    if "," in name:
+        name, _, more = name.partition(",")
+        rest = f"{more},{rest}" if rest else more
+    head, options = "", {}
+    for i, part in enumerate(p.strip() for p in rest.split(",") if p.strip()):
+        key, equals, value = part.partition("=")
+        if equals:
+            if key.strip() in options:
+                raise UserError(f'{what} "{text}": {key.strip()} is given twice')
+            options[key.strip()] = value.strip()
+        elif i == 0:
+            head = part
+        else:
+            raise UserError(f'{what} "{text}": "{part}" is not key=value')
+    return name.strip(), head, options
+
+
+def make_game(spec: str) -> Game:
+    """The game a spec string names, e.g. ``go:9,komi=7.0,ko=positional``. Raises UserError."""
+    name, size, options = parse_spec(spec, "game")
+    entry = CATALOGUE.get(name)
+    if entry is None:
+        raise UserError(f'game "{spec}": no game is called "{name}"{nearest(name, CATALOGUE)}')
+    fields = {f.name: f for f in dataclasses.fields(entry.make) if f.init}  # type: ignore[arg-type]
+    values: dict[str, object] = dict(entry.options)
+    size = size or entry.size
+    if size:
+        parts = size.lower().split("x")
+        if len(parts) > 2 or not all(p.isascii() and p.isdigit() for p in parts):
+            raise UserError(f'game "{spec}": size "{size}" must be like 9 or 9x13 (width x height)')
+        values |= {"width": int(parts[0]), "height": int(parts[-1])}
+    for key, text in options.items():
+        if key not in fields or (size and key in ("width", "height")):
+            known = [f for f in fields if not (size and f in ("width", "height"))]
+            raise UserError(f'game "{spec}": {name} has no key "{key}"{nearest(key, known)}')
+        values[key] = _value(text, fields[key].type, f'game "{spec}": {key}')
+    return entry.make(**values)
+
+
+def _value(text: str, kind: object, where: str) -> object:
+    """Read a value as a field's type, given as its annotation's text or the type itself."""
+    kind = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    try:
+        if kind == "int":
+            return int(text)
+        if kind == "float":
+            number = float(text)
+            if number != number or number in (float("inf"), float("-inf")):
+                raise ValueError
+            return number
+    except ValueError:
+        raise UserError(f"{where}={text} is not a number") from None
+    if kind == "bool":
+        if text.lower() not in ("true", "false"):
+            raise UserError(f"{where}={text} must be true or false")
+        return text.lower() == "true"
+    return text

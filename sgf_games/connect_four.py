@@ -1,0 +1,71 @@
+"""Connect four: stones fall to the lowest empty point of a column; k in a row win."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgf_games import bitboard as bb
+from sgf_games.coordinates import COLUMNS, parse_vertex
+from sgf_games.errors import UserError
+from sgf_games.mnk import LineGame, LineState
+
+
+@dataclass(frozen=True)
+class ConnectFour(LineGame):
+    """An action is a column, 0 the leftmost. Row 0 is the top row."""
+
+    width: int = 7
+    height: int = 6
+    k: int = 4
+
+    name: ClassVar[str] = "connect_four"
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    @property
+    def num_actions(self) -> int:
+        return self.width
+
+    def playable(self, occupied: bb.Rows) -> bb.Rows:
+        floor = jnp.full_like(occupied[0], bb.full_row(self.width))
+        return bb.without([*occupied[1:], floor], occupied)
+
+    def point_of(self, state: LineState, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+        column = jnp.asarray(action, jnp.int32)
+        filled = ((state.own | state.opp) >> column.astype(state.own.dtype)) & 1
+        return jnp.int32(self.height - 1) - jnp.sum(filled, dtype=jnp.int32), column
+
+    def legal_action_mask(self, state: LineState) -> jax.Array:
+        top = (state.own | state.opp)[:1]
+        return ~bb.to_bits(top, self.width) & ~self.is_terminal(state)
+
+    @property
+    def spec(self) -> str:
+        size = f"{self.width}x{self.height}"
+        return f"connect_four:{size}" + (f",k={self.k}" if self.k != 4 else "")
+
+    def action_point(self, state: LineState, action: int) -> tuple[int, int] | None:
+        column = np.asarray(bb.to_bits(jnp.asarray(state.own | state.opp), self.width))
+        filled = column.reshape(self.height, self.width)[:, action].sum()
+        return self.height - 1 - int(filled), action
+
+    def point_action(self, point: tuple[int, int] | None) -> int:
+        if point is None:
+            raise UserError("there is no pass in connect four")
+        return point[1]
+
+    def action_text(self, action: int) -> str:
+        return COLUMNS[action]
+
+    def parse_action(self, text: str) -> int:
+        """A column: ``D``; a point of it, ``D1``, will do as well."""
+        word = text.strip().upper()
+        if word in COLUMNS and len(word) == 1:
+            word += "1"
+        return self.point_action(parse_vertex(word, self.height, self.width))

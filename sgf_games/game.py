@@ -1,0 +1,148 @@
+"""The Game protocol: pure rules of one unbatched state; callers ``vmap``.
+
+Shape legend, used throughout the package:
+    H, W  rows and columns of the board; row 0 is the top row, column 0 the left one
+    A     num_actions
+    B     lanes: games played at once. A batch of states carries B as the LAST axis of every
+          array (``jax.vmap(game.step, in_axes=-1, out_axes=-1)``), which keeps a board row of
+          all lanes contiguous.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from sgf_games.coordinates import parse_vertex, vertex
+from sgf_games.errors import UserError
+from sgf_games.lanes import random_bits
+
+State = Any  # a pytree of arrays, one type per game
+
+
+class Game(ABC):
+    """Rules. Subclasses are frozen dataclasses of their parameters, hence hashable and static.
+
+    What a search must carry in every node is the state; keep it to a few words. A game whose
+    legality depends on the far past keeps that in the state too and drops it in
+    :meth:`without_history`, which is what tree nodes hold.
+    """
+
+    name: ClassVar[str]
+    num_players: ClassVar[int] = 2
+    height: int
+    width: int
+
+    # -- the rules ---------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def num_actions(self) -> int:
+        """A: actions are int32 in [0, A)."""
+
+    @property
+    @abstractmethod
+    def max_plies(self) -> int:
+        """No game is longer than this many moves."""
+
+    @abstractmethod
+    def init(self) -> State:
+        """The first position."""
+
+    @abstractmethod
+    def step(self, state: State, action: jax.Array) -> State:
+        """The state after a legal ``action``; a finished game stays as it is."""
+
+    @abstractmethod
+    def legal_action_mask(self, state: State) -> jax.Array:
+        """bool [A]; all false when the game is over."""
+
+    @abstractmethod
+    def current_player(self, state: State) -> jax.Array:
+        """int32: the player to move, 0 being the one who moves first (Black)."""
+
+    @abstractmethod
+    def is_terminal(self, state: State) -> jax.Array:
+        """bool."""
+
+    @abstractmethod
+    def returns(self, state: State) -> jax.Array:
+        """float32 [num_players] in [-1, 1]; zeros before the end; zero-sum for two players."""
+
+    @abstractmethod
+    def observe(self, state: State) -> jax.Array:
+        """float32 [H, W, C]: feature planes from the view of the player to move."""
+
+    def without_history(self, state: State) -> State:
+        """The state less what only repetition rules need."""
+        return state
+
+    # -- the hot path: lanes -----------------------------------------------------------------
+
+    def random_playout(self, states: State, seeds: jax.Array) -> jax.Array:
+        """Play every lane to the end with uniformly random moves.
+
+        states: without history, B as the last axis. seeds: uint32 [B]; a lane's game depends on
+        its state and its seed alone. Returns float32 [num_players, B].
+
+        This plain version serves any game; the package's own games override it.
+        """
+        step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
+        legal_mask = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)
+        terminal = jax.vmap(self.is_terminal, in_axes=-1)
+
+        def body(carry: tuple) -> tuple:
+            states, t = carry
+            legal = legal_mask(states)  # [A, B]
+            rank = jnp.cumsum(legal.astype(jnp.int32), axis=0)
+            total = rank[-1].astype(jnp.uint32)
+            bits = random_bits(seeds, jnp.full(seeds.shape, t))
+            pick = (((bits >> 16) * total) >> 16).astype(jnp.int32)
+            action = jnp.argmax((rank == pick + 1) & legal, axis=0).astype(jnp.int32)
+            return step(states, action), t + 1
+
+        def going_on(carry: tuple) -> jax.Array:
+            return ~jnp.all(terminal(carry[0])) & (carry[1] < self.max_plies)
+
+        states, _ = lax.while_loop(going_on, body, (states, jnp.int32(0)))
+        return jax.vmap(self.returns, in_axes=-1, out_axes=-1)(states)
+
+    # -- words and pictures ------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def spec(self) -> str:
+        """The canonical spec string; ``make_game(game.spec) == game``."""
+
+    @abstractmethod
+    def stones(self, state: State) -> np.ndarray:
+        """int8 [H, W] for display: 0 empty, 1 the first player's (Black), 2 the second's."""
+
+    def action_point(self, state: State, action: int) -> tuple[int, int] | None:
+        """The (row, column) where ``action`` puts a stone in ``state``; None for a pass."""
+        del state
+        return divmod(action, self.width) if action < self.height * self.width else None
+
+    def point_action(self, point: tuple[int, int] | None) -> int:
+        """The action that puts a stone on ``point``; None is the pass. Raises UserError."""
+        if point is None:
+            raise UserError(f"there is no pass in {self.spec}")
+        return point[0] * self.width + point[1]
+
+    def action_text(self, action: int) -> str:
+        """``D4``, ``pass``."""
+        return vertex(divmod(action, self.width), self.height)
+
+    def parse_action(self, text: str) -> int:
+        """The inverse of :meth:`action_text`. Raises UserError."""
+        return self.point_action(parse_vertex(text, self.height, self.width))
+
+    def result_text(self, state: State) -> str:
+        """The result of a finished game as SGF's RE: ``B+3.5``, ``W+``, ``0``."""
+        first = float(self.returns(state)[0])
+        return "0" if first == 0 else ("B+" if first > 0 else "W+")

@@ -1,0 +1,324 @@
+"""Go: any board from 1x1 to 25x25, area scoring, exact ko rules, suicide by choice.
+
+Where rule sets are silent or differ, this is what holds here:
+- A move that would take back nothing but itself (the suicide of a lone stone) is never legal:
+  it changes nothing on the board. Larger suicides are legal with ``suicide=true``.
+- simple ko: after the capture of exactly one stone by a lone stone left with one liberty, that
+  liberty is forbidden for one move. positional: no move may recreate an earlier position;
+  situational: none with the same player to move. A pass never repeats.
+- Two passes in a row end the game; so does move ``max_plies`` (3 times the points, at least
+  100), which no real game reaches and which makes endless triple kos finite.
+- Area scoring, everything on the board alive: stones plus the empty regions that touch one
+  colour only, then komi for White. A margin of zero is a draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgf_games import bitboard as bb
+from sgf_games.coordinates import Point, vertex
+from sgf_games.errors import UserError
+from sgf_games.game import Game
+from sgf_games.go_playout import playout
+from sgf_games.lanes import fused, mix
+
+KO_RULES = ("simple", "positional", "situational")
+
+
+class GoState(NamedTuple):
+    """One position. P is ``max_plies + 1`` under a superko rule, else 0, and 0 in tree nodes."""
+
+    own: jax.Array  # uint [H], stones of the player to move
+    opp: jax.Array  # uint [H]
+    ko: jax.Array  # int32, the point (row * W + column) forbidden by simple ko, or -1
+    passes: jax.Array  # int32, passes in a row
+    player: jax.Array  # int32, 0 Black, 1 White
+    ply: jax.Array  # int32, moves made
+    past: jax.Array  # uint32 [P, 2], a 64-bit key of the position at each ply up to this one
+
+
+@dataclass(frozen=True)
+class Go(Game):
+    """Parameters of the game; see the module for the rules."""
+
+    width: int = 19
+    height: int = 19
+    komi: float = 7.5
+    ko: str = "simple"
+    suicide: bool = False
+
+    name: ClassVar[str] = "go"
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.width <= 25 and 1 <= self.height <= 25):
+            raise UserError(f"go: {self.width}x{self.height} is no board; sizes go from 1 to 25")
+        if self.ko not in KO_RULES:
+            raise UserError(f'go: ko="{self.ko}" is unknown; known: {", ".join(KO_RULES)}')
+        if not (abs(self.komi) <= 1000 and (2 * self.komi).is_integer()):
+            raise UserError(f"go: komi={self.komi} must be a whole or half number up to 1000")
+
+    # -- the rules ---------------------------------------------------------------------------
+
+    @property
+    def num_actions(self) -> int:
+        return self.width * self.height + 1
+
+    @property
+    def pass_action(self) -> int:
+        return self.width * self.height
+
+    @property
+    def max_plies(self) -> int:
+        return max(3 * self.width * self.height, 100)
+
+    def init(self) -> GoState:
+        none = np.zeros((self.height, self.width), np.int8)
+        return self.set_up(none, player=0)
+
+    def set_up(self, stones: np.ndarray, player: int) -> GoState:
+        """The start of a game from given stones (int8 [H, W]: 1 Black, 2 White)."""
+        black, white = (
+            bb.from_bits(jnp.asarray(stones == colour).reshape(-1), self.width) for colour in (1, 2)
+        )
+        own, opp = (black, white) if player == 0 else (white, black)
+        size = self.max_plies + 1 if self.ko != "simple" else 0
+        past = jnp.zeros((size, 2), jnp.uint32)
+        mover = jnp.int32(player)
+        if size:
+            past = past.at[0].set(self._key(own, opp, mover))
+        return GoState(own, opp, jnp.int32(-1), jnp.int32(0), mover, jnp.int32(0), past)
+
+    def step(self, state: GoState, action: jax.Array) -> GoState:
+        over = self.is_terminal(state)
+        row, column = jnp.divmod(jnp.asarray(action, jnp.int32), self.width)
+        played = (row < self.height) & ~over
+        own, opp, captured, lone = self._place(state.own, state.opp, row, column, played)
+        taken = bb.count(captured)
+        ko = jnp.where(lone & (taken == 1), _first_point(captured, self.width), -1)
+        player, ply = 1 - state.player, state.ply + 1
+        past = state.past
+        if past.shape[0]:
+            # An action beyond the last ply is an action on a finished game, dropped below.
+            past = past.at[ply].set(self._key(bb.pack(opp), bb.pack(own), player), mode="drop")
+
+        def unless_over(new: jax.Array, old: jax.Array) -> jax.Array:
+            return jnp.where(over, old, new)
+
+        return GoState(
+            own=unless_over(bb.pack(opp), state.own),
+            opp=unless_over(bb.pack(own), state.opp),
+            ko=unless_over(ko, state.ko),
+            passes=unless_over(jnp.where(played, 0, state.passes + 1), state.passes),
+            player=unless_over(player, state.player),
+            ply=unless_over(ply, state.ply),
+            past=unless_over(past, state.past) if past.shape[0] else past,
+        )
+
+    def legal_action_mask(self, state: GoState) -> jax.Array:
+        rows = self._points_allowed(bb.unpack(state.own), bb.unpack(state.opp))
+        points = bb.to_bits(bb.pack(rows), self.width)
+        index = jnp.arange(points.shape[0])
+        points &= index != state.ko
+        if state.past.shape[0]:
+            points &= ~jax.vmap(lambda action: self._repeats(state, action))(index)
+        return jnp.append(points, True) & ~self.is_terminal(state)
+
+    def current_player(self, state: GoState) -> jax.Array:
+        return state.player
+
+    def is_terminal(self, state: GoState) -> jax.Array:
+        return (state.passes >= 2) | (state.ply >= self.max_plies)
+
+    def returns(self, state: GoState) -> jax.Array:
+        black = jnp.where(self.is_terminal(state), jnp.sign(self.margin(state)), 0.0)
+        return jnp.stack([black, -black])
+
+    def margin(self, state: GoState) -> jax.Array:
+        """float32: Black's area minus White's minus komi, as the position stands."""
+        mover = area_margin(bb.unpack(state.own), bb.unpack(state.opp), self.width)
+        return jnp.where(state.player == 0, mover, -mover) - jnp.float32(self.komi)
+
+    def observe(self, state: GoState) -> jax.Array:
+        """[H, W, 4]: own stones, opponent's stones, the ko point, all ones when Black moves."""
+        points = self.height * self.width
+        planes = [
+            bb.to_bits(state.own, self.width),
+            bb.to_bits(state.opp, self.width),
+            jnp.arange(points) == state.ko,
+            jnp.broadcast_to(state.player == 0, (points,)),
+        ]
+        stacked = jnp.stack(planes, axis=-1).astype(jnp.float32)
+        return stacked.reshape(self.height, self.width, 4)
+
+    def without_history(self, state: GoState) -> GoState:
+        return state._replace(past=jnp.zeros((0, *state.past.shape[1:]), jnp.uint32))
+
+    def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
+        """Uniformly random moves that never fill an own eye; see ``go_playout``."""
+        own, opp, turn = playout(
+            bb.unpack(states.own), bb.unpack(states.opp), states.ko, states.passes,
+            self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40,
+        )  # fmt: skip
+        mover = area_margin(own, opp, self.width)
+        black = jnp.where((states.player + turn) % 2 == 0, mover, -mover) - jnp.float32(self.komi)
+        return jnp.stack([jnp.sign(black), -jnp.sign(black)])
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _place(
+        self, own: jax.Array, opp: jax.Array, row: jax.Array, column: jax.Array, played: jax.Array
+    ) -> tuple[bb.Rows, bb.Rows, bb.Rows, jax.Array]:
+        """(own, opp, captured, whether the stone played is alone with one liberty) after a move."""
+        width, height = self.width, self.height
+
+        @fused
+        def put(own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array):
+            move = bb.point_rows(row, column, played, height, bb.row_type(width))
+            own = bb.either(own, move)
+            liberties = bb.near(bb.complement(bb.either(own, opp), width), width)
+            return own, move, bb.both(opp, liberties), bb.both(own, liberties)
+
+        @fused
+        def settle(own: bb.Rows, opp: bb.Rows, move: bb.Rows, opp_alive: bb.Rows, own_alive: bb.Rows):
+            captured = bb.only_if(bb.some(move), bb.without(opp, opp_alive))
+            suicide = bb.some(bb.without(move, own_alive)) & ~bb.some(captured)
+            opp = bb.without(opp, captured)
+            around = bb.near(move, width)
+            empty = bb.complement(bb.either(own, opp), width)
+            lone = ~bb.some(bb.both(around, own)) & (bb.count(bb.both(around, empty)) == 1)
+            own = bb.choose(suicide, bb.both(own, own_alive), own)
+            return own, opp, captured, lone
+
+        own_rows, opp_rows = bb.unpack(own), bb.unpack(opp)
+        own_rows, move, opp_seeds, own_seeds = put(own_rows, opp_rows, row, column, played)
+        opp_alive = bb.flood(opp_seeds, opp_rows, width)
+        own_alive = bb.flood(own_seeds, own_rows, width)
+        return settle(own_rows, opp_rows, move, opp_alive, own_alive)
+
+    def _points_allowed(self, own: bb.Rows, opp: bb.Rows) -> bb.Rows:
+        """Empty points where a stone may go, ko aside."""
+        width, suicide = self.width, self.suicide
+
+        @fused
+        def allowed(own: bb.Rows, opp: bb.Rows, own_safe: bb.Rows, opp_safe: bb.Rows):
+            empty = bb.complement(bb.either(own, opp), width)
+            fine = bb.either(empty, own_safe, bb.without(opp, opp_safe))
+            if suicide:  # then only the lone stone's suicide is left out
+                fine = bb.either(fine, own)
+            return bb.both(empty, bb.near(fine, width))
+
+        own_safe = chains_with_two_liberties(own, opp, width)
+        opp_safe = chains_with_two_liberties(opp, own, width)
+        return allowed(own, opp, own_safe, opp_safe)
+
+    def _key(self, own: jax.Array, opp: jax.Array, player: jax.Array) -> jax.Array:
+        """uint32 [2]: a 64-bit key of the position, and of the player to move if situational."""
+        black = jnp.where(player == 0, own, opp).astype(jnp.uint32)
+        white = jnp.where(player == 0, opp, own).astype(jnp.uint32)
+        row = jnp.arange(1, self.height + 1, dtype=jnp.uint32)
+        keys = []
+        for salt in (0x9E3779B9, 0x85EBCA77):
+            mixed = mix(mix(black + row * jnp.uint32(salt)) ^ (white * jnp.uint32(0xC2B2AE3D) + row))
+            keys.append(mix(jnp.sum(mix(mixed + jnp.uint32(salt)), dtype=jnp.uint32)))
+        key = jnp.stack(keys)
+        return key ^ (player.astype(jnp.uint32) if self.ko == "situational" else jnp.uint32(0))
+
+    def _repeats(self, state: GoState, action: jax.Array) -> jax.Array:
+        """bool: would this stone recreate a position of the past?"""
+        row, column = jnp.divmod(action, self.width)
+        own, opp, _, _ = self._place(state.own, state.opp, row, column, jnp.bool_(True))
+        key = self._key(bb.pack(opp), bb.pack(own), 1 - state.player)
+        known = jnp.arange(state.past.shape[0]) <= state.ply
+        return jnp.any(known & jnp.all(state.past == key, axis=-1))
+
+    # -- words and pictures ------------------------------------------------------------------
+
+    @property
+    def spec(self) -> str:
+        size = f"{self.width}" if self.width == self.height else f"{self.width}x{self.height}"
+        parts = [f"go:{size}", f"komi={self.komi:g}"]
+        if self.ko != "simple":
+            parts.append(f"ko={self.ko}")
+        if self.suicide:
+            parts.append("suicide=true")
+        return ",".join(parts)
+
+    def stones(self, state: GoState) -> np.ndarray:
+        own, opp = (
+            np.asarray(bb.to_bits(jnp.asarray(rows), self.width)) for rows in (state.own, state.opp)
+        )
+        black, white = (own, opp) if int(state.player) == 0 else (opp, own)
+        return (black + 2 * white).astype(np.int8).reshape(self.height, self.width)
+
+    def point_action(self, point: Point | None) -> int:
+        return self.pass_action if point is None else super().point_action(point)
+
+    def action_text(self, action: int) -> str:
+        return vertex(None if action == self.pass_action else divmod(action, self.width), self.height)
+
+    def result_text(self, state: GoState) -> str:
+        margin = float(self.margin(state))
+        return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
+
+
+def _first_point(board: bb.Rows, width: int) -> jax.Array:
+    """int32: row * W + column of the lowest set point of a board with one point."""
+    point = jnp.int32(-1)
+    for r, row in enumerate(board):
+        column = jax.lax.population_count(row - jnp.ones_like(row)).astype(jnp.int32)
+        point = jnp.where(row != 0, r * width + column, point)
+    return point
+
+
+def chains_with_two_liberties(stones: bb.Rows, others: bb.Rows, width: int) -> bb.Rows:
+    """The chains of ``stones`` that have at least two liberties.
+
+    Two liberties differ in some bit of their index. So for every bit the chains beside liberties
+    with that bit set and beside liberties with it clear are flooded, all as lanes of one flood; a
+    chain that both floods of one bit reach has two liberties.
+    """
+    height = len(stones)
+    bits = max(1, (height * width - 1).bit_length())
+    index = np.arange(height * width)
+    halves = np.stack([(index >> k & 1) == side for k in range(bits) for side in (0, 1)])
+    columns = 1 << np.arange(width)
+    constants = (halves.reshape(-1, height, width) * columns).sum(-1).astype(bb.row_type(width))
+    masks = [jnp.asarray(constants[:, r]) for r in range(height)]
+
+    @fused
+    def seeds(stones: bb.Rows, others: bb.Rows, half: bb.Rows) -> tuple[bb.Rows, bb.Rows]:
+        empty = bb.complement(bb.either(stones, others), width)
+        return bb.both(stones, bb.near(bb.both(empty, half), width)), stones
+
+    reached = bb.flood(*seeds(stones, others, masks), width)
+    out = []
+    for row in reached:
+        pairs = row.reshape(*row.shape[:-1], bits, 2)
+        per_bit = pairs[..., 0] & pairs[..., 1]
+        out.append(jax.lax.reduce_or(per_bit, axes=(per_bit.ndim - 1,)))
+    return out
+
+
+def area_margin(own: bb.Rows, opp: bb.Rows, width: int) -> jax.Array:
+    """float32: own area minus the opponent's (stones, and empty regions touching one colour)."""
+
+    @fused
+    def borders(own: bb.Rows, opp: bb.Rows) -> tuple[bb.Rows, bb.Rows, bb.Rows]:
+        empty = bb.complement(bb.either(own, opp), width)
+        return empty, bb.both(empty, bb.near(own, width)), bb.both(empty, bb.near(opp, width))
+
+    @fused
+    def difference(own: bb.Rows, opp: bb.Rows, own_side: bb.Rows, opp_side: bb.Rows) -> jax.Array:
+        mine = bb.count(own) + bb.count(bb.without(own_side, opp_side))
+        theirs = bb.count(opp) + bb.count(bb.without(opp_side, own_side))
+        return (mine - theirs).astype(jnp.float32)
+
+    empty, by_own, by_opp = borders(own, opp)
+    own_side, opp_side = bb.flood(by_own, empty, width), bb.flood(by_opp, empty, width)
+    return difference(own, opp, own_side, opp_side)

@@ -1,0 +1,273 @@
+"""One kernel for a whole rules step: how thousands of games are played at once on a CPU.
+
+A *lane* is one game of a batch. A rules step is a long function of a few hundred small integers
+per lane and nothing else: no lane looks at another. XLA's CPU backend, given such a function with
+many outputs, makes one kernel per output and recomputes what they share; for a Go move that is a
+hundredfold loss. :func:`fused` hands it over as ONE variadic reduction over an axis of broadcast
+copies whose combiner ignores the accumulator. The loop over that axis is invariant, disappears,
+and what is left is one loop over the lanes, computed once and vectorised to the machine's width.
+
+A reduction promises nothing about the order in which it combines. The combiner here returns the
+same for every order in which its second argument is an element, which is how the CPU backend
+reduces; on other backends the function is left to the compiler as it is. A test holds the
+fused and the plain form equal.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_batching import custom_vmap
+from jax.interpreters import partial_eval as pe
+
+# Two limits of the CPU compiler, found by measuring: a longer combiner is split into functions that
+# recompute each other, and a kernel with more arrays is not vectorised.
+MAX_EQUATIONS = 2_700
+MAX_ARRAYS = 120
+
+
+def jit(function: Callable, **options: Any) -> Callable:
+    """``jax.jit`` with this project's compiler options (full-width vectors on CPUs).
+
+    The wrapper is made on the first call, so that importing a module never starts a backend.
+    """
+
+    @functools.cache
+    def compiled() -> Callable:
+        cpu = jax.default_backend() == "cpu"
+        extra = {"compiler_options": {"xla_cpu_prefer_vector_width": 512}} if cpu else {}
+        return jax.jit(function, **options, **extra)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return compiled()(*args, **kwargs)
+
+    call.lower = lambda *args, **kwargs: compiled().lower(*args, **kwargs)  # type: ignore[attr-defined]
+    return call
+
+
+def cache_directory() -> Path:
+    """Where compiled programs are kept between runs: ``$XDG_CACHE_HOME/jubango`` or ``~/.cache``."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "jubango"
+
+
+def prepare_machine(cores: int | None = None) -> int:
+    """Make every core a device and keep compiled programs on disk. Returns the device count.
+
+    Must run before JAX is first used; later calls only report. ``JUBANGO_CORES`` overrides.
+    """
+    wanted = cores or int(os.environ.get("JUBANGO_CORES", "0")) or len(os.sched_getaffinity(0))
+    try:
+        jax.config.update("jax_num_cpu_devices", wanted)
+    except RuntimeError:  # a backend is already up: keep what it has
+        pass
+    jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    return len(jax.devices())
+
+
+def fused(*stages: Callable) -> Callable:
+    """The composition of elementwise ``stages`` over pytrees of equally shaped arrays, as one kernel.
+
+    A stage must be elementwise: output element i depends on input elements i alone. It may change
+    the number and the types of the arrays; a tuple it returns becomes the next stage's arguments.
+    What is too long for one kernel is split between stages. Under ``vmap`` the batch becomes more lanes.
+    """
+
+    def call(*args: Any) -> Any:
+        values: tuple = args
+        pending = stages[0]
+        for stage in stages[1:]:
+            joined = _compose(pending, stage)
+            if _fits(joined, *values):
+                pending = joined
+            else:
+                values = _as_arguments(_run(pending, *values))
+                pending = stage
+        return _run(pending, *values)
+
+    return call
+
+
+def _compose(first: Callable, then: Callable) -> Callable:
+    return lambda *args: then(*_as_arguments(first(*args)))
+
+
+def _as_arguments(result: Any) -> tuple:
+    return result if type(result) is tuple else (result,)
+
+
+def _trace(function: Callable, *args: Any) -> tuple[Any, Any]:
+    """(the jaxpr of one lane of ``function``, the tree of its result)."""
+    scalars = jax.tree.map(lambda x: jax.ShapeDtypeStruct((), jnp.asarray(x).dtype), args)
+    closed, result = jax.make_jaxpr(function, return_shape=True)(*scalars)
+    return closed, jax.tree.structure(result)
+
+
+def _fits(function: Callable, *args: Any) -> bool:
+    closed, _ = _trace(function, *args)
+    work = _Work(closed)
+    return work.equations() <= MAX_EQUATIONS and work.arrays() <= MAX_ARRAYS
+
+
+def _run(function: Callable, *args: Any) -> Any:
+    leaves = [jnp.asarray(x) for x in jax.tree.leaves(args)]
+    closed, out_tree = _trace(function, *args)
+    work = _Work(closed)
+    computed = iter(work.kernel()(*[leaves[i] for i in work.read])) if work.computed else iter(())
+    shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
+    out = [
+        next(computed) if source is None else jnp.broadcast_to(leaves[source], shape)
+        for source in work.sources
+    ]
+    return jax.tree.unflatten(out_tree, out)
+
+
+class _Work:
+    """What of a lane's function must be computed: results that are inputs unchanged are passed by."""
+
+    def __init__(self, closed: Any) -> None:
+        jaxpr = closed.jaxpr
+        inputs = {var: i for i, var in enumerate(jaxpr.invars)}
+        self.sources = [
+            inputs.get(v) if isinstance(v, jax.extend.core.Var) else None for v in jaxpr.outvars
+        ]
+        wanted = [source is None for source in self.sources]
+        self.jaxpr, used = pe.dce_jaxpr(jaxpr, wanted)
+        self.consts = closed.consts
+        self.read = [i for i, needed in enumerate(used) if needed]
+        self.computed = any(wanted)
+
+    def equations(self) -> int:
+        return _count_equations(self.jaxpr)
+
+    def types(self) -> tuple[list, list]:
+        return [v.aval.dtype for v in self.jaxpr.invars], [v.aval.dtype for v in self.jaxpr.outvars]
+
+    def arrays(self) -> int:
+        slots, extra = _slots(*self.types())
+        del slots
+        return len(self.jaxpr.invars) + len(extra)
+
+    def kernel(self) -> Callable:
+        types, out_types = self.types()
+
+        def flat(*values: jax.Array) -> list[jax.Array]:
+            return jax.core.eval_jaxpr(self.jaxpr, self.consts, *values)
+
+        return _as_one_kernel(flat, types, out_types)
+
+
+def _count_equations(jaxpr: Any) -> int:
+    total = 0
+    for equation in jaxpr.eqns:
+        inner = [p.jaxpr for p in equation.params.values() if hasattr(p, "jaxpr")]
+        total += sum(_count_equations(j) for j in inner) or 1
+    return total
+
+
+def _slots(types: list, out_types: list) -> tuple[list[int], list]:
+    """Which operand's place each output takes, and the types of places that must be added.
+
+    An output takes the place of an input of its type, so that buffers are reused in loops.
+    """
+    free = list(range(len(types)))
+    slots: list[int] = []
+    extra: list = []
+    for dtype in out_types:
+        slot = next((i for i in free if types[i] == dtype), None)
+        if slot is None:
+            slot = len(types) + len(extra)
+            extra.append(dtype)
+        else:
+            free.remove(slot)
+        slots.append(slot)
+    return slots, extra
+
+
+def _as_one_kernel(flat: Callable, types: list, out_types: list) -> Callable:
+    slots, extra = _slots(types, out_types)
+    all_types = [*types, *extra]
+
+    def combine(_: tuple, values: tuple) -> tuple:
+        results = flat(*values[: len(types)])
+        out = [jnp.zeros((), t) for t in all_types]
+        for slot, dtype, value in zip(slots, out_types, results, strict=True):
+            out[slot] = jnp.asarray(value, dtype)
+        return tuple(out)
+
+    @custom_vmap
+    def run(*leaves: jax.Array) -> list[jax.Array]:
+        shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
+        leaves = tuple(jnp.broadcast_to(x, shape) for x in leaves)
+        if jax.default_backend() != "cpu":
+            return [jnp.broadcast_to(jnp.asarray(x, t), shape) for x, t in zip(flat(*leaves), out_types)]
+        operands = [jnp.broadcast_to(x[None], (2, *shape)) for x in leaves]
+        operands += [jnp.zeros((2, *shape), t) for t in extra]
+        zeros = tuple(jnp.zeros((), t) for t in all_types)
+        # The barrier keeps unread outputs: the compiler mishandles a reduction that loses some.
+        out = lax.optimization_barrier(lax.reduce(tuple(operands), zeros, combine, (0,)))
+        return [out[slot] for slot in slots]
+
+    run.def_vmap(_batch_is_lanes(run))
+    return run
+
+
+def _batch_is_lanes(function: Callable) -> Callable:
+    """The batching rule of an elementwise function: the batch axis is one more axis of lanes."""
+
+    def rule(axis_size: int, batched: list[bool], *leaves: jax.Array) -> tuple:
+        rank = max(x.ndim - b for x, b in zip(leaves, batched, strict=True))
+        aligned = []
+        for leaf, is_batched in zip(leaves, batched, strict=True):
+            lead = leaf.shape[:1] if is_batched else (1,)
+            rest = leaf.shape[1:] if is_batched else leaf.shape
+            leaf = leaf.reshape(*lead, *(1,) * (rank - len(rest)), *rest)
+            aligned.append(jnp.broadcast_to(leaf, (axis_size, *leaf.shape[1:])))
+        out = function(*aligned)
+        return out, jax.tree.map(lambda _: True, out)
+
+    return rule
+
+
+def until_settled(step: Callable, *start: Any) -> Any:
+    """Repeat elementwise ``step(*state) -> (state, changed)`` until no lane changes.
+
+    Under ``vmap`` all lanes share one loop; a settled lane must not change any more.
+    """
+    leaves, tree = jax.tree.flatten(start)
+
+    @custom_vmap
+    def run(*values: jax.Array) -> list[jax.Array]:
+        def body(carry: tuple) -> tuple:
+            state, changed = step(*jax.tree.unflatten(tree, carry[0]))
+            return jax.tree.leaves(state), jnp.any(changed)
+
+        shape = jnp.broadcast_shapes(*[x.shape for x in values])
+        first = [jnp.broadcast_to(x, shape) for x in values]
+        return lax.while_loop(lambda c: c[1], body, body((first, jnp.array(True))))[0]
+
+    run.def_vmap(_batch_is_lanes(run))
+    return jax.tree.unflatten(tree, run(*leaves))
+
+
+def mix(x: jax.Array) -> jax.Array:
+    """A 32-bit hash, one to one (the finaliser of MurmurHash3)."""
+    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
+    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
+    return x ^ (x >> 16)
+
+
+def random_bits(seed: jax.Array, counter: jax.Array) -> jax.Array:
+    """uint32 random bits for each (seed, counter), whatever the batch around them."""
+    return mix(mix(seed ^ (counter.astype(jnp.uint32) * jnp.uint32(0x9E3779B9))) + seed)

@@ -1,0 +1,183 @@
+"""m,n,k games: k stones in a row win (tic-tac-toe, gomoku), and what connect four shares with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from sgf_games import bitboard as bb
+from sgf_games.errors import UserError
+from sgf_games.game import Game
+from sgf_games.lanes import fused, random_bits
+
+
+class LineState(NamedTuple):
+    """One position of a game whose aim is a line of stones."""
+
+    own: jax.Array  # uint [H], stones of the player to move
+    opp: jax.Array  # uint [H]
+    player: jax.Array  # int32
+    won: jax.Array  # bool, the last move made a line
+
+
+def has_line(stones: bb.Rows, k: int) -> jax.Array:
+    """bool: are there k or more stones in a row, column or diagonal?"""
+    found = jnp.zeros_like(stones[0])
+    for across, down in ((1, 0), (0, 1), (1, 1), (-1, 1)):
+        run, length = stones, 1
+        while length < k:  # doubling: a run of a and, a further on, a run of b <= a
+            step = min(length, k - length)
+            run = [
+                row & _moved(other, across * step)
+                for row, other in zip(run, [*run[down * step :], *run[: down * step]], strict=True)
+            ][: len(run) - down * step]
+            length += step
+            if not run:
+                break
+        for row in run:
+            found = found | row
+    return found != 0
+
+
+def _moved(row: jax.Array, columns: int) -> jax.Array:
+    """The row with column c + columns brought to column c (spare bits stay clear of lines)."""
+    return row >> columns if columns >= 0 else row << -columns
+
+
+class LineGame(Game):
+    """Stones are put down in turn and never move; a line wins; a full board is a draw."""
+
+    k: int
+
+    def playable(self, occupied: bb.Rows) -> bb.Rows:
+        """The points where a stone may be put."""
+        return bb.complement(occupied, self.width)
+
+    def point_of(self, state: LineState, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(row, column) where ``action`` puts its stone."""
+        row, column = jnp.divmod(jnp.asarray(action, jnp.int32), self.width)
+        return row, column
+
+    def _check(self) -> None:
+        if not (1 <= self.width <= 25 and 1 <= self.height <= 25):
+            raise UserError(f"{self.name}: {self.width}x{self.height} is no board; sizes go from 1 to 25")
+        if not 1 <= self.k <= 25:
+            raise UserError(f"{self.name}: k={self.k} must be between 1 and 25")
+
+    @property
+    def max_plies(self) -> int:
+        return self.width * self.height
+
+    def init(self) -> LineState:
+        empty = jnp.zeros(self.height, bb.row_type(self.width))
+        return LineState(empty, empty, jnp.int32(0), jnp.bool_(False))
+
+    def step(self, state: LineState, action: jax.Array) -> LineState:
+        row, column = self.point_of(state, action)
+
+        @fused
+        def put(own: bb.Rows, opp: bb.Rows, player, won, row, column) -> tuple:
+            going_on = ~won & bb.some(self.playable(bb.either(own, opp)))
+            move = bb.point_rows(row, column, going_on, self.height, bb.row_type(self.width))
+            mine = bb.either(own, move)
+            return (
+                bb.choose(going_on, opp, own),
+                bb.choose(going_on, mine, opp),
+                jnp.where(going_on, 1 - player, player),
+                jnp.where(going_on, has_line(mine, self.k), won),
+            )
+
+        own, opp, player, won = put(
+            bb.unpack(state.own), bb.unpack(state.opp), state.player, state.won, row, column
+        )
+        return LineState(bb.pack(own), bb.pack(opp), player, won)
+
+    def current_player(self, state: LineState) -> jax.Array:
+        return state.player
+
+    def is_terminal(self, state: LineState) -> jax.Array:
+        full = ~bb.some(self.playable(bb.unpack(state.own | state.opp)))
+        return state.won | full
+
+    def returns(self, state: LineState) -> jax.Array:
+        first = jnp.where(state.won, jnp.where(state.player == 1, 1.0, -1.0), 0.0)
+        return jnp.stack([first, -first])
+
+    def observe(self, state: LineState) -> jax.Array:
+        """[H, W, 3]: own stones, opponent's stones, all ones when the first player moves."""
+        points = self.height * self.width
+        planes = [
+            bb.to_bits(state.own, self.width),
+            bb.to_bits(state.opp, self.width),
+            jnp.broadcast_to(state.player == 0, (points,)),
+        ]
+        stacked = jnp.stack(planes, axis=-1).astype(jnp.float32)
+        return stacked.reshape(self.height, self.width, 3)
+
+    def random_playout(self, states: LineState, seeds: jax.Array) -> jax.Array:
+        @fused
+        def move(own: bb.Rows, opp: bb.Rows, player, won, seed, t) -> tuple:
+            playable = self.playable(bb.either(own, opp))
+            point, found = bb.random_point(playable, random_bits(seed, t))
+            going_on = found & ~won
+            mine = bb.either(own, point)
+            return (
+                bb.choose(going_on, opp, own),
+                bb.choose(going_on, mine, opp),
+                jnp.where(going_on, 1 - player, player),
+                jnp.where(going_on, has_line(mine, self.k), won),
+                seed,
+                t + going_on,
+            )
+
+        def going_on(carry: tuple) -> jax.Array:
+            own, opp, _, won, _, t = carry
+            occupied = bb.either(own, opp)
+            return jnp.any(~won & bb.some(self.playable(occupied)))
+
+        start = (bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won)
+        zero = jnp.zeros(seeds.shape, jnp.int32)
+        end = lax.while_loop(going_on, lambda c: move(*move(*c)), (*start, seeds, zero))
+        first = jnp.where(end[3], jnp.where(end[2] == 1, 1.0, -1.0), 0.0)
+        return jnp.stack([first, -first])
+
+    def stones(self, state: LineState) -> np.ndarray:
+        own, opp = (
+            np.asarray(bb.to_bits(jnp.asarray(rows), self.width)) for rows in (state.own, state.opp)
+        )
+        first, second = (own, opp) if int(state.player) == 0 else (opp, own)
+        return (first + 2 * second).astype(np.int8).reshape(self.height, self.width)
+
+
+@dataclass(frozen=True)
+class Mnk(LineGame):
+    """k in a row on a board of width x height, first to get there. More than k counts too."""
+
+    width: int = 3
+    height: int = 3
+    k: int = 3
+
+    name: ClassVar[str] = "mnk"
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    @property
+    def num_actions(self) -> int:
+        return self.width * self.height
+
+    def legal_action_mask(self, state: LineState) -> jax.Array:
+        empty = ~bb.to_bits(state.own | state.opp, self.width)
+        return empty & ~self.is_terminal(state)
+
+    @property
+    def spec(self) -> str:
+        if (self.width, self.height, self.k) == (3, 3, 3):
+            return "tic_tac_toe"
+        size = f"{self.width}" if self.width == self.height else f"{self.width}x{self.height}"
+        return f"gomoku:{size}" if self.k == 5 else f"mnk:{size},k={self.k}"
