@@ -1,0 +1,202 @@
+"""The JAX rules of Go against the counts of the literature and a plain-Python referee."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from referee.go import PASS, RefereeGo
+
+from sgf_games.catalogue import make_game
+from sgf_games.go import Go
+from sgf_games.lanes import jit
+
+
+@functools.cache
+def compiled(game: Go):
+    """(step, legal_action_mask, margin) of a batch of states, batch last."""
+    step = jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1))
+    legal = jit(jax.vmap(game.legal_action_mask, in_axes=-1))
+    margin = jit(jax.vmap(game.margin, in_axes=-1))
+    return step, legal, margin
+
+
+def batch_of(game: Go, lanes: int):
+    return jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init())
+
+
+def perft(game: Go, depth: int, passes: bool = True) -> list[int]:
+    """Numbers of legal move sequences of length 1..depth, breadth first in batches."""
+    step, legal, _ = compiled(game)
+    states, counts = batch_of(game, 1), []
+    for _ in range(depth):
+        size = states.player.shape[0]
+        width = max(64, 1 << (size - 1).bit_length())
+        padded = jax.tree.map(lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, width - size)]), states)
+        mask = np.array(legal(padded))[:size]
+        if not passes:
+            mask[:, -1] = False
+        lane, action = np.nonzero(mask)
+        counts.append(len(lane))
+        if len(counts) == depth or not len(lane):
+            break
+        width = max(64, 1 << (len(lane) - 1).bit_length())
+        lanes = np.pad(lane, (0, width - len(lane)))
+        actions = jnp.asarray(np.pad(action, (0, width - len(lane))), jnp.int32)
+        states = step(jax.tree.map(lambda x: x[..., lanes], states), actions)  # noqa: B023
+        states = jax.tree.map(lambda x: x[..., : len(lane)], states)  # noqa: B023
+    return counts
+
+
+def referee_perft(referee: RefereeGo, depth: int) -> int:
+    if depth == 0:
+        return 1
+    total = 0
+    for move in referee.legal_moves():
+        after = referee.copy()
+        after.play(move)
+        total += referee_perft(after, depth - 1)
+    return total
+
+
+def test_published_counts():
+    assert perft(make_game("go:2"), 6) == [5, 21, 68, 156, 316, 604]
+    assert perft(make_game("go:3"), 5) == [10, 91, 738, 5281, 33384]
+    assert perft(make_game("go:9"), 3, passes=False) == [81, 6480, 511920]
+
+
+@pytest.mark.parametrize("ko", ["simple", "positional", "situational"])
+@pytest.mark.parametrize("suicide", [False, True])
+def test_rule_sets_differ_where_the_referee_says(ko, suicide):
+    game = Go(2, 2, 0.0, ko, suicide)
+    expected = [referee_perft(RefereeGo(2, 2, 0.0, ko, suicide), d) for d in range(1, 9)]
+    assert perft(game, 8) == expected
+
+
+def test_legal_positions_of_tiny_boards():
+    """1 on 1x1, 57 on 2x2, 12,675 on 3x3 (Tromp): no position with a chain in atari to itself."""
+    from sgf_games import bitboard as bb
+    from sgf_games.go import chains_with_two_liberties
+
+    for size, expected in ((1, 1), (2, 57), (3, 12675)):
+        n = size * size
+        digits = (np.arange(3**n)[:, None] // 3 ** np.arange(n)) % 3
+        black, white = (
+            [jnp.asarray(((digits == c).reshape(-1, size, size) << np.arange(size)).sum(-1)[:, r], jnp.uint16)
+             for r in range(size)]
+            for c in (1, 2)
+        )  # fmt: skip
+
+        def alive(stones, others, size=size):
+            empty = bb.complement(bb.either(stones, others), size)
+            return bb.flood(bb.both(stones, bb.near(empty, size)), stones, size)
+
+        good = np.ones(3**n, bool)
+        for stones, others in ((black, white), (white, black)):
+            for row, reached in zip(stones, alive(stones, others), strict=True):
+                good &= np.asarray(row == reached)
+        assert good.sum() == expected
+        two = jax.vmap(lambda s, o, size=size: chains_with_two_liberties(s, o, size))(black, white)
+        assert all(np.all((np.asarray(t) & ~np.asarray(s)) == 0) for t, s in zip(two, black, strict=True))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "go:1", "go:2,ko=positional,suicide=true", "go:3,ko=situational", "go:5,komi=0.5",
+        "go:4x3,ko=positional", "go:1x7", "go:7x1,suicide=true", "go:5,ko=situational,suicide=true",
+        "go:9,komi=7", "go:16x3,ko=simple",
+    ],
+)  # fmt: skip
+def test_random_games_agree_with_the_referee(spec):
+    """Every legal mask, position and score along random games; captures are made likely by small boards."""
+    game = make_game(spec)
+    lanes, plies = 6, min(120, game.max_plies)
+    step, legal, margin = compiled(game)
+    rng = np.random.default_rng(len(spec))
+    referees = [RefereeGo(game.width, game.height, game.komi, game.ko, game.suicide) for _ in range(lanes)]
+    states = batch_of(game, lanes)
+    for ply in range(plies):
+        masks = np.asarray(legal(states))
+        margins = np.asarray(margin(states))
+        actions = np.zeros(lanes, np.int32)
+        for lane, referee in enumerate(referees):
+            expected = np.zeros(game.num_actions, bool)
+            for move in referee.legal_moves():
+                expected[game.point_action(move)] = True
+            where = f"{spec} lane {lane} ply {ply}\n{referee}"
+            assert np.array_equal(masks[lane], expected), where
+            one = jax.tree.map(lambda x: x[..., lane], states)  # noqa: B023
+            drawn = {"b": 1, "w": 2}
+            board = np.zeros((game.height, game.width), np.int8)
+            for point, colour in referee.stones.items():
+                board[point] = drawn[colour]
+            assert np.array_equal(game.stones(one), board), where
+            assert margins[lane] == referee.area(), where
+            assert bool(game.is_terminal(one)) == (referee.is_over() or ply >= game.max_plies)
+            if referee.is_over():
+                continue
+            choices = np.flatnonzero(expected[:-1])
+            wants_pass = len(choices) == 0 or rng.random() < 0.02
+            actions[lane] = game.pass_action if wants_pass else rng.choice(choices)
+            referee.play(PASS if wants_pass else game.action_point(one, int(actions[lane])))
+        states = step(states, jnp.asarray(actions))
+
+
+def test_snapback_ko_and_capture_by_drawing():
+    """Black takes a ko; White may not retake at once, but may after a move elsewhere."""
+    game = make_game("go:5,komi=0")
+    moves = "B5 C5 A4 D4 B3 C3 E1 B4 C4".split()
+    state = game.init()
+    for move in moves:
+        action = game.parse_action(move)
+        assert bool(game.legal_action_mask(state)[action]), move
+        state = game.step(state, action)
+    drawing = "\n".join("".join(".XO"[v] for v in row) for row in game.stones(state))
+    assert drawing == ".XO..\nX.XO.\n.XO..\n.....\n....X"
+    assert not game.legal_action_mask(state)[game.parse_action("B4")]
+    for move in ("E2", "D1"):
+        state = game.step(state, game.parse_action(move))
+    assert game.legal_action_mask(state)[game.parse_action("B4")]
+
+
+def test_random_playouts_end_in_finished_positions_of_legal_games():
+    """A playout's games are legal move by move, and end only when nothing but eyes is left."""
+    from sgf_games import bitboard as bb
+    from sgf_games import go_playout
+
+    game = make_game("go:5")
+    lanes = 32
+    states = game.without_history(batch_of(game, lanes))
+    seeds = jnp.arange(lanes, dtype=jnp.uint32) * 7 + 3
+    zero = jnp.zeros(lanes, jnp.int32)
+    playing = go_playout.start(
+        bb.unpack(states.own), bb.unpack(states.opp), states.ko, zero, zero > 0, seeds, game.width
+    )
+    attempt = jit(go_playout.attempt(game.width))
+    referees = [RefereeGo(5, 5) for _ in range(lanes)]
+    for _ in range(game.max_plies * 2):
+        before, playing = playing, attempt(playing, 10_000)
+        for lane, referee in enumerate(referees):
+            if playing.turn[lane] == before.turn[lane]:
+                continue
+            mover = 1 if referee.to_move == "b" else 2
+            old, new = (
+                game.stones(states._replace(
+                    own=jnp.stack([r[lane] for r in p.own]), opp=jnp.stack([r[lane] for r in p.opp]),
+                    player=p.turn[lane] % 2,
+                ))
+                for p in (before, playing)
+            )  # fmt: skip
+            played = np.argwhere((new == mover) & (old == 0))
+            assert len(played) <= 1
+            referee.play(tuple(int(x) for x in played[0]) if len(played) else PASS)
+            colours = {0: None, 1: "b", 2: "w"}
+            assert all(referee.stones.get((r, c)) == colours[new[r, c]] for r in range(5) for c in range(5))
+    assert bool(jnp.all(playing.passes >= 2))
+    result = jit(game.random_playout)(states, seeds)
+    margins = [referee.area() for referee in referees]
+    assert np.array_equal(np.asarray(result[0]), np.sign(margins))
