@@ -169,6 +169,14 @@ class Go(Game):
         black = jnp.where((states.player + turn) % 2 == 0, mover, -mover) - jnp.float32(self.komi)
         return jnp.stack([jnp.sign(black), -jnp.sign(black)])
 
+    def turn_to(self, state: GoState, player: int) -> GoState:
+        """The same position with ``player`` to move (records may hold two moves of one colour)."""
+        if int(state.player) == player:
+            return state
+        return state._replace(
+            own=state.opp, opp=state.own, player=jnp.int32(player), ko=jnp.int32(-1), passes=jnp.int32(0)
+        )
+
     # -- inside ------------------------------------------------------------------------------
 
     def _place(

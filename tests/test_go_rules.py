@@ -149,7 +149,7 @@ def test_random_games_agree_with_the_referee(spec):
 def test_snapback_ko_and_capture_by_drawing():
     """Black takes a ko; White may not retake at once, but may after a move elsewhere."""
     game = make_game("go:5,komi=0")
-    moves = "B5 C5 A4 D4 B3 C3 E1 B4 C4".split()
+    moves = ["B5", "C5", "A4", "D4", "B3", "C3", "E1", "B4", "C4"]
     state = game.init()
     for move in moves:
         action = game.parse_action(move)

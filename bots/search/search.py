@@ -217,13 +217,16 @@ def program(search: Search, lanes: int) -> Program:
     mesh = Mesh(np.array(devices), ("lanes",))
     split, whole = PartitionSpec("lanes"), PartitionSpec()
 
-    def sharded(function: Any, in_specs: tuple) -> Any:
-        return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=split, check_vma=False)
+    lanes_split, replicated = NamedSharding(mesh, split), NamedSharding(mesh, whole)
 
-    idle = jit(lambda: search.idle(lanes), out_shardings=NamedSharding(mesh, split))
+    def sharded(function: Any, *in_specs: PartitionSpec) -> Any:
+        mapped = jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=split, check_vma=False)
+        places = tuple(lanes_split if spec == split else replicated for spec in in_specs)
+        return jit(mapped, in_shardings=places, out_shardings=lanes_split, donate_argnums=(0,))
+
     return Program(
-        idle=idle,
-        begin=jit(sharded(search.begin, (split,) * 6), donate_argnums=(0,)),
-        advance=jit(sharded(search.advance, (split, whole)), donate_argnums=(0,)),
+        idle=jit(lambda: search.idle(lanes), out_shardings=lanes_split),
+        begin=sharded(search.begin, *(split,) * 6),
+        advance=sharded(search.advance, split, whole),
         lanes=lanes,
     )

@@ -1,0 +1,118 @@
+"""Results as pandas frames: for notebooks, for CSV, and for the tables the command prints."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.ratings import RatingList, Result, rate
+from sgf_games.errors import UserError
+from sgf_games.record import score_of
+from sgf_games.sgf import read_sgf
+
+
+def games_frame(folder: Path | str) -> pd.DataFrame:
+    """A run's games, one row each, as in ``results.sqlite``."""
+    path = Path(folder) / "results.sqlite"
+    if not path.is_file():
+        raise UserError(f"{folder}: holds no results.sqlite; name a run's folder")
+    try:
+        with sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True) as db:
+            return pd.read_sql_query("select * from games order by game_id", db)
+    except (sqlite3.Error, pd.errors.DatabaseError) as error:
+        raise UserError(f"{path}: is no results file: {str(error).splitlines()[0]}") from None
+
+
+def results_of(paths: list[Path]) -> list[Result]:
+    """(Black, White, Black's score) from runs' folders, SGF files or folders of them, and CSVs.
+
+    Games without a decision (``?``, ``Void``) are left out. Raises UserError.
+    """
+    results: list[Result] = []
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder")
+        if path.is_dir() and (path / "results.sqlite").is_file():
+            frame = games_frame(path)
+            results += list(zip(frame["black"], frame["white"], frame["score"], strict=True))
+        elif path.is_dir():
+            files = sorted(path.rglob("*.sgf"))
+            if not files:
+                raise UserError(f"{path}: holds neither a results.sqlite nor .sgf files")
+            for file in files:
+                results += _sgf_results(file)
+        elif path.suffix.lower() == ".csv":
+            results += _csv_results(path)
+        else:
+            results += _sgf_results(path)
+    return results
+
+
+def _sgf_results(path: Path) -> list[Result]:
+    out: list[Result] = []
+    for game in read_sgf(path):
+        text = game.properties.get("RE", "?").strip()
+        if text[:1].upper() in ("B", "W", "0", "D"):
+            out.append((game.name(0), game.name(1), score_of(text)))
+    return out
+
+
+def _csv_results(path: Path) -> list[Result]:
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
+        raise UserError(f"{path}: is no CSV: {str(error).splitlines()[0]}") from None
+    columns = {c.strip().lower(): c for c in frame.columns}
+    missing = [c for c in ("black", "white", "result") if c not in columns]
+    if missing:
+        raise UserError(f'{path}: has no column "{missing[0]}"; it needs black,white,result')
+    out: list[Result] = []
+    chosen = frame[[columns[c] for c in ("black", "white", "result")]]
+    for line, (black, white, result) in enumerate(chosen.itertuples(index=False), 2):
+        score = _csv_score(result.strip())
+        if score is None:
+            raise UserError(f'{path}: line {line}: result "{result}" is none of 1-0, 0-1, 1/2-1/2, B+, W+, 0, 1, 0.5')
+        out.append((black.strip(), white.strip(), score))
+    return out
+
+
+def _csv_score(text: str) -> float | None:
+    """Black's score. A bare number is a score, ``B+..`` and ``W+..`` are SGF results."""
+    known = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5, "½-½": 0.5, "draw": 0.5, "b": 1.0, "w": 0.0}
+    if text.lower() in known:
+        return known[text.lower()]
+    if text[:2].upper() in ("B+", "W+"):
+        return score_of(text)
+    try:
+        score = float(text)
+    except ValueError:
+        return None
+    return score if score in (0.0, 0.5, 1.0) else None
+
+
+def ratings_frame(ratings: RatingList) -> pd.DataFrame:
+    """Columns rank, name, elo, error (95 %), games, wins, draws, losses, score, group."""
+    rows = [
+        (i + 1, r.name, r.elo, r.error, r.games, r.wins, r.draws, r.losses, r.score, r.group)
+        for i, r in enumerate(ratings.ratings)
+    ]
+    columns = ["rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype({"wins": int, "draws": int, "losses": int})
+
+
+def crosstable(results: list[Result], order: list[str] | None = None) -> pd.DataFrame:
+    """Row player's wins-draws-losses against the column player, as text; empty if they never met."""
+    if order is None:
+        order = [r.name for r in rate(results).ratings]
+    tally = {(a, b): [0, 0, 0] for a in order for b in order}
+    for black, white, score in results:
+        for a, b, own in ((black, white, score), (white, black, 1 - score)):
+            tally[a, b][0 if own > 0.75 else 2 if own < 0.25 else 1] += 1
+    cells = [
+        ["" if a == b or not sum(tally[a, b]) else "-".join(map(str, tally[a, b])) for b in order]
+        for a in order
+    ]
+    return pd.DataFrame(cells, index=pd.Index(order, name="name"), columns=order)

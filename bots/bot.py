@@ -1,0 +1,112 @@
+"""Bots at work: a mover is asked for moves in many games and answers when it has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from bots.config import BotConfig, GtpConfig, RandomConfig, UctConfig
+from sgf_games.game import Game
+
+
+class MoveRequest(NamedTuple):
+    """Find a move in one lane. ``seed`` is all the randomness there is: the same request, alone or
+    among others, gets the same answer."""
+
+    lane: int
+    game_id: str
+    bot: BotConfig
+    seed: int  # uint32
+    legal: np.ndarray  # bool [A]
+    moves: list[int]  # the game so far
+    colour: int  # 0 Black, 1 White
+
+
+class Thought(NamedTuple):
+    """What a bot says of its move: its visits out of all, and the value in [-1, 1] for itself."""
+
+    visits: int
+    simulations: int
+    value: float
+
+
+@dataclass(frozen=True)
+class MoveAnswer:
+    """A move, or why there is none.
+
+    ``failure`` is empty, "resign", or what an external engine did wrong: "time", "crash",
+    "illegal", "error".
+    """
+
+    lane: int
+    action: int = -1
+    thought: Thought | None = None
+    failure: str = ""
+    detail: str = ""
+
+
+class Mover(Protocol):
+    """Answers move requests for one or more bots."""
+
+    blocking: bool  # does advance() work towards the answers, rather than only look for them?
+
+    def begin(self, requests: list[MoveRequest], states: Any) -> None:
+        """Take on requests; ``states`` is the whole batch of lanes, batch axis last."""
+
+    def advance(self) -> list[MoveAnswer]:
+        """Go on for a while, a quarter of a second at most; returns what is ready."""
+        ...
+
+    def finish(self, game_id: str) -> None:
+        """The game is over."""
+
+    def close(self) -> None: ...
+
+
+class RandomMover:
+    """Uniformly random legal moves."""
+
+    blocking = True
+
+    def __init__(self) -> None:
+        self._asked: list[MoveRequest] = []
+
+    def begin(self, requests: list[MoveRequest], states: Any) -> None:
+        self._asked += requests
+
+    def advance(self) -> list[MoveAnswer]:
+        answers = []
+        for request in self._asked:
+            choices = np.flatnonzero(request.legal)
+            pick = np.random.default_rng(request.seed).integers(len(choices))
+            answers.append(MoveAnswer(request.lane, int(choices[pick])))
+        self._asked = []
+        return answers
+
+    def finish(self, game_id: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def make_movers(game: Game, bots: list[BotConfig], lanes: int) -> dict[str, Mover]:
+    """A mover for every bot, by name; bots that differ only in numbers share one."""
+    from bots.gtp.engine import GtpMover
+    from bots.search.mover import SearchMover
+
+    movers: dict[str, Mover] = {}
+    groups: dict[Any, list[UctConfig]] = {}
+    for bot in bots:
+        if isinstance(bot, RandomConfig):
+            movers[bot.name] = RandomMover()
+        elif isinstance(bot, UctConfig):
+            groups.setdefault(bot.rollouts, []).append(bot)
+        elif isinstance(bot, GtpConfig):
+            movers[bot.name] = GtpMover(game, bot)
+    for group in groups.values():
+        shared = SearchMover(game, group, lanes)
+        movers.update({bot.name: shared for bot in group})
+    return movers

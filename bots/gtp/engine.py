@@ -1,0 +1,100 @@
+"""An external GTP program as a bot: a process per game under way, each with a named way to fail."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from bots.bot import MoveAnswer, MoveRequest
+from bots.config import GtpConfig
+from bots.gtp.protocol import Engine, EngineFailure
+from sgf_games.errors import UserError
+from sgf_games.game import Game
+from sgf_games.go import Go
+
+COLOURS = ("b", "w")
+
+
+class GtpMover:
+    """Runs up to ``bot.processes`` engines; the arena keeps no more games of this bot under way."""
+
+    blocking = False
+
+    def __init__(self, game: Game, bot: GtpConfig) -> None:
+        if not isinstance(game, Go):
+            raise UserError(f'bot "{bot.name}": GTP engines play Go, not {game.spec}')
+        if game.width != game.height:
+            raise UserError(f'bot "{bot.name}": GTP engines play on square boards, not {game.spec}')
+        self._game, self._bot = game, bot
+        self._idle: list[Engine] = []
+        self._playing: dict[str, tuple[Engine, int]] = {}  # game -> (engine, moves it has seen)
+        self._threads = ThreadPoolExecutor(max_workers=bot.processes)
+        self._answers: list[Future[MoveAnswer]] = []
+        self._check()
+
+    def _check(self) -> None:
+        """Start one engine before any game does. Raises UserError."""
+        try:
+            engine = self._start()
+            self._set_up(engine)
+        except EngineFailure as failure:
+            raise UserError(f'bot "{self._bot.name}": {failure}; check its command') from None
+        self._idle.append(engine)
+
+    def _start(self) -> Engine:
+        engine = Engine(self._bot.command)
+        engine.ask("protocol_version", self._bot.start_seconds)
+        return engine
+
+    def _set_up(self, engine: Engine) -> None:
+        engine.ask(f"boardsize {self._game.width}", self._bot.start_seconds)
+        engine.ask("clear_board", self._bot.start_seconds)
+        engine.ask(f"komi {self._game.komi:g}", self._bot.start_seconds)
+
+    def begin(self, requests: list[MoveRequest], states: Any) -> None:
+        self._answers += [self._threads.submit(self._answer, request) for request in requests]
+
+    def _answer(self, request: MoveRequest) -> MoveAnswer:
+        game, limit = self._game, self._bot.move_seconds
+        try:
+            engine, seen = self._playing.pop(request.game_id, (None, 0))
+            if engine is None:
+                engine = self._idle.pop() if self._idle else self._start()
+                self._set_up(engine)
+            first = (request.colour + len(request.moves)) % 2
+            for i, action in enumerate(request.moves[seen:], seen):
+                engine.ask(f"play {COLOURS[(first + i) % 2]} {game.action_text(action)}", limit)
+            text = engine.ask(f"genmove {COLOURS[request.colour]}", limit).lower()
+        except EngineFailure as failure:
+            return MoveAnswer(request.lane, failure=failure.kind, detail=str(failure))
+        if text == "resign":
+            self._playing[request.game_id] = (engine, len(request.moves))
+            return MoveAnswer(request.lane, failure="resign")
+        try:
+            action = game.parse_action(text)
+        except UserError:
+            engine.kill()
+            return MoveAnswer(request.lane, failure="illegal", detail=f"genmove answered {text!r}")
+        if not request.legal[action]:
+            engine.kill()
+            return MoveAnswer(request.lane, failure="illegal", detail=f"played {text.upper()}, which is illegal")
+        self._playing[request.game_id] = (engine, len(request.moves) + 1)
+        return MoveAnswer(request.lane, action)
+
+    def advance(self) -> list[MoveAnswer]:
+        ready = [future for future in self._answers if future.done()]
+        if not ready and self._answers:
+            time.sleep(0.002)
+        self._answers = [future for future in self._answers if future not in ready]
+        return [future.result() for future in ready]
+
+    def finish(self, game_id: str) -> None:
+        engine, _ = self._playing.pop(game_id, (None, 0))
+        if engine is not None:
+            self._idle.append(engine)
+
+    def close(self) -> None:
+        for engine in [*self._idle, *(engine for engine, _ in self._playing.values())]:
+            engine.kill()
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,102 @@
+"""The Go Text Protocol as spoken to an engine: one process, one command at a time, with a clock."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import shlex
+import subprocess
+import threading
+import time
+from collections import deque
+
+
+class EngineFailure(Exception):
+    """The engine did not do what the protocol asks. ``kind``: "time", "crash" or "error"."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Engine:
+    """A running GTP program. Every call ends: with an answer, or with EngineFailure in time."""
+
+    def __init__(self, command: str) -> None:
+        """Start ``command`` (split like a shell's). Raises EngineFailure if it cannot be started."""
+        self.command = command
+        try:
+            argv = shlex.split(command)
+            self._process = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for the arena, which ends its engines itself
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise EngineFailure("crash", f'cannot start "{command}": {reason}') from None
+        self._lines: queue.Queue[str | None] = queue.Queue(maxsize=10_000)
+        self._complaints: deque[str] = deque(maxlen=5)
+        threading.Thread(target=self._read_answers, daemon=True).start()
+        threading.Thread(target=self._drain_errors, daemon=True).start()
+
+    def _read_answers(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            text = line.decode("utf-8", "replace").replace("\t", " ")
+            self._lines.put("".join(ch for ch in text if ch >= " ").rstrip())
+        self._lines.put(None)
+
+    def _drain_errors(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._complaints.append(line.decode("utf-8", "replace").strip()[:200])
+
+    def ask(self, command: str, seconds: float) -> str:
+        """The answer's text, without its ``=``. Raises EngineFailure; after "time" or "crash" the
+        engine is dead."""
+        deadline = time.monotonic() + seconds
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(command.encode() + b"\n")
+            self._process.stdin.flush()
+        except (OSError, ValueError):
+            self._fail("crash", f"ended before {command!r}")
+        answer: list[str] = []
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self._fail("time", f"no answer to {command!r} in {seconds:g} s")
+            if line is None:
+                self._fail("crash", f"ended during {command!r}")
+            assert line is not None
+            if answer:
+                if not line:
+                    break
+                answer.append(line)
+            elif line.startswith(("=", "?")):
+                answer.append(line)
+            # Anything else before the answer is chatter that some engines print.
+        text = "\n".join([answer[0][1:].lstrip("0123456789").strip(), *answer[1:]]).strip()
+        if answer[0].startswith("?"):
+            raise EngineFailure("error", f"answered {command!r} with: {text or 'an error'}")
+        return text
+
+    def _fail(self, kind: str, message: str) -> None:
+        self.kill()
+        said = f"; it said: {self._complaints[-1]}" if kind == "crash" and self._complaints else ""
+        raise EngineFailure(kind, message + said)
+
+    def quit(self) -> None:
+        """Ask the engine to end, and end it if it does not."""
+        with contextlib.suppress(EngineFailure):
+            self.ask("quit", 2.0)
+        try:
+            self._process.wait(timeout=2.0)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=5.0)
