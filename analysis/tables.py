@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -11,6 +12,9 @@ from analysis.ratings import RatingList, Result, rate
 from sgf_games.errors import UserError
 from sgf_games.record import score_of
 from sgf_games.sgf import read_sgf
+
+if TYPE_CHECKING:
+    from analysis.position import PositionAnalysis
 
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
@@ -111,8 +115,17 @@ def crosstable(results: list[Result], order: list[str] | None = None) -> pd.Data
     for black, white, score in results:
         for a, b, own in ((black, white, score), (white, black, 1 - score)):
             tally[a, b][0 if own > 0.75 else 2 if own < 0.25 else 1] += 1
-    cells = [
-        ["" if a == b or not sum(tally[a, b]) else "-".join(map(str, tally[a, b])) for b in order]
-        for a in order
-    ]
+    cells = [["" if a == b or not sum(tally[a, b]) else "-".join(map(str, tally[a, b])) for b in order] for a in order]
     return pd.DataFrame(cells, index=pd.Index(order, name="name"), columns=order)
+
+
+def analysis_frame(analyses: list[PositionAnalysis]) -> pd.DataFrame:
+    """One row for every visited action of every position; win rates are of the player to move."""
+    rows = [
+        (a.position.number, ("black", "white")[a.player], i, m.text, m.visits, round(m.share, 6),
+         round(m.win_rate, 6), " ".join(m.variation))
+        for a in analyses
+        for i, m in enumerate(a.moves, 1)
+    ]  # fmt: skip
+    columns = ["move_number", "player", "rank", "move", "visits", "share", "win_rate", "variation"]
+    return pd.DataFrame(rows, columns=columns)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,6 +16,7 @@ from arena.pairings import GameTask, move_seed
 from bots.bot import MoveAnswer, Mover, MoveRequest, Thought, make_movers
 from bots.config import BotConfig, GtpConfig
 from sgf_games.compiled import initial_states, rules
+from sgf_games.coordinates import Point
 from sgf_games.game import Game
 from sgf_games.go import Go
 from sgf_games.record import GameRecord
@@ -56,9 +58,16 @@ class Table:
         """Made so far by all searches."""
         return sum(getattr(mover, "simulations", 0) for mover in set(self.movers.values()))
 
-    def stones(self, lane: int) -> np.ndarray:
-        """int8 [H, W] of one lane, for display."""
-        return self.game.stones(jax.tree.map(lambda x: np.asarray(x)[..., lane], self._states))
+    def board(self, lane: int) -> tuple[np.ndarray, Point | None]:
+        """(stones [H, W], the last stone's point) of one lane, for display."""
+        playing = self.lanes[lane]
+        now = self.game.stones(self._state(lane))
+        if playing is None or not playing.moves:
+            return now, None
+        return now, self.game.last_point(self._state(lane), playing.moves[-1])
+
+    def _state(self, lane: int) -> Any:
+        return jax.tree.map(lambda x: np.asarray(x)[..., lane], self._states)
 
     def play(self, tasks: Iterable[GameTask]) -> Iterator[list[GameRecord]]:
         """Finished games, as they finish. Close the iterator or the table to end early."""
@@ -80,9 +89,7 @@ class Table:
         """Give every free lane the next game that has its engines. Returns which lanes were given one."""
         fresh = np.zeros(len(self.lanes), bool)
         busy = Counter(n for lane in self.lanes if lane for n in (lane.task.black, lane.task.white))
-        room = {
-            name: bot.processes - busy[name] for name, bot in self.bots.items() if isinstance(bot, GtpConfig)
-        }
+        room = {name: bot.processes - busy[name] for name, bot in self.bots.items() if isinstance(bot, GtpConfig)}
         for i, lane in enumerate(self.lanes):
             if lane is not None:
                 continue
@@ -107,9 +114,7 @@ class Table:
             bot = self.bots[lane.task.white if player else lane.task.black]
             mover = self.movers[bot.name]
             seed = move_seed(lane.task.seed, len(lane.moves))
-            request = MoveRequest(
-                i, lane.task.game_id, bot, seed, self._view.legal[i], list(lane.moves), player
-            )
+            request = MoveRequest(i, lane.task.game_id, bot, seed, self._view.legal[i], list(lane.moves), player)
             requests.setdefault(id(mover), (mover, []))[1].append(request)
             lane.asked = True
         for mover, asked in requests.values():
@@ -140,9 +145,8 @@ class Table:
             if self._view.terminal[i]:
                 lane = self.lanes[i]
                 assert lane is not None
-                state = jax.tree.map(lambda x, i=i: np.asarray(x)[..., i], self._states)
                 reason = "score" if isinstance(self.game, Go) else "line"
-                finished.append((int(i), self._record(lane, self.game.result_text(state), reason)))
+                finished.append((int(i), self._record(lane, self.game.result_text(self._state(int(i))), reason)))
         if not finished:
             return
         for i, record in finished:
@@ -189,10 +193,3 @@ def _comment(thought: Thought | None) -> str:
         return ""
     win_rate = 50 + 50 * thought.value
     return f"{thought.visits} of {thought.simulations} visits, win rate {win_rate:.1f} %"
-
-
-def best_lane_count(tasks: int, wish: int | None = None) -> int:
-    """How many games at once: few enough that lanes stay busy to the end, many enough for the machine."""
-    return max(1, min(tasks, wish or 128))
-
-

@@ -55,6 +55,10 @@ class ConnectFour(LineGame):
         filled = column.reshape(self.height, self.width)[:, action].sum()
         return self.height - 1 - int(filled), action
 
+    def last_point(self, state: LineState, action: int) -> tuple[int, int] | None:
+        row, column = self.action_point(state, action) or (0, action)
+        return row + 1, column
+
     def point_action(self, point: tuple[int, int] | None) -> int:
         if point is None:
             raise UserError("there is no pass in connect four")

@@ -128,6 +128,10 @@ class Game(ABC):
         del state
         return divmod(action, self.width) if action < self.height * self.width else None
 
+    def last_point(self, state: State, action: int) -> tuple[int, int] | None:
+        """Where the stone of ``action`` lies in ``state``, the position it led to; None for a pass."""
+        return self.action_point(state, action)
+
     def point_action(self, point: tuple[int, int] | None) -> int:
         """The action that puts a stone on ``point``; None is the pass. Raises UserError."""
         if point is None:

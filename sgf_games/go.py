@@ -83,9 +83,7 @@ class Go(Game):
 
     def set_up(self, stones: np.ndarray, player: int) -> GoState:
         """The start of a game from given stones (int8 [H, W]: 1 Black, 2 White)."""
-        black, white = (
-            bb.from_bits(jnp.asarray(stones == colour).reshape(-1), self.width) for colour in (1, 2)
-        )
+        black, white = (bb.from_bits(jnp.asarray(stones == colour).reshape(-1), self.width) for colour in (1, 2))
         own, opp = (black, white) if player == 0 else (white, black)
         size = self.max_plies + 1 if self.ko != "simple" else 0
         past = jnp.zeros((size, 2), jnp.uint32)
@@ -258,9 +256,7 @@ class Go(Game):
         return ",".join(parts)
 
     def stones(self, state: GoState) -> np.ndarray:
-        own, opp = (
-            np.asarray(bb.to_bits(jnp.asarray(rows), self.width)) for rows in (state.own, state.opp)
-        )
+        own, opp = (np.asarray(bb.to_bits(jnp.asarray(rows), self.width)) for rows in (state.own, state.opp))
         black, white = (own, opp) if int(state.player) == 0 else (opp, own)
         return (black + 2 * white).astype(np.int8).reshape(self.height, self.width)
 

@@ -15,6 +15,7 @@ fused and the plain form equal.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable
@@ -66,10 +67,8 @@ def prepare_machine(cores: int | None = None) -> int:
     Must run before JAX is first used; later calls only report. ``JUBANGO_CORES`` overrides.
     """
     wanted = cores or int(os.environ.get("JUBANGO_CORES", "0")) or len(os.sched_getaffinity(0))
-    try:
+    with contextlib.suppress(RuntimeError):  # a backend is already up: keep what it has
         jax.config.update("jax_num_cpu_devices", wanted)
-    except RuntimeError:  # a backend is already up: keep what it has
-        pass
     jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -126,10 +125,7 @@ def _run(function: Callable, *args: Any) -> Any:
     work = _Work(closed)
     computed = iter(work.kernel()(*[leaves[i] for i in work.read])) if work.computed else iter(())
     shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
-    out = [
-        next(computed) if source is None else jnp.broadcast_to(leaves[source], shape)
-        for source in work.sources
-    ]
+    out = [next(computed) if source is None else jnp.broadcast_to(leaves[source], shape) for source in work.sources]
     return jax.tree.unflatten(out_tree, out)
 
 
@@ -139,9 +135,7 @@ class _Work:
     def __init__(self, closed: Any) -> None:
         jaxpr = closed.jaxpr
         inputs = {var: i for i, var in enumerate(jaxpr.invars)}
-        self.sources = [
-            inputs.get(v) if isinstance(v, jax.extend.core.Var) else None for v in jaxpr.outvars
-        ]
+        self.sources = [inputs.get(v) if isinstance(v, jax.extend.core.Var) else None for v in jaxpr.outvars]
         wanted = [source is None for source in self.sources]
         self.jaxpr, used = pe.dce_jaxpr(jaxpr, wanted)
         self.consts = closed.consts
@@ -211,7 +205,7 @@ def _as_one_kernel(flat: Callable, types: list, out_types: list) -> Callable:
         shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
         leaves = tuple(jnp.broadcast_to(x, shape) for x in leaves)
         if jax.default_backend() != "cpu":
-            return [jnp.broadcast_to(jnp.asarray(x, t), shape) for x, t in zip(flat(*leaves), out_types)]
+            return [jnp.broadcast_to(jnp.asarray(x, t), shape) for x, t in zip(flat(*leaves), out_types, strict=True)]
         operands = [jnp.broadcast_to(x[None], (2, *shape)) for x in leaves]
         operands += [jnp.zeros((2, *shape), t) for t in extra]
         zeros = tuple(jnp.zeros((), t) for t in all_types)

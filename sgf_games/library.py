@@ -7,6 +7,7 @@ disk; whatever dies in between, a row always has its file, and a game is never c
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import sqlite3
@@ -72,6 +73,11 @@ class Library:
         """(black, white, Black's score) of every finished game."""
         return list(self._db.execute("select black, white, score from games order by game_id"))
 
+    def failures(self) -> list[tuple[str, int]]:
+        """(reason, games) for games that an engine's failure ended."""
+        query = "select reason, count(*) from games where reason not in ('score', 'line', 'resign')"
+        return list(self._db.execute(query + " group by reason order by reason"))
+
     def records(self) -> Iterator[GameRecord]:
         """All finished games, by id, without move comments."""
         chosen = "game_id, game, black, white, black_spec, white_spec, seed, moves, result, reason"
@@ -95,7 +101,10 @@ def _row(record: GameRecord, name: str) -> tuple:
 
 def file_name(game_id: str) -> str:
     """A game id as a file name: letters, digits and a few signs stay, the rest is escaped."""
-    return re.sub(r"[^A-Za-z0-9._~=+-]", lambda m: f"%{ord(m[0]):02X}", game_id)
+    name = re.sub(r"[^A-Za-z0-9._~=+-]", lambda m: f"%{ord(m[0]):02X}", game_id)
+    if len(name) > 180:  # file systems end at 255 bytes
+        name = f"{name[:140]}~{hashlib.sha256(game_id.encode()).hexdigest()[:24]}"
+    return name
 
 
 def _write_safely(path: Path, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -92,9 +93,7 @@ class LineGame(Game):
                 jnp.where(going_on, has_line(mine, self.k), won),
             )
 
-        own, opp, player, won = put(
-            bb.unpack(state.own), bb.unpack(state.opp), state.player, state.won, row, column
-        )
+        own, opp, player, won = put(bb.unpack(state.own), bb.unpack(state.opp), state.player, state.won, row, column)
         return LineState(bb.pack(own), bb.pack(opp), player, won)
 
     def current_player(self, state: LineState) -> jax.Array:
@@ -120,36 +119,41 @@ class LineGame(Game):
         return stacked.reshape(self.height, self.width, 3)
 
     def random_playout(self, states: LineState, seeds: jax.Array) -> jax.Array:
-        @fused
-        def move(own: bb.Rows, opp: bb.Rows, player, won, seed, t) -> tuple:
-            playable = self.playable(bb.either(own, opp))
-            point, found = bb.random_point(playable, random_bits(seed, t))
-            going_on = found & ~won
-            mine = bb.either(own, point)
-            return (
-                bb.choose(going_on, opp, own),
-                bb.choose(going_on, mine, opp),
-                jnp.where(going_on, 1 - player, player),
-                jnp.where(going_on, has_line(mine, self.k), won),
-                seed,
-                t + going_on,
-            )
+        move = self.random_move()
 
         def going_on(carry: tuple) -> jax.Array:
-            own, opp, _, won, _, t = carry
-            occupied = bb.either(own, opp)
-            return jnp.any(~won & bb.some(self.playable(occupied)))
+            own, opp, _, won, *_ = carry
+            return jnp.any(~won & bb.some(self.playable(bb.either(own, opp))))
 
         start = (bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won)
         zero = jnp.zeros(seeds.shape, jnp.int32)
-        end = lax.while_loop(going_on, lambda c: move(*move(*c)), (*start, seeds, zero))
+        end = lax.while_loop(going_on, lambda c: move(*move(*c)), (*start, seeds, zero, zero))
         first = jnp.where(end[3], jnp.where(end[2] == 1, 1.0, -1.0), 0.0)
         return jnp.stack([first, -first])
 
+    def random_move(self, restart: bool = False) -> Callable:
+        """``move(own, opp, player, won, seed, turns, games)``: one random move in every lane, over the
+        same arguments again. A finished lane stays, or with ``restart`` begins a new game."""
+
+        def move(own: bb.Rows, opp: bb.Rows, player, won, seed, turns, games) -> tuple:
+            playable = self.playable(bb.either(own, opp))
+            point, found = bb.random_point(playable, random_bits(seed, turns))
+            going_on = found & ~won
+            mine = bb.either(own, point)
+            own, opp = bb.choose(going_on, opp, own), bb.choose(going_on, mine, opp)
+            won = jnp.where(going_on, has_line(mine, self.k), won)
+            player = jnp.where(going_on, 1 - player, player)
+            turns = turns + going_on
+            if restart:
+                over = won | ~bb.some(self.playable(bb.either(own, opp)))
+                own, opp = bb.only_if(~over, own), bb.only_if(~over, opp)
+                player, won, games = jnp.where(over, 0, player), won & ~over, games + over
+            return own, opp, player, won, seed, turns, games
+
+        return fused(move)
+
     def stones(self, state: LineState) -> np.ndarray:
-        own, opp = (
-            np.asarray(bb.to_bits(jnp.asarray(rows), self.width)) for rows in (state.own, state.opp)
-        )
+        own, opp = (np.asarray(bb.to_bits(jnp.asarray(rows), self.width)) for rows in (state.own, state.opp))
         first, second = (own, opp) if int(state.player) == 0 else (opp, own)
         return (first + 2 * second).astype(np.int8).reshape(self.height, self.width)
 

@@ -28,6 +28,11 @@ def batch_of(game: Go, lanes: int):
     return jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init())
 
 
+def padded_to(states, width: int):
+    size = states.player.shape[0]
+    return jax.tree.map(lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, width - size)]), states)
+
+
 def perft(game: Go, depth: int, passes: bool = True) -> list[int]:
     """Numbers of legal move sequences of length 1..depth, breadth first in batches."""
     step, legal, _ = compiled(game)
@@ -35,7 +40,7 @@ def perft(game: Go, depth: int, passes: bool = True) -> list[int]:
     for _ in range(depth):
         size = states.player.shape[0]
         width = max(64, 1 << (size - 1).bit_length())
-        padded = jax.tree.map(lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, width - size)]), states)
+        padded = padded_to(states, width)
         mask = np.array(legal(padded))[:size]
         if not passes:
             mask[:, -1] = False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import shlex
+import shutil
 import subprocess
 import threading
 import time
@@ -19,6 +21,11 @@ class EngineFailure(Exception):
         self.kind = kind
 
 
+def _search_path() -> str:
+    """PATH, then where Debian puts games (GNU Go among them), which root's PATH leaves out."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/games", "/usr/local/games"])
+
+
 class Engine:
     """A running GTP program. Every call ends: with an answer, or with EngineFailure in time."""
 
@@ -27,12 +34,13 @@ class Engine:
         self.command = command
         try:
             argv = shlex.split(command)
+            argv[:1] = [shutil.which(argv[0], path=_search_path()) or argv[0]] if argv else []
             self._process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for the arena, which ends its engines itself
             )  # fmt: skip
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
+        except (OSError, ValueError, IndexError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "the command is empty or badly quoted"
             raise EngineFailure("crash", f'cannot start "{command}": {reason}') from None
         self._lines: queue.Queue[str | None] = queue.Queue(maxsize=10_000)
         self._complaints: deque[str] = deque(maxlen=5)

@@ -64,9 +64,7 @@ class SearchMover:
         if self._searching is None:
             self._searching = self._program.idle()
         settings = Settings(simulations, c)  # type: ignore[arg-type]
-        self._searching = self._program.begin(
-            self._searching, mask, self._roots(states), legal, settings, seeds
-        )
+        self._searching = self._program.begin(self._searching, mask, self._roots(states), legal, settings, seeds)
 
     def advance(self) -> list[MoveAnswer]:
         if not self._asked:

@@ -142,6 +142,5 @@ class RefereeGo:
     def __str__(self) -> str:
         marks = {"b": "X", "w": "O", None: "."}
         return "\n".join(
-            " ".join(marks[self.stones.get((r, c))] for c in range(self.width))
-            for r in range(self.height)
+            " ".join(marks[self.stones.get((r, c))] for c in range(self.width)) for r in range(self.height)
         )

@@ -1,0 +1,41 @@
+"""``jubango bench``: how fast this machine plays."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from arena.commands.output import Format, FormatOption, messages, print_frame
+
+
+def register(app: typer.Typer) -> None:
+    bench = typer.Typer(help="How fast this machine plays; more in benchmarks/.", no_args_is_help=True)
+
+    @bench.command()
+    def playouts(
+        game: Annotated[
+            list[str] | None, typer.Option(help="A game; may be repeated. [default: the usual five]")
+        ] = None,
+        lanes: Annotated[int, typer.Option(min=1, help="Games at once.")] = 4096,
+        seconds: Annotated[float, typer.Option(min=0.1, help="How long to measure each game.")] = 3.0,
+        form: FormatOption = Format.table,
+    ) -> None:
+        """Random games: moves and games a second on all cores."""
+        import pandas as pd
+
+        from arena.benchmark import playout_speed
+        from sgf_games.catalogue import make_game
+        from sgf_games.lanes import prepare_machine
+
+        devices = prepare_machine()
+        rows = []
+        for spec in game or ["go:9", "go:13", "go:19", "connect_four", "tic_tac_toe"]:
+            made = make_game(spec)
+            with messages().status(f"playing {made.spec}"):
+                moves, games = playout_speed(made, lanes, seconds)
+            rows.append((made.spec, lanes, devices, round(moves), round(games)))
+        frame = pd.DataFrame(rows, columns=["game", "lanes", "cores", "moves_per_second", "games_per_second"])
+        print_frame(frame, form)
+
+    app.add_typer(bench, name="bench")

@@ -1,0 +1,20 @@
+"""``jubango games``: what can be played."""
+
+from __future__ import annotations
+
+import typer
+
+from arena.commands.output import Format, FormatOption, print_frame
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def games(form: FormatOption = Format.table) -> None:
+        """What can be played: names for --game, their sizes and keys."""
+        import pandas as pd
+
+        from sgf_games.catalogue import CATALOGUE
+
+        rows = [(name, entry.size, entry.about) for name, entry in CATALOGUE.items()]
+        frame = pd.DataFrame(rows, columns=["game", "default size", "about"])
+        print_frame(frame, form)

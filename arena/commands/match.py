@@ -1,0 +1,53 @@
+"""``jubango match``: two bots against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from arena.commands.output import Format, FormatOption, messages
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def match(
+        first: Annotated[str, typer.Argument(metavar="BOT", help="A bot, e.g. uct:simulations=800,c=1.4")],
+        second: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.")],
+        game: Annotated[str, typer.Option(help="The game, e.g. go:9,komi=7")] = "go:9",
+        games: Annotated[int, typer.Option(min=2, help="How many games, an even number.")] = 20,
+        seed: Annotated[int, typer.Option(min=0, help="Decides all dice.")] = 1,
+        out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.")] = None,
+        form: FormatOption = Format.table,
+    ) -> None:
+        """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""
+        from analysis.ratings import rate
+        from arena.commands.tournament import print_ratings
+        from arena.dashboard import Dashboard
+        from arena.tournament import match_plan, play_match, run_tournament
+        from sgf_games.lanes import prepare_machine
+
+        plan = match_plan(first, second, game, games, seed)
+        prepare_machine()
+        dashboard = Dashboard(messages())
+        with dashboard.running():
+            if out is not None:
+                ratings = run_tournament(plan, out, dashboard.show)
+                from sgf_games.library import Library
+
+                library = Library(out)
+                results = library.results()
+                library.close()
+            else:
+                results = [(r.black, r.white, r.score) for r in play_match(plan, dashboard.show)]
+                ratings = rate(results)
+        print_ratings(ratings, results, form)
+        if form is Format.table:
+            gap, error, los = ratings.difference(*(r.name for r in ratings.ratings))
+            print(
+                f"\n{ratings.ratings[0].name} is {gap:+.0f} ± {error:.0f} Elo, "
+                f"stronger with a probability of {100 * los:.1f} %"
+            )
+        if out is None:
+            messages().print("the games were not kept; --out DIR keeps them", style="dim")

@@ -1,0 +1,71 @@
+"""Printing: data on stdout, everything else on stderr, each as table, JSON or CSV."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Format(StrEnum):
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+
+
+def messages() -> Console:
+    """For progress and messages."""
+    return Console(stderr=True)
+
+
+def data() -> Console:
+    """For results. Off a terminal lines are as long as they need to be."""
+    return Console() if sys.stdout.isatty() else Console(width=200)
+
+
+def print_frame(frame: pd.DataFrame, form: Format, table: Table | None = None) -> None:
+    """Print rows as asked; ``table`` is the picture of them for people."""
+    if form is Format.csv:
+        buffer = io.StringIO()
+        frame.to_csv(buffer, index=False)
+        sys.stdout.write(buffer.getvalue())
+    elif form is Format.json:
+        print_json([{key: _plain(value) for key, value in row.items()} for row in frame.to_dict("records")])
+    else:
+        data().print(table if table is not None else frame_table(frame))
+
+
+def frame_table(frame: pd.DataFrame) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in frame.columns:
+        table.add_column(str(column), overflow="fold")
+    for row in frame.itertuples(index=False):
+        table.add_row(*(str(value) for value in row))
+    return table
+
+
+def print_json(value: object) -> None:
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _plain(value: object) -> object:
+    """A value that JSON knows: numpy's numbers become Python's, infinities text."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "inf" if value > 0 else "-inf" if value < 0 else None
+    return value
