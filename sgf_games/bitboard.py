@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from sgf_games.lanes import fused, until_settled
@@ -186,6 +187,13 @@ def to_bits(board: jax.Array, width: int) -> jax.Array:
     """[H] rows -> bool [H * W], row by row."""
     columns = jnp.arange(width, dtype=board.dtype)
     return ((board[:, None] >> columns) & 1).astype(bool).reshape(-1)
+
+
+def drawn(own: jax.Array, opp: jax.Array, player: int, width: int) -> np.ndarray:
+    """int8 [H, W] for display: 0 empty, 1 the first player's stones, 2 the second's."""
+    mine, theirs = (np.asarray(rows).astype(np.int64)[:, None] >> np.arange(width) & 1 for rows in (own, opp))
+    first, second = (mine, theirs) if player == 0 else (theirs, mine)
+    return (first + 2 * second).astype(np.int8)
 
 
 def from_bits(points: jax.Array, width: int) -> jax.Array:

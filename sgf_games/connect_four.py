@@ -51,9 +51,8 @@ class ConnectFour(LineGame):
         return f"connect_four:{size}" + (f",k={self.k}" if self.k != 4 else "")
 
     def action_point(self, state: LineState, action: int) -> tuple[int, int] | None:
-        column = np.asarray(bb.to_bits(jnp.asarray(state.own | state.opp), self.width))
-        filled = column.reshape(self.height, self.width)[:, action].sum()
-        return self.height - 1 - int(filled), action
+        filled = np.count_nonzero(self.stones(state)[:, action])
+        return self.height - 1 - filled, action
 
     def last_point(self, state: LineState, action: int) -> tuple[int, int] | None:
         row, column = self.action_point(state, action) or (0, action)

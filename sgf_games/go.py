@@ -14,6 +14,8 @@ Where rule sets are silent or differ, this is what holds here:
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -26,7 +28,7 @@ from sgf_games.coordinates import Point, vertex
 from sgf_games.errors import UserError
 from sgf_games.game import Game
 from sgf_games.go_playout import playout
-from sgf_games.lanes import fused, mix
+from sgf_games.lanes import fused, jit, mix
 
 KO_RULES = ("simple", "positional", "situational")
 
@@ -256,9 +258,7 @@ class Go(Game):
         return ",".join(parts)
 
     def stones(self, state: GoState) -> np.ndarray:
-        own, opp = (np.asarray(bb.to_bits(jnp.asarray(rows), self.width)) for rows in (state.own, state.opp))
-        black, white = (own, opp) if int(state.player) == 0 else (opp, own)
-        return (black + 2 * white).astype(np.int8).reshape(self.height, self.width)
+        return bb.drawn(state.own, state.opp, int(state.player), self.width)
 
     def point_action(self, point: Point | None) -> int:
         return self.pass_action if point is None else super().point_action(point)
@@ -267,8 +267,13 @@ class Go(Game):
         return vertex(None if action == self.pass_action else divmod(action, self.width), self.height)
 
     def result_text(self, state: GoState) -> str:
-        margin = float(self.margin(state))
+        margin = float(_compiled_margin(self)(state))
         return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
+
+
+@functools.cache
+def _compiled_margin(game: Go) -> Callable[[GoState], jax.Array]:
+    return jit(game.margin)
 
 
 def _first_point(board: bb.Rows, width: int) -> jax.Array:

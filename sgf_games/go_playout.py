@@ -62,11 +62,7 @@ def playout(
     def going_on(p: Playing) -> jax.Array:
         return jnp.any((p.passes < 2) & (p.attempts < limit))
 
-    def body(p: Playing) -> Playing:
-        # Two attempts between looks at who is done: the look costs as much as a small step.
-        return step(step(p, limit), limit)
-
-    end = lax.while_loop(going_on, body, start(own, opp, ko, passes, over, seed, width))
+    end = lax.while_loop(going_on, lambda p: step(p, limit), start(own, opp, ko, passes, over, seed, width))
     return end.own, end.opp, end.turn
 
 

@@ -127,7 +127,7 @@ class LineGame(Game):
 
         start = (bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won)
         zero = jnp.zeros(seeds.shape, jnp.int32)
-        end = lax.while_loop(going_on, lambda c: move(*move(*c)), (*start, seeds, zero, zero))
+        end = lax.while_loop(going_on, lambda c: move(*c), (*start, seeds, zero, zero))
         first = jnp.where(end[3], jnp.where(end[2] == 1, 1.0, -1.0), 0.0)
         return jnp.stack([first, -first])
 
@@ -153,9 +153,7 @@ class LineGame(Game):
         return fused(move)
 
     def stones(self, state: LineState) -> np.ndarray:
-        own, opp = (np.asarray(bb.to_bits(jnp.asarray(rows), self.width)) for rows in (state.own, state.opp))
-        first, second = (own, opp) if int(state.player) == 0 else (opp, own)
-        return (first + 2 * second).astype(np.int8).reshape(self.height, self.width)
+        return bb.drawn(state.own, state.opp, int(state.player), self.width)
 
 
 @dataclass(frozen=True)

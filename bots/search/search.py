@@ -24,6 +24,9 @@ from sgf_games.game import Game, State
 from sgf_games.lanes import jit, mix
 
 
+VECTOR = 32  # lanes that one vector instruction of the rules handles
+
+
 class Searching(NamedTuple):
     """A search under way; every leaf has the lanes first."""
 
@@ -209,11 +212,13 @@ class Program(NamedTuple):
 
 @functools.cache
 def program(search: Search, lanes: int) -> Program:
-    """Compile ``search`` for at least ``lanes`` lanes (rounded up to fill the devices evenly)."""
+    """Compile ``search`` for at least ``lanes`` lanes (rounded up to fill the devices' vectors)."""
     devices = jax.devices()
-    if lanes < 2 * len(devices):
+    if lanes <= VECTOR:
         devices = devices[:1]
-    lanes = -(-lanes // len(devices)) * len(devices)
+    if lanes > 2:  # a vector that is not full is done lane by lane
+        per_device = -(-lanes // len(devices))
+        lanes = -(-per_device // VECTOR) * VECTOR * len(devices)
     mesh = Mesh(np.array(devices), ("lanes",))
     split, whole = PartitionSpec("lanes"), PartitionSpec()
 
