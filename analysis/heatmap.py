@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.text import Text
@@ -82,7 +83,7 @@ def save_png(
     axes.set_xlim(-0.75, width - 0.25)
     axes.set_ylim(height - 0.25, -0.75)
     axes.set_facecolor("#f3e3c3" if go_board else "#f7f7f7")
-    line = {"color": "#6b5a3a" if go_board else "#999999", "linewidth": 0.7, "zorder": 1}
+    line: dict[str, Any] = {"color": "#6b5a3a" if go_board else "#999999", "linewidth": 0.7, "zorder": 1}
     if go_board:
         for r in range(height):
             axes.plot([0, width - 1], [r, r], **line)

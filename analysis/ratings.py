@@ -179,11 +179,11 @@ def _fit(
             theta[members] -= theta[members].mean()
             projection[np.ix_(members, members)] -= 1 / len(members)
     covariance = projection @ covariance @ projection.T * ELO**2
-    elo = theta * ELO
-    for i in np.flatnonzero(unbounded):
-        elo[i] = unbounded[i] * np.inf
-        covariance[i, i] = np.inf
-    return elo[:n], covariance[:n, :n], float(elo[n]), Z95 * math.sqrt(max(0.0, covariance[n, n]))
+    fitted = theta * ELO
+    for player in np.flatnonzero(unbounded):
+        fitted[player] = unbounded[player] * np.inf
+        covariance[player, player] = np.inf
+    return fitted[:n], covariance[:n, :n], float(fitted[n]), Z95 * math.sqrt(max(0.0, covariance[n, n]))
 
 
 def _derivatives(

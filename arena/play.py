@@ -141,12 +141,12 @@ class Table:
             lane.thoughts.append(answer.thought)
             self.moves_made += 1
         self._step(actions, np.zeros(len(self.lanes), bool))
-        for i in np.flatnonzero(actions >= 0):
+        for i in map(int, np.flatnonzero(actions >= 0)):
             if self._view.terminal[i]:
                 lane = self.lanes[i]
                 assert lane is not None
                 reason = "score" if isinstance(self.game, Go) else "line"
-                finished.append((int(i), self._record(lane, self.game.result_text(self._state(int(i))), reason)))
+                finished.append((i, self._record(lane, self.game.result_text(self._state(i)), reason)))
         if not finished:
             return
         for i, record in finished:

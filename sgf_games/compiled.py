@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,9 +25,9 @@ class View(NamedTuple):
 class Rules(NamedTuple):
     """Compiled functions of one game."""
 
-    step: Callable[[State, int], State]
+    step: Callable[[State, Any], State]
     view: Callable[[State], View]
-    step_lanes: Callable[[State, jax.Array, jax.Array], tuple[State, View]]
+    step_lanes: Callable[[State, Any, Any], tuple[State, View]]
     view_lanes: Callable[[State], View]
 
 

@@ -51,7 +51,7 @@ class ConnectFour(LineGame):
         return f"connect_four:{size}" + (f",k={self.k}" if self.k != 4 else "")
 
     def action_point(self, state: LineState, action: int) -> tuple[int, int] | None:
-        filled = np.count_nonzero(self.stones(state)[:, action])
+        filled = int(np.count_nonzero(self.stones(state)[:, action]))
         return self.height - 1 - filled, action
 
     def last_point(self, state: LineState, action: int) -> tuple[int, int] | None:

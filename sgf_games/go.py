@@ -305,7 +305,8 @@ def chains_with_two_liberties(stones: bb.Rows, others: bb.Rows, width: int) -> b
         empty = bb.complement(bb.either(stones, others), width)
         return bb.both(stones, bb.near(bb.both(empty, half), width)), stones
 
-    reached = bb.flood(*seeds(stones, others, masks), width)
+    near_half, through = seeds(stones, others, masks)
+    reached = bb.flood(near_half, through, width)
     out = []
     for row in reached:
         pairs = row.reshape(*row.shape[:-1], bits, 2)

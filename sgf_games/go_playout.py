@@ -122,13 +122,14 @@ def attempt(width: int, restart: bool = False):
         if not restart:
             return after
         over = (passes >= 2) | (after.attempts >= 4 * width * len(p.own) + 40)
-        return Playing(
-            *[bb.only_if(~over, board) for board in after[:5]],
+        return after._replace(
+            own=bb.only_if(~over, after.own),
+            opp=bb.only_if(~over, after.opp),
+            barred=bb.only_if(~over, after.barred),
+            own_reached=bb.only_if(~over, after.own_reached),
+            opp_reached=bb.only_if(~over, after.opp_reached),
             passes=jnp.where(over, 0, passes),
-            turn=after.turn,
             attempts=jnp.where(over, 0, after.attempts),
-            counter=after.counter,
-            seed=after.seed,
         )
 
     chain = fused(pick, flood_opponent, flood_own, judge, make_move, turn_over)

@@ -44,8 +44,8 @@ def jit(function: Callable, **options: Any) -> Callable:
     @functools.cache
     def compiled() -> Callable:
         cpu = jax.default_backend() == "cpu"
-        extra = {"compiler_options": {"xla_cpu_prefer_vector_width": 512}} if cpu else {}
-        return jax.jit(function, **options, **extra)
+        extra: dict[str, Any] = {"compiler_options": {"xla_cpu_prefer_vector_width": 512}} if cpu else {}
+        return jax.jit(function, **{**options, **extra})
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -146,7 +146,8 @@ class _Work:
         return _count_equations(self.jaxpr)
 
     def types(self) -> tuple[list, list]:
-        return [v.aval.dtype for v in self.jaxpr.invars], [v.aval.dtype for v in self.jaxpr.outvars]
+        jaxpr: Any = self.jaxpr
+        return [v.aval.dtype for v in jaxpr.invars], [v.aval.dtype for v in jaxpr.outvars]
 
     def arrays(self) -> int:
         slots, extra = _slots(*self.types())

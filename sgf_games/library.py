@@ -80,10 +80,11 @@ class Library:
 
     def records(self) -> Iterator[GameRecord]:
         """All finished games, by id, without move comments."""
-        chosen = "game_id, game, black, white, black_spec, white_spec, seed, moves, result, reason"
-        query = f"select {chosen}, detail, event, seconds, date from games order by game_id"
-        for row in self._db.execute(query):
-            yield GameRecord(*row[:7], tuple(row[7].split()), *row[8:])
+        chosen = "game_id, game, black, white, black_spec, white_spec, seed, moves, result, reason, "
+        chosen += "detail, event, seconds, date"
+        for row in self._db.execute(f"select {chosen} from games order by game_id"):
+            values = dict(zip(chosen.split(", "), row, strict=True))
+            yield GameRecord(**{**values, "moves": tuple(values["moves"].split())})
 
     def close(self) -> None:
         with contextlib.suppress(sqlite3.Error):

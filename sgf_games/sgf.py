@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from sgfmill import sgf as sgfmill_sgf
 from sgfmill import sgf_grammar, sgf_properties
@@ -369,7 +370,7 @@ def _walk(sgf: SgfGame, until: int) -> list[Position]:
         falls_elsewhere = point is not None and legal[action] and game.action_point(state, action) != point
         if not legal[action] or falls_elsewhere:
             raise UserError(f"{where} is illegal: {_why(game, state, point)}; use --move N to stop before it")
-        state = compiled.step(state, np.int32(action))
+        state = compiled.step(state, action)
         number, last, last_player = number + 1, point, player
     out.append(here())
     return out
@@ -404,7 +405,7 @@ def _why(game: Game, state: Any, point: Point | None) -> str:
         return "the point is occupied"
     if isinstance(game, Go) and point is not None:
         simple = _rules_without_ko(game)
-        free = np.asarray(simple.view(game.without_history(state)._replace(ko=np.int32(-1))).legal)
+        free = np.asarray(simple.view(game.without_history(state)._replace(ko=jnp.int32(-1))).legal)
         return "ko" if free[game.point_action(point)] else "suicide"
     return "the rules forbid it"
 

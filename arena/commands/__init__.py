@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from typing import Any
 
 import typer
 
 from arena.commands import analyze, bench, bots, games, match, play, rate, tournament
 
 # What typer raises for a misused command line; its module differs between versions of typer.
-ClickException = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+ClickException: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
     name="jubango",

@@ -23,7 +23,6 @@ from bots.search.tree import Tree, empty_tree, lanes_first, lanes_last
 from sgf_games.game import Game, State
 from sgf_games.lanes import jit, mix
 
-
 VECTOR = 32  # lanes that one vector instruction of the rules handles
 
 
