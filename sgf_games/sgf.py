@@ -42,8 +42,6 @@ def write_record(record: GameRecord) -> bytes:
     size = max(game.width, game.height)
     document = sgfmill_sgf.Sgf_game(size=size, encoding="UTF-8")
     root = document.get_root()
-    if is_go and game.width != game.height:
-        root.set_raw("SZ", f"{game.width}:{game.height}".encode())
     root.set_raw("GM", b"1" if is_go else b"4")
     root.set("AP", ("jubango", "0.1.0"))
     texts = {
@@ -79,7 +77,11 @@ def write_record(record: GameRecord) -> bytes:
             node.set("C", record.comments[i])
         if not is_go:  # where a stone falls depends on the position
             state = rules(game).step(state, action)
-    return document.serialise()
+    data = document.serialise()
+    if is_go and game.width != game.height:
+        # sgfmill knows square boards only. No text can hold these bytes: a "]" in it is escaped.
+        data = data.replace(b"SZ[%d]" % size, b"SZ[%d:%d]" % (game.width, game.height), 1)
+    return data
 
 
 _CONTEXT = sgf_properties.Presenter(19, "UTF-8")
@@ -361,6 +363,8 @@ def _walk(sgf: SgfGame, until: int) -> list[Position]:
             return out
         player, point = node.move
         state = _on_move(game, state, node.move)
+        if isinstance(game, Go):  # people pass and then play on
+            state = state._replace(passes=jnp.minimum(state.passes, 1))
         where = f"{sgf.source}: move {number + 1} ({'BW'[player]} {vertex(point, game.height)})"
         try:
             action = game.point_action(point)
