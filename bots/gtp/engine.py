@@ -60,7 +60,7 @@ class GtpMover:
         try:
             engine, seen = self._playing.pop(request.game_id, (None, 0))
             if engine is None:
-                engine = self._idle.pop() if self._idle else self._start()
+                engine = self._free_engine()
                 self._set_up(engine)
             first = (request.colour + len(request.moves)) % 2
             for i, action in enumerate(request.moves[seen:], seen):
@@ -81,6 +81,12 @@ class GtpMover:
             return MoveAnswer(request.lane, failure="illegal", detail=f"played {text.upper()}, which is illegal")
         self._playing[request.game_id] = (engine, len(request.moves) + 1)
         return MoveAnswer(request.lane, action)
+
+    def _free_engine(self) -> Engine:
+        try:
+            return self._idle.pop()
+        except IndexError:  # asked for by several threads at once
+            return self._start()
 
     def advance(self) -> list[MoveAnswer]:
         ready = [future for future in self._answers if future.done()]

@@ -1,0 +1,160 @@
+"""The command as users meet it: exit statuses, data on stdout, one line on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from arena.commands import run
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    games = {
+        "game.sgf": "(;GM[1]SZ[5]KM[0]PB[B[i\\]g]PW[x];B[cc];W[cd];B[bd];W[dc];B[db])",
+        "typo.sgf": "(;SZ[5;B[aa])", "illegal.sgf": "(;SZ[5];B[aa];W[aa])", "empty.sgf": "(;SZ[5])",
+        "two.sgf": "(;SZ[5];B[aa])(;SZ[5];B[bb];W[cc])", "c4.sgf": "(;GM[4]SZ[7]JG[connect_four];B[df])",
+        "over.sgf": "(;SZ[3]KM[0];B[bb];W[];B[])",
+    }  # fmt: skip
+    for name, text in games.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def status_of(capsys, *arguments: str) -> tuple[int, str, str]:
+    status = run(list(arguments))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+FAST = ["--simulations", "24"]
+
+
+def test_analyze_prints_a_table_json_and_csv(files, capsys):
+    status, out, _ = status_of(capsys, "analyze", "game.sgf", *FAST)
+    assert status == 0
+    assert "principal variation" in out
+    assert "after move 5" in out
+    assert "B[i]g" in out, "names are printed as they are"
+    status, out, _ = status_of(capsys, "analyze", "game.sgf", "--move", "2", "--format", "json", *FAST)
+    found = json.loads(out)
+    assert (status, found["move_number"], found["player"], found["next_move"]) == (0, 2, "black", "B2")
+    assert sum(move["visits"] for move in found["moves"]) == found["simulations"] == 24
+    on_board = sum(m["visits"] for m in found["moves"] if m["move"] != "pass")
+    assert sum(map(sum, found["visits"])) == on_board
+    assert len(found["visits"]) == 5
+    status, out, _ = status_of(capsys, "analyze", "game.sgf", "--all", "--format", "csv", *FAST)
+    lines = out.splitlines()
+    assert status == 0
+    assert lines[0] == "move_number,player,rank,move,visits,share,win_rate,variation"
+    assert {line.split(",")[0] for line in lines[1:]} == {"0", "1", "2", "3", "4", "5"}
+
+
+def test_analyze_draws(files, capsys):
+    status, _, _ = status_of(capsys, "analyze", "game.sgf", "--png", "map.png", "--csv", "t.csv", *FAST)
+    assert status == 0
+    data = (files / "map.png").read_bytes()
+    assert data.startswith(b"\x89PNG")
+    width, height = (int.from_bytes(data[i : i + 4], "big") for i in (16, 20))
+    assert width > 1000
+    assert height > 1000
+    assert (files / "t.csv").read_text().startswith("move_number")
+    status, out, _ = status_of(capsys, "analyze", "c4.sgf", *FAST)
+    assert status == 0
+    assert "connect_four:7x6" in out
+    status, out, _ = status_of(capsys, "analyze", "over.sgf", *FAST)
+    assert status == 0
+    assert "the game is over: B+9" in out
+    status, out, _ = status_of(capsys, "analyze", "two.sgf", "--game-number", "2", "--format", "json", *FAST)
+    assert json.loads(out)["move_number"] == 2
+    status, out, _ = status_of(capsys, "analyze", "empty.sgf", "--format", "json", *FAST)
+    assert (status, json.loads(out)["last_move"]) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["analyze", "typo.sgf"], "typo.sgf: line 1: not SGF"), (["analyze", "illegal.sgf"], "move 2 (W A5) is illegal"),
+        (["analyze", "none.sgf"], "none.sgf: cannot be read"), (["analyze", "game.sgf", "--move", "99"], "between 0 and 5"),
+        (["analyze", "game.sgf", "--bot", "random"], "searching bot"), (["analyze", "two.sgf", "--game-number", "3"], "no game 3"),
+        (["analyze", "game.sgf", "--png", "no/such/x.png", *FAST], "cannot be written"),
+        (["analyze", "game.sgf", "--png", "x.wat", *FAST], "cannot be written"),
+        (["analyze", "game.sgf", "--simulations", "0"], "simulations"), (["analyze"], "Missing argument"),
+        (["match", "uct", "utc", "--games", "2"], 'did you mean "uct"'), (["match", "uct", "random", "--games", "3"], "even"),
+        (["match", "uct:c=-1", "random"], "c=-1"), (["match", "uct:c=inf", "random"], "c=inf"),
+        (["match", "uct:sims=5", "random"], 'no key "sims"'), (["tournament", "none.toml"], "none.toml: cannot be read"),
+        (["rate", "nowhere"], "no such file"), (["rate", "empty.sgf"], "no finished games"), (["frobnicate"], "No such command"),
+        (["rate", "game.sgf", "--anchor", "x"], "NAME=ELO"), (["play", "--game", "chess"], "no game is called"),
+        (["bench", "playouts", "--lanes", "-1"], "lanes"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_status_2(files, capsys, arguments, message):
+    status, out, err = status_of(capsys, *arguments)
+    assert status == 2, err
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert err.startswith("jubango: ")
+
+
+def test_match_and_rate(files, capsys):
+    arguments = ["match", "uct:simulations=30", "random", "--game", "tic_tac_toe", "--games", "8", "--out", "m"]
+    status, out, err = status_of(capsys, *arguments)
+    assert status == 0
+    assert "stronger with a probability" in out
+    assert "8/8 games" in err
+    status, out, _ = status_of(capsys, "rate", "m", "--format", "csv")
+    again = status_of(capsys, "rate", "m/games", "--format", "csv")
+    assert out == again[1]
+    assert (files / "m" / "ratings.csv").read_text().splitlines()[1].split(",")[1] == out.splitlines()[1].split(",")[1]
+    status, out, _ = status_of(capsys, "rate", "m", "--format", "json", "--anchor", "random=1000", "--prior", "1")
+    assert {row["name"]: row["elo"] for row in json.loads(out)}["random"] == 1000
+    status, out, _ = status_of(capsys, "match", "random", "random", "--game", "tic_tac_toe", "--games", "2")
+    assert status == 0
+    assert "random (2)" in out
+
+
+def test_lists(capsys):
+    status, out, _ = status_of(capsys, "games", "--format", "json")
+    assert status == 0
+    assert {"go", "connect_four", "gomoku", "tic_tac_toe", "mnk"} <= {row["game"] for row in json.loads(out)}
+    status, out, _ = status_of(capsys, "bots", "--format", "csv")
+    assert status == 0
+    assert "mcts-400" in out
+
+
+def test_help_of_every_command(capsys):
+    for command in ("games", "bots", "tournament", "match", "play", "analyze", "rate", "bench"):
+        status, out, _ = status_of(capsys, command, "--help")
+        assert status == 0
+        assert "Usage" in out
+
+
+def test_a_person_can_play(tmp_path):
+    """Moves, a wrong move, undo, and a game to its end, typed at the real command."""
+    typed = "b2\nb2\nz9\nundo\nhelp\na1\nc1\n"
+    command = [sys.executable, "-c", "from arena.commands import main; main()", "play", "--game", "tic_tac_toe"]
+    command += ["--black", "human", "--white", "uct:simulations=50", "--sgf", str(tmp_path / "g.sgf")]
+    done = subprocess.run(command, input=typed, capture_output=True, text=True, cwd=ROOT, env=os.environ, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "uct:simulations=50 plays" in done.stdout
+    assert "visits, win rate" in done.stdout
+    assert "not a legal move" in done.stdout
+    assert '"Z9" is not on' in done.stdout or '"z9" is not on' in done.stdout
+    assert "(;" in (tmp_path / "g.sgf").read_text()
+
+
+def test_the_examples_are_valid():
+    from arena.tournament import read_plan
+
+    plans = [read_plan(path) for path in sorted((ROOT / "examples").glob("*.toml"))]
+    assert len(plans) >= 5
