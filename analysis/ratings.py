@@ -254,6 +254,15 @@ def _closure(met: np.ndarray) -> np.ndarray:
     return reach
 
 
+def crosstable_cells(results: Iterable[Result], order: list[str]) -> list[list[str]]:
+    """For every pair of ``order`` the row player's wins-draws-losses, empty where they never met."""
+    tally = {(a, b): [0, 0, 0] for a in order for b in order}
+    for black, white, score in results:
+        for a, b, own in ((black, white, score), (white, black, 1 - score)):
+            tally[a, b][0 if own > 0.75 else 2 if own < 0.25 else 1] += 1
+    return [["" if a == b or not sum(tally[a, b]) else "-".join(map(str, tally[a, b])) for b in order] for a in order]
+
+
 def elo_of_score(score: float) -> float:
     """400 log10(s / (1 - s)); infinite at 0 and 1."""
     if score <= 0 or score >= 1:

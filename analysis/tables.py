@@ -6,19 +6,21 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from analysis.ratings import RatingList, Result, rate
+from analysis.ratings import RatingList, Result, crosstable_cells, rate
 from sgf_games.errors import UserError
 from sgf_games.record import score_of
 from sgf_games.sgf import read_sgf
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from analysis.position import PositionAnalysis
 
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
     """A run's games, one row each, as in ``results.sqlite``."""
+    import pandas as pd
+
     path = Path(folder) / "results.sqlite"
     if not path.is_file():
         raise UserError(f"{folder}: holds no results.sqlite; name a run's folder")
@@ -64,6 +66,8 @@ def _sgf_results(path: Path) -> list[Result]:
 
 
 def _csv_results(path: Path) -> list[Result]:
+    import pandas as pd
+
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
@@ -98,6 +102,8 @@ def _csv_score(text: str) -> float | None:
 
 def ratings_frame(ratings: RatingList) -> pd.DataFrame:
     """Columns rank, name, elo, error (95 %), games, wins, draws, losses, score, group."""
+    import pandas as pd
+
     rows = [
         (i + 1, r.name, r.elo, r.error, r.games, r.wins, r.draws, r.losses, r.score, r.group)
         for i, r in enumerate(ratings.ratings)
@@ -109,18 +115,18 @@ def ratings_frame(ratings: RatingList) -> pd.DataFrame:
 
 def crosstable(results: list[Result], order: list[str] | None = None) -> pd.DataFrame:
     """Row player's wins-draws-losses against the column player, as text; empty if they never met."""
+    import pandas as pd
+
     if order is None:
         order = [r.name for r in rate(results).ratings]
-    tally = {(a, b): [0, 0, 0] for a in order for b in order}
-    for black, white, score in results:
-        for a, b, own in ((black, white, score), (white, black, 1 - score)):
-            tally[a, b][0 if own > 0.75 else 2 if own < 0.25 else 1] += 1
-    cells = [["" if a == b or not sum(tally[a, b]) else "-".join(map(str, tally[a, b])) for b in order] for a in order]
+    cells = crosstable_cells(results, order)
     return pd.DataFrame(cells, index=pd.Index(order, name="name"), columns=order)
 
 
 def analysis_frame(analyses: list[PositionAnalysis]) -> pd.DataFrame:
     """One row for every visited action of every position; win rates are of the player to move."""
+    import pandas as pd
+
     rows = [
         (a.position.number, ("black", "white")[a.player], i, m.text, m.visits, round(m.share, 6),
          round(m.win_rate, 6), " ".join(m.variation))

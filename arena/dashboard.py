@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pandas as pd
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -14,8 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from analysis.heatmap import BLACK, WHITE, board_text
-from analysis.ratings import RatingList, rate
-from analysis.tables import crosstable
+from analysis.ratings import RatingList, Result, crosstable_cells, rate
 from arena.tournament import Progress
 
 LIVE_SECONDS = 0.5  # between two pictures
@@ -109,7 +107,7 @@ class Dashboard:
         cross_room = room - rows - 4
         n = len(ratings.ratings)
         if n <= 12 and cross_room >= n + 2 and 24 + 11 * n <= table_width:
-            left += [Text(), cross_table(progress, ratings)]
+            left += [Text(), cross_table(progress.results, ratings)]
         body: RichTable | Group = Group(*left)
         if board is not None:
             grid = RichTable.grid(padding=(0, 2, 0, 0))
@@ -159,23 +157,17 @@ def standings_table(ratings: RatingList, rows: int, width: int | None = None) ->
     return table
 
 
-def cross_table(progress: Progress, ratings: RatingList) -> RichTable:
+def cross_table(results: list[Result], ratings: RatingList) -> RichTable:
     """Wins-draws-losses of the row against the column; columns are numbered as the rows."""
     order = [r.name for r in ratings.ratings]
-    frame = crosstable(progress.results, order)
-    return frame_as_crosstable(frame)
-
-
-def frame_as_crosstable(frame: pd.DataFrame) -> RichTable:
-    order = list(frame.index)
+    cells = crosstable_cells(results, order)
     table = RichTable(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("row against column", overflow="ellipsis", no_wrap=True, max_width=32)
     for i in range(1, len(order) + 1):
         table.add_column(str(i), justify="center", no_wrap=True)
-    for i, name in enumerate(order, 1):
-        cells = ["—" if name == other else frame.loc[name, other] or "·" for other in order]
-        table.add_row(str(i), Text(name), *cells)
+    for i, (name, row) in enumerate(zip(order, cells, strict=True), 1):
+        table.add_row(str(i), Text(name), *["—" if j == i else cell or "·" for j, cell in enumerate(row, 1)])
     return table
 
 

@@ -8,6 +8,9 @@ higher columns by the carry of an addition, to lower ones by doubling shifts.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -132,6 +135,11 @@ def sweep(seeds: Rows, mask: Rows, width: int) -> Rows:
 def flood(seeds: Rows, mask: Rows, width: int) -> Rows:
     """All points of ``mask`` connected to ``seeds`` within it."""
 
+    return until_settled(_flood_step(width), both(seeds, mask), mask)[0]
+
+
+@functools.cache
+def _flood_step(width: int) -> Callable:
     @fused
     def once(reached: Rows, mask: Rows) -> tuple:
         more = sweep(reached, mask, width)
@@ -142,7 +150,7 @@ def flood(seeds: Rows, mask: Rows, width: int) -> Rows:
         more, mask, unsettled = once(reached, mask)
         return (more, mask), unsettled
 
-    return until_settled(step, both(seeds, mask), mask)[0]
+    return step
 
 
 def point_rows(row: jax.Array, column: jax.Array, valid: jax.Array, height: int, dtype: type) -> Rows:

@@ -183,26 +183,8 @@ class Go(Game):
         self, own: jax.Array, opp: jax.Array, row: jax.Array, column: jax.Array, played: jax.Array
     ) -> tuple[bb.Rows, bb.Rows, bb.Rows, jax.Array]:
         """(own, opp, captured, whether the stone played is alone with one liberty) after a move."""
-        width, height = self.width, self.height
-
-        @fused
-        def put(own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array):
-            move = bb.point_rows(row, column, played, height, bb.row_type(width))
-            own = bb.either(own, move)
-            liberties = bb.near(bb.complement(bb.either(own, opp), width), width)
-            return own, move, bb.both(opp, liberties), bb.both(own, liberties)
-
-        @fused
-        def settle(own: bb.Rows, opp: bb.Rows, move: bb.Rows, opp_alive: bb.Rows, own_alive: bb.Rows):
-            captured = bb.only_if(bb.some(move), bb.without(opp, opp_alive))
-            suicide = bb.some(bb.without(move, own_alive)) & ~bb.some(captured)
-            opp = bb.without(opp, captured)
-            around = bb.near(move, width)
-            empty = bb.complement(bb.either(own, opp), width)
-            lone = ~bb.some(bb.both(around, own)) & (bb.count(bb.both(around, empty)) == 1)
-            own = bb.choose(suicide, bb.both(own, own_alive), own)
-            return own, opp, captured, lone
-
+        put, settle = _placing(self.width, self.height)
+        width = self.width
         own_rows, opp_rows = bb.unpack(own), bb.unpack(opp)
         own_rows, move, opp_seeds, own_seeds = put(own_rows, opp_rows, row, column, played)
         opp_alive = bb.flood(opp_seeds, opp_rows, width)
@@ -211,19 +193,10 @@ class Go(Game):
 
     def _points_allowed(self, own: bb.Rows, opp: bb.Rows) -> bb.Rows:
         """Empty points where a stone may go, ko aside."""
-        width, suicide = self.width, self.suicide
-
-        @fused
-        def allowed(own: bb.Rows, opp: bb.Rows, own_safe: bb.Rows, opp_safe: bb.Rows):
-            empty = bb.complement(bb.either(own, opp), width)
-            fine = bb.either(empty, own_safe, bb.without(opp, opp_safe))
-            if suicide:  # then only the lone stone's suicide is left out
-                fine = bb.either(fine, own)
-            return bb.both(empty, bb.near(fine, width))
-
+        width = self.width
         own_safe = chains_with_two_liberties(own, opp, width)
         opp_safe = chains_with_two_liberties(opp, own, width)
-        return allowed(own, opp, own_safe, opp_safe)
+        return _allowed(width, self.suicide)(own, opp, own_safe, opp_safe)
 
     def _key(self, own: jax.Array, opp: jax.Array, player: jax.Array) -> jax.Array:
         """uint32 [2]: a 64-bit key of the position, and of the player to move if situational."""
@@ -272,6 +245,44 @@ class Go(Game):
 
 
 @functools.cache
+def _placing(width: int, height: int) -> tuple[Callable, Callable]:
+    """The two kernels of a move, before and after the floods."""
+
+    @fused
+    def put(own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array):
+        move = bb.point_rows(row, column, played, height, bb.row_type(width))
+        own = bb.either(own, move)
+        liberties = bb.near(bb.complement(bb.either(own, opp), width), width)
+        return own, move, bb.both(opp, liberties), bb.both(own, liberties)
+
+    @fused
+    def settle(own: bb.Rows, opp: bb.Rows, move: bb.Rows, opp_alive: bb.Rows, own_alive: bb.Rows):
+        captured = bb.only_if(bb.some(move), bb.without(opp, opp_alive))
+        suicide = bb.some(bb.without(move, own_alive)) & ~bb.some(captured)
+        opp = bb.without(opp, captured)
+        around = bb.near(move, width)
+        empty = bb.complement(bb.either(own, opp), width)
+        lone = ~bb.some(bb.both(around, own)) & (bb.count(bb.both(around, empty)) == 1)
+        own = bb.choose(suicide, bb.both(own, own_alive), own)
+        return own, opp, captured, lone
+
+    return put, settle
+
+
+@functools.cache
+def _allowed(width: int, suicide: bool) -> Callable:
+    @fused
+    def allowed(own: bb.Rows, opp: bb.Rows, own_safe: bb.Rows, opp_safe: bb.Rows):
+        empty = bb.complement(bb.either(own, opp), width)
+        fine = bb.either(empty, own_safe, bb.without(opp, opp_safe))
+        if suicide:  # then only the lone stone's suicide is left out
+            fine = bb.either(fine, own)
+        return bb.both(empty, bb.near(fine, width))
+
+    return allowed
+
+
+@functools.cache
 def _compiled_margin(game: Go) -> Callable[[GoState], jax.Array]:
     return jit(game.margin)
 
@@ -300,12 +311,7 @@ def chains_with_two_liberties(stones: bb.Rows, others: bb.Rows, width: int) -> b
     constants = (halves.reshape(-1, height, width) * columns).sum(-1).astype(bb.row_type(width))
     masks = [jnp.asarray(constants[:, r]) for r in range(height)]
 
-    @fused
-    def seeds(stones: bb.Rows, others: bb.Rows, half: bb.Rows) -> tuple[bb.Rows, bb.Rows]:
-        empty = bb.complement(bb.either(stones, others), width)
-        return bb.both(stones, bb.near(bb.both(empty, half), width)), stones
-
-    near_half, through = seeds(stones, others, masks)
+    near_half, through = _beside_halves(width)(stones, others, masks)
     reached = bb.flood(near_half, through, width)
     out = []
     for row in reached:
@@ -315,9 +321,26 @@ def chains_with_two_liberties(stones: bb.Rows, others: bb.Rows, width: int) -> b
     return out
 
 
+@functools.cache
+def _beside_halves(width: int) -> Callable:
+    @fused
+    def seeds(stones: bb.Rows, others: bb.Rows, half: bb.Rows) -> tuple[bb.Rows, bb.Rows]:
+        empty = bb.complement(bb.either(stones, others), width)
+        return bb.both(stones, bb.near(bb.both(empty, half), width)), stones
+
+    return seeds
+
+
 def area_margin(own: bb.Rows, opp: bb.Rows, width: int) -> jax.Array:
     """float32: own area minus the opponent's (stones, and empty regions touching one colour)."""
+    borders, difference = _areas(width)
+    empty, by_own, by_opp = borders(own, opp)
+    own_side, opp_side = bb.flood(by_own, empty, width), bb.flood(by_opp, empty, width)
+    return difference(own, opp, own_side, opp_side)
 
+
+@functools.cache
+def _areas(width: int) -> tuple[Callable, Callable]:
     @fused
     def borders(own: bb.Rows, opp: bb.Rows) -> tuple[bb.Rows, bb.Rows, bb.Rows]:
         empty = bb.complement(bb.either(own, opp), width)
@@ -329,6 +352,4 @@ def area_margin(own: bb.Rows, opp: bb.Rows, width: int) -> jax.Array:
         theirs = bb.count(opp) + bb.count(bb.without(opp_side, own_side))
         return (mine - theirs).astype(jnp.float32)
 
-    empty, by_own, by_opp = borders(own, opp)
-    own_side, opp_side = bb.flood(by_own, empty, width), bb.flood(by_opp, empty, width)
-    return difference(own, opp, own_side, opp_side)
+    return borders, difference

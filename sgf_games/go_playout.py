@@ -16,6 +16,8 @@ it is a single kernel. A lane's game depends on its position and seed alone.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -66,7 +68,8 @@ def playout(
     return end.own, end.opp, end.turn
 
 
-def attempt(width: int, restart: bool = False):
+@functools.cache
+def attempt(width: int, restart: bool = False) -> Callable:
     """``step(playing, limit) -> playing``. ``restart`` begins a new game where one has ended."""
 
     def pick(p: Playing, limit: jax.Array) -> tuple:

@@ -78,89 +78,128 @@ def prepare_machine(cores: int | None = None) -> int:
 def fused(*stages: Callable) -> Callable:
     """The composition of elementwise ``stages`` over pytrees of equally shaped arrays, as one kernel.
 
-    A stage must be elementwise: output element i depends on input elements i alone. It may change
-    the number and the types of the arrays; a tuple it returns becomes the next stage's arguments.
-    What is too long for one kernel is split between stages. Under ``vmap`` the batch becomes more lanes.
+    A stage must be elementwise: output element i depends on input elements i alone, and on nothing
+    else that is traced. It may change the number and the types of the arrays; a tuple it returns
+    becomes the next stage's arguments. What is too long for one kernel is split between stages.
+    Under ``vmap`` the batch becomes more lanes. Keep the result and call it again: a stage is
+    traced once for each set of argument types.
     """
+    plans: dict[Any, tuple[list[_Kernel], Any]] = {}
 
     def call(*args: Any) -> Any:
-        values: tuple = args
-        pending = stages[0]
-        for stage in stages[1:]:
-            joined = _compose(pending, stage)
-            if _fits(joined, *values):
-                pending = joined
-            else:
-                values = _as_arguments(_run(pending, *values))
-                pending = stage
-        return _run(pending, *values)
+        leaves, tree = jax.tree.flatten(args)
+        leaves = [jnp.asarray(x) for x in leaves]
+        types = tuple(x.dtype for x in leaves)
+        key = tree, types, jax.sharding.get_abstract_mesh()  # what is traced remembers its mesh
+        if key not in plans:
+            plans[key] = _plan(stages, tree, types)
+        kernels, out_tree = plans[key]
+        for kernel in kernels:
+            leaves = kernel(leaves)
+        return jax.tree.unflatten(out_tree, leaves)
 
     return call
 
 
-def _compose(first: Callable, then: Callable) -> Callable:
-    return lambda *args: then(*_as_arguments(first(*args)))
+def _plan(stages: tuple[Callable, ...], tree: Any, types: tuple) -> tuple[list[_Kernel], Any]:
+    """(kernels that make up ``stages``, the tree of the last one's result)."""
+    kernels: list[_Kernel] = []
+    pending: _Kernel | None = None
+    for stage in stages:
+        flat, types_after, tree_after = _trace(stage, tree, types)
+        alone = _Kernel(flat, types)
+        if pending is None:
+            pending = alone
+        else:
+            joined = pending.then(flat)
+            if joined.fits():
+                pending = joined
+            else:
+                kernels.append(pending)
+                pending = alone
+        tree, types, out_tree = tree_after[0], types_after, tree_after[1]
+    assert pending is not None
+    return [*kernels, pending], out_tree
 
 
-def _as_arguments(result: Any) -> tuple:
-    return result if type(result) is tuple else (result,)
+def _trace(stage: Callable, tree: Any, types: tuple) -> tuple[Callable, tuple, tuple]:
+    """(one lane of ``stage`` as a function of flat values, the types of its results, the trees of
+    its results: as the next stage's arguments and as they are)."""
+    arguments = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct((), t) for t in types])
+    closed, result = jax.make_jaxpr(stage, return_shape=True)(*arguments)
+
+    def flat(*values: jax.Array) -> list[jax.Array]:
+        return jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *values)
+
+    as_arguments = result if type(result) is tuple else (result,)
+    types_after = tuple(x.dtype for x in jax.tree.leaves(result))
+    return flat, types_after, (jax.tree.structure(as_arguments), jax.tree.structure(result))
 
 
-def _trace(function: Callable, *args: Any) -> tuple[Any, Any]:
-    """(the jaxpr of one lane of ``function``, the tree of its result)."""
-    scalars = jax.tree.map(lambda x: jax.ShapeDtypeStruct((), jnp.asarray(x).dtype), args)
-    closed, result = jax.make_jaxpr(function, return_shape=True)(*scalars)
-    return closed, jax.tree.structure(result)
+class _Kernel:
+    """A function of one lane, flat values to flat values, to be run over lanes as one kernel.
 
+    Results that are inputs unchanged are passed by, and inputs that nothing needs are not read.
+    """
 
-def _fits(function: Callable, *args: Any) -> bool:
-    closed, _ = _trace(function, *args)
-    work = _Work(closed)
-    return work.equations() <= MAX_EQUATIONS and work.arrays() <= MAX_ARRAYS
-
-
-def _run(function: Callable, *args: Any) -> Any:
-    leaves = [jnp.asarray(x) for x in jax.tree.leaves(args)]
-    closed, out_tree = _trace(function, *args)
-    work = _Work(closed)
-    computed = iter(work.kernel()(*[leaves[i] for i in work.read])) if work.computed else iter(())
-    shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
-    out = [next(computed) if source is None else jnp.broadcast_to(leaves[source], shape) for source in work.sources]
-    return jax.tree.unflatten(out_tree, out)
-
-
-class _Work:
-    """What of a lane's function must be computed: results that are inputs unchanged are passed by."""
-
-    def __init__(self, closed: Any) -> None:
-        jaxpr = closed.jaxpr
-        inputs = {var: i for i, var in enumerate(jaxpr.invars)}
-        self.sources = [inputs.get(v) if isinstance(v, jax.extend.core.Var) else None for v in jaxpr.outvars]
-        wanted = [source is None for source in self.sources]
-        self.jaxpr, used = pe.dce_jaxpr(jaxpr, wanted)
+    def __init__(self, flat: Callable, types: tuple) -> None:
+        self.flat, self.types = flat, types
+        closed = jax.make_jaxpr(flat)(*[jax.ShapeDtypeStruct((), t) for t in types])
+        inputs = {var: i for i, var in enumerate(closed.jaxpr.invars)}
+        outvars = closed.jaxpr.outvars
+        # For every result: the input it is, or None where it has to be computed.
+        self.sources = [inputs.get(v) if isinstance(v, jax.extend.core.Var) else None for v in outvars]
+        needed, used = pe.dce_jaxpr(closed.jaxpr, [source is None for source in self.sources])
+        self.jaxpr: Any = needed
         self.consts = closed.consts
-        self.read = [i for i, needed in enumerate(used) if needed]
-        self.computed = any(wanted)
+        self.read = [i for i, is_used in enumerate(used) if is_used]
+        self._run = self._as_one_kernel() if needed.outvars else None
 
-    def equations(self) -> int:
-        return _count_equations(self.jaxpr)
+    def then(self, flat: Callable) -> _Kernel:
+        first = self.flat
+        return _Kernel(lambda *values: flat(*first(*values)), self.types)
 
-    def types(self) -> tuple[list, list]:
-        jaxpr: Any = self.jaxpr
-        return [v.aval.dtype for v in jaxpr.invars], [v.aval.dtype for v in jaxpr.outvars]
+    def fits(self) -> bool:
+        _, extra = _slots(*self._types())
+        arrays = len(self.jaxpr.invars) + len(extra)
+        return _count_equations(self.jaxpr) <= MAX_EQUATIONS and arrays <= MAX_ARRAYS
 
-    def arrays(self) -> int:
-        slots, extra = _slots(*self.types())
-        del slots
-        return len(self.jaxpr.invars) + len(extra)
+    def _types(self) -> tuple[list, list]:
+        return [v.aval.dtype for v in self.jaxpr.invars], [v.aval.dtype for v in self.jaxpr.outvars]
 
-    def kernel(self) -> Callable:
-        types, out_types = self.types()
+    def __call__(self, leaves: list[jax.Array]) -> list[jax.Array]:
+        computed = iter(self._run(*[leaves[i] for i in self.read]) if self._run else ())
+        shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
+        return [next(computed) if i is None else jnp.broadcast_to(leaves[i], shape) for i in self.sources]
 
-        def flat(*values: jax.Array) -> list[jax.Array]:
-            return jax.core.eval_jaxpr(self.jaxpr, self.consts, *values)
+    def _as_one_kernel(self) -> Callable:
+        types, out_types = self._types()
+        slots, extra = _slots(types, out_types)
+        all_types = [*types, *extra]
 
-        return _as_one_kernel(flat, types, out_types)
+        def combine(_: tuple, values: tuple) -> tuple:
+            results = jax.core.eval_jaxpr(self.jaxpr, self.consts, *values[: len(types)])
+            out = [jnp.zeros((), t) for t in all_types]
+            for slot, value in zip(slots, results, strict=True):
+                out[slot] = value
+            return tuple(out)
+
+        @custom_vmap
+        def run(*leaves: jax.Array) -> list[jax.Array]:
+            shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
+            leaves = tuple(jnp.broadcast_to(x, shape) for x in leaves)
+            if jax.default_backend() != "cpu":
+                results = jax.core.eval_jaxpr(self.jaxpr, self.consts, *leaves)
+                return [jnp.broadcast_to(x, shape) for x in results]
+            operands = [jnp.broadcast_to(x[None], (2, *shape)) for x in leaves]
+            operands += [jnp.zeros((2, *shape), t) for t in extra]
+            zeros = tuple(jnp.zeros((), t) for t in all_types)
+            # The barrier keeps unread outputs: the compiler mishandles a reduction that loses some.
+            out = lax.optimization_barrier(lax.reduce(tuple(operands), zeros, combine, (0,)))
+            return [out[slot] for slot in slots]
+
+        run.def_vmap(_batch_is_lanes(run))
+        return run
 
 
 def _count_equations(jaxpr: Any) -> int:
@@ -188,34 +227,6 @@ def _slots(types: list, out_types: list) -> tuple[list[int], list]:
             free.remove(slot)
         slots.append(slot)
     return slots, extra
-
-
-def _as_one_kernel(flat: Callable, types: list, out_types: list) -> Callable:
-    slots, extra = _slots(types, out_types)
-    all_types = [*types, *extra]
-
-    def combine(_: tuple, values: tuple) -> tuple:
-        results = flat(*values[: len(types)])
-        out = [jnp.zeros((), t) for t in all_types]
-        for slot, dtype, value in zip(slots, out_types, results, strict=True):
-            out[slot] = jnp.asarray(value, dtype)
-        return tuple(out)
-
-    @custom_vmap
-    def run(*leaves: jax.Array) -> list[jax.Array]:
-        shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
-        leaves = tuple(jnp.broadcast_to(x, shape) for x in leaves)
-        if jax.default_backend() != "cpu":
-            return [jnp.broadcast_to(jnp.asarray(x, t), shape) for x, t in zip(flat(*leaves), out_types, strict=True)]
-        operands = [jnp.broadcast_to(x[None], (2, *shape)) for x in leaves]
-        operands += [jnp.zeros((2, *shape), t) for t in extra]
-        zeros = tuple(jnp.zeros((), t) for t in all_types)
-        # The barrier keeps unread outputs: the compiler mishandles a reduction that loses some.
-        out = lax.optimization_barrier(lax.reduce(tuple(operands), zeros, combine, (0,)))
-        return [out[slot] for slot in slots]
-
-    run.def_vmap(_batch_is_lanes(run))
-    return run
 
 
 def _batch_is_lanes(function: Callable) -> Callable:
@@ -250,7 +261,7 @@ def until_settled(step: Callable, *start: Any) -> Any:
 
         shape = jnp.broadcast_shapes(*[x.shape for x in values])
         first = [jnp.broadcast_to(x, shape) for x in values]
-        return lax.while_loop(lambda c: c[1], body, body((first, jnp.array(True))))[0]
+        return lax.while_loop(lambda c: c[1], body, (first, jnp.array(True)))[0]
 
     run.def_vmap(_batch_is_lanes(run))
     return jax.tree.unflatten(tree, run(*leaves))

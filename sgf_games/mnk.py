@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -81,19 +82,9 @@ class LineGame(Game):
     def step(self, state: LineState, action: jax.Array) -> LineState:
         row, column = self.point_of(state, action)
 
-        @fused
-        def put(own: bb.Rows, opp: bb.Rows, player, won, row, column) -> tuple:
-            going_on = ~won & bb.some(self.playable(bb.either(own, opp)))
-            move = bb.point_rows(row, column, going_on, self.height, bb.row_type(self.width))
-            mine = bb.either(own, move)
-            return (
-                bb.choose(going_on, opp, own),
-                bb.choose(going_on, mine, opp),
-                jnp.where(going_on, 1 - player, player),
-                jnp.where(going_on, has_line(mine, self.k), won),
-            )
-
-        own, opp, player, won = put(bb.unpack(state.own), bb.unpack(state.opp), state.player, state.won, row, column)
+        own, opp, player, won = _put(self)(
+            bb.unpack(state.own), bb.unpack(state.opp), state.player, state.won, row, column
+        )
         return LineState(bb.pack(own), bb.pack(opp), player, won)
 
     def current_player(self, state: LineState) -> jax.Array:
@@ -154,6 +145,23 @@ class LineGame(Game):
 
     def stones(self, state: LineState) -> np.ndarray:
         return bb.drawn(state.own, state.opp, int(state.player), self.width)
+
+
+@functools.cache
+def _put(game: LineGame) -> Callable:
+    @fused
+    def put(own: bb.Rows, opp: bb.Rows, player, won, row, column) -> tuple:
+        going_on = ~won & bb.some(game.playable(bb.either(own, opp)))
+        move = bb.point_rows(row, column, going_on, game.height, bb.row_type(game.width))
+        mine = bb.either(own, move)
+        return (
+            bb.choose(going_on, opp, own),
+            bb.choose(going_on, mine, opp),
+            jnp.where(going_on, 1 - player, player),
+            jnp.where(going_on, has_line(mine, game.k), won),
+        )
+
+    return put
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ where it comes to lie, and the private root property JG holds the game's spec st
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -261,7 +262,10 @@ def _game_of(properties: dict[str, str]) -> Game:
     if SPEC_PROPERTY in properties:
         return make_game(properties[SPEC_PROPERTY])
     kind = properties.get("GM", "1").strip() or "1"
-    size = properties.get("SZ", "15" if kind == "4" else "19").strip().replace(":", "x")
+    size = properties.get("SZ", "15" if kind == "4" else "19").strip()
+    if not re.fullmatch(r"\d{1,3}(:\d{1,3})?", size, re.ASCII):
+        raise UserError(f"SZ[{size[:20]}] is no board size")
+    size = size.replace(":", "x")
     if kind == "4":
         return make_game(f"gomoku:{size}")
     if kind != "1":

@@ -82,7 +82,7 @@ def test_analyze_draws(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["analyze", "typo.sgf"], "typo.sgf: line 1: not SGF"), (["analyze", "illegal.sgf"], "move 2 (W A5) is illegal"),
+        (["analyze", "typo.sgf"], "typo.sgf: SZ[5;B[aa] is no board size"), (["analyze", "illegal.sgf"], "move 2 (W A5) is illegal"),
         (["analyze", "none.sgf"], "none.sgf: cannot be read"), (["analyze", "game.sgf", "--move", "99"], "between 0 and 5"),
         (["analyze", "game.sgf", "--bot", "random"], "searching bot"), (["analyze", "two.sgf", "--game-number", "3"], "no game 3"),
         (["analyze", "game.sgf", "--png", "no/such/x.png", *FAST], "cannot be written"),

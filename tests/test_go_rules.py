@@ -11,6 +11,7 @@ import pytest
 from referee.go import PASS, RefereeGo
 
 from sgf_games.catalogue import make_game
+from sgf_games.compiled import rules
 from sgf_games.go import Go
 from sgf_games.lanes import jit
 
@@ -155,17 +156,17 @@ def test_snapback_ko_and_capture_by_drawing():
     """Black takes a ko; White may not retake at once, but may after a move elsewhere."""
     game = make_game("go:5,komi=0")
     moves = ["B5", "C5", "A4", "D4", "B3", "C3", "E1", "B4", "C4"]
-    state = game.init()
+    compiled, state = rules(game), game.init()
     for move in moves:
         action = game.parse_action(move)
-        assert bool(game.legal_action_mask(state)[action]), move
-        state = game.step(state, action)
+        assert bool(compiled.view(state).legal[action]), move
+        state = compiled.step(state, action)
     drawing = "\n".join("".join(".XO"[v] for v in row) for row in game.stones(state))
     assert drawing == ".XO..\nX.XO.\n.XO..\n.....\n....X"
-    assert not game.legal_action_mask(state)[game.parse_action("B4")]
+    assert not compiled.view(state).legal[game.parse_action("B4")]
     for move in ("E2", "D1"):
-        state = game.step(state, game.parse_action(move))
-    assert game.legal_action_mask(state)[game.parse_action("B4")]
+        state = compiled.step(state, game.parse_action(move))
+    assert compiled.view(state).legal[game.parse_action("B4")]
 
 
 def test_random_playouts_end_in_finished_positions_of_legal_games():

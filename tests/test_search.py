@@ -89,7 +89,8 @@ def test_a_tree_adds_up_after_every_chunk(spec):
                     total = tree.value[lane, node] + tree.value_sum[lane, node].sum()
                     assert tree.value_sum[lane, parent, action] == pytest.approx(-total, abs=1e-4)
             assert np.all(np.abs(tree.value_sum[lane]) <= visits + 1e-5)
-            assert np.all(visits[tree.prior[lane] == 0] == 0), "illegal moves are never tried"
+            made = slice(0, int(done[lane]) + 1)
+            assert np.all(visits[made][tree.prior[lane][made] == 0] == 0), "illegal moves are never tried"
     assert np.array_equal(np.asarray(s.done)[:lanes], budgets)
     assert game.num_actions == tree.visits.shape[-1]
 

@@ -139,7 +139,7 @@ def test_several_games_in_a_file():
     [
         (b"(;SZ[9];B[aa]\n;W[bb", "line 2: not SGF"), (b"hello", "line 1: not SGF"), (b"", "not SGF"),
         (b"(;SZ[9];B[zz])", "move 1"), (b"(;SZ[9];B[aa];W[aa])", r"move 2 \(W A9\) is illegal: the point is occupied"),
-        (b"(;SZ[9];B[a])", "move 1"), (b"(;SZ[99];B[aa])", "1 to 25"), (b"(;SZ[x])", "size"), (b"(;GM[3])", "GM\\[3\\]"),
+        (b"(;SZ[9];B[a])", "move 1"), (b"(;SZ[99];B[aa])", "1 to 25"), (b"(;SZ[x])", r"SZ\[x\] is no board size"), (b"(;GM[3])", "GM\\[3\\]"),
         (b"(;SZ[9]KM[abc])", "KM"), (b"(;SZ[9]AB[zz])", "root node: AB"),
         (b"(;SZ[5];B[ab];W[ee];B[ba];W[aa])", "suicide"), (b"(;JG[tic_tac_toe]GM[4]SZ[3];B[aa];W[ab];B[ba];W[bb];B[ca];W[cc])", "the game is over"),
     ],

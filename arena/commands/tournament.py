@@ -44,12 +44,12 @@ def register(app: typer.Typer) -> None:
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> None:
     """The standings, and for people the crosstable and the first-move advantage too."""
-    from analysis.tables import crosstable, ratings_frame
-    from arena.dashboard import frame_as_crosstable, standings_table
+    from arena.dashboard import cross_table, standings_table
 
-    frame = ratings_frame(ratings)
     if form is not Format.table:
-        print_frame(frame, form)
+        from analysis.tables import ratings_frame
+
+        print_frame(ratings_frame(ratings), form)
         return
     out = data()
     out.print(standings_table(ratings, len(ratings.ratings), None))
@@ -65,4 +65,4 @@ def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> N
         )
     if len(ratings.ratings) <= 20:
         out.print()
-        out.print(frame_as_crosstable(crosstable(results, [r.name for r in ratings.ratings])))
+        out.print(cross_table(results, ratings))
