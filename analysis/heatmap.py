@@ -45,20 +45,23 @@ def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray
         text.append(f"{height - r:>3}", style="dim")
         for c in range(width):
             is_last = last == (r, c)
+            closing = last == (r, c - 1)  # the bracket after the last move is the next cell's first sign
             if stones[r, c]:
                 mark = BLACK if stones[r, c] == 1 else WHITE
-                pad = " " * (cell - 2)
-                text.append(pad + ("(" if is_last else " "))
+                pad = " " * (cell - 1)
+                pad = ")" + pad[1:] if closing else pad
+                text.append(pad[:-1] + "(" if is_last else pad)
                 text.append(mark, style="bold reverse" if is_last else "bold")
             elif counts is not None and counts[r, c] > 0:
                 red, green, blue = scale_colour(counts[r, c] / largest)
-                ink = "black" if counts[r, c] / largest < 0.6 else "white"
-                text.append(" ")
+                ink = "black" if counts[r, c] / largest < 0.7 else "white"
+                text.append(")" if closing else " ")
                 label = short_count(int(counts[r, c])).rjust(cell - 1)
                 text.append(label, style=f"{ink} on rgb({red},{green},{blue})")
             else:
-                text.append("·".rjust(cell), style="dim")
-        text.append(f" {height - r}\n", style="dim")
+                text.append(")" if closing else " ")
+                text.append("·".rjust(cell - 1), style="dim")
+        text.append(f"{')' if last == (r, width - 1) else ' '} {height - r}\n", style="dim")
     text.append(header, style="dim")
     return text
 
@@ -115,7 +118,7 @@ def save_png(
                         Rectangle((c - 0.46, r - 0.46), 0.92, 0.92, fill=False, edgecolor="#08306b",
                                   linewidth=1.8, zorder=5)
                     )  # fmt: skip
-                ink = "black" if share < 0.6 else "white"
+                ink = "black" if share < 0.7 else "white"
                 axes.text(c, r, short_count(int(counts[r, c])), ha="center", va="center", fontsize=size,
                           color=ink, zorder=6)  # fmt: skip
     axes.set_xticks(range(width), [COLUMNS[c] for c in range(width)])

@@ -94,7 +94,8 @@ class Dashboard:
         title = Text(plan.name, style="bold")
         title.append(f"  {plan.game.spec}", style="cyan")
         done = len(progress.results)
-        bar = ProgressBar(total=max(1, progress.total), completed=done, width=width - 1)
+        bar = RichTable.grid()  # a bar alone does not end its line
+        bar.add_row(ProgressBar(total=max(1, progress.total), completed=done, width=width - 1))
         ratings = rate(progress.results, self.prior, players=[bot.name for bot in plan.bots])
         room = height - 4
         board = self._board(progress, room)
@@ -150,7 +151,7 @@ def standings_table(ratings: RatingList, rows: int, width: int | None = None) ->
     for i, r in enumerate(ratings.ratings[:rows], 1):
         unbounded = abs(r.elo) == float("inf")
         table.add_row(
-            str(i), Text(r.name), f"{r.elo:+.0f}" if not unbounded else f"{r.elo:+}",
+            str(i), Text(r.name), "" if not r.games else f"{r.elo:+}" if unbounded else f"{r.elo:+.0f}",
             "" if unbounded or not r.games else f"{r.error:.0f}", str(r.games),
             f"{r.wins:.0f}-{r.draws:.0f}-{r.losses:.0f}", f"{100 * r.score:.1f} %" if r.games else "",
         )  # fmt: skip
