@@ -183,3 +183,16 @@ def test_the_same_seed_gives_the_same_search(seed):
         _, statistics = compiled_search("tic_tac_toe", 40, 2).advance(s, jnp.int32(40))
         results.append(np.asarray(statistics.visits)[0])
     assert np.array_equal(*results)
+
+
+def test_ties_go_to_the_better_mean_and_then_to_the_random_order():
+    """Not to the lowest action, which would crowd undecided games at the top of the board."""
+    from bots.search.search import root_statistics
+
+    _, s = begin("tic_tac_toe", 40, [1, 2], [40, 40], [1.0, 1.0])
+    tree = s.tree._replace(
+        visits=s.tree.visits.at[0, 0].set(jnp.array([2, 2, 2, 2, 1, 0, 0, 0, 0])),
+        value_sum=s.tree.value_sum.at[0, 0].set(jnp.array([0.0, 1.0, 1.0, 1.0, 1.0, 0, 0, 0, 0])),
+        prior=s.tree.prior.at[0, 0].set(jnp.array([0.9, 0.1, 0.7, 0.0, 0.9, 0.9, 0.9, 0.9, 0.9])),
+    )
+    assert int(root_statistics(s._replace(tree=tree)).action[0]) == 2

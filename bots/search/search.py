@@ -191,12 +191,15 @@ class Search:
 
 
 def root_statistics(s: Searching) -> RootStatistics:
-    """Most visits decide; among equals the higher mean, then the lower action."""
+    """Most visits decide; among equals the higher mean, then the higher prior (in rollout searches a
+    random order: the lowest action would pull every undecided game to the top of the board)."""
     visits, sums = s.tree.visits[:, 0], s.tree.value_sum[:, 0]
     value = sums / jnp.maximum(visits, 1)
-    most = visits == jnp.max(visits, axis=-1, keepdims=True)
-    legal = s.tree.prior[:, 0] > 0
-    action = jnp.argmax(jnp.where(most & legal, value, -jnp.inf), axis=-1).astype(jnp.int32)
+    prior = s.tree.prior[:, 0]
+    most = (visits == jnp.max(visits, axis=-1, keepdims=True)) & (prior > 0)
+    mean = jnp.where(most, value, -jnp.inf)
+    best = mean == jnp.max(mean, axis=-1, keepdims=True)
+    action = jnp.argmax(jnp.where(best, prior, -1.0), axis=-1).astype(jnp.int32)
     return RootStatistics(visits, value, action, s.wanted - s.done)
 
 
