@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bots.bot import affordable_lanes
 from bots.config import UctConfig
 from bots.search.mover import search_for
 from bots.search.search import program
@@ -19,6 +21,7 @@ from sgf_games.coordinates import Point
 from sgf_games.game import Game
 from sgf_games.sgf import Position
 
+MOST_LANES = 64  # positions searched at once
 CHUNK = 32  # simulations between two looks at the progress
 
 
@@ -65,8 +68,25 @@ def analyse(
     seed: int = 1,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[PositionAnalysis]:
-    """Search all ``positions`` (of one game) at once, a lane each."""
+    """Search all ``positions`` (of one game), a lane each. Raises UserError if a tree is too large."""
     game = positions[0].game
+    at_once = min(MOST_LANES, affordable_lanes(game, [bot]))
+    out: list[PositionAnalysis] = []
+    total = bot.simulations * -(-len(positions) // at_once)
+    for first in range(0, len(positions), at_once):
+        made = bot.simulations * (first // at_once)
+        batch = positions[first : first + at_once]
+        out += _analyse_batch(game, batch, bot, seed, functools.partial(_shifted, on_progress, made, total))
+    return out
+
+
+def _shifted(on_progress: Callable[[int, int], None], made: int, total: int, done: int) -> None:
+    on_progress(made + done, total)
+
+
+def _analyse_batch(
+    game: Game, positions: list[Position], bot: UctConfig, seed: int, on_progress: Callable[[int], None]
+) -> list[PositionAnalysis]:
     views = [jax.device_get(rules(game).view(p.state)) for p in positions]
     search = search_for(game, [bot])
     compiled = program(search, len(positions))
@@ -76,14 +96,16 @@ def analyse(
     legal = np.stack([np.asarray(v.legal) for v in views] + [np.asarray(views[0].legal)] * (lanes - len(views)))
     mask = np.arange(lanes) < len(positions)
     mask[: len(views)] &= ~np.array([bool(v.terminal) for v in views])
-    seeds = (np.arange(lanes, dtype=np.uint32) + np.uint32(seed % 2**32)) * np.uint32(2654435761)
+    # A position's dice depend on the seed and its place in the game, not on what is searched beside it.
+    numbers = np.array([p.number for p in padded], np.uint64)
+    seeds = ((numbers + np.uint64(seed % 2**32)) * np.uint64(2654435761) % 2**32).astype(np.uint32)
     settings = Settings(np.full(lanes, bot.simulations, np.int32), np.full(lanes, bot.c, np.float32))  # type: ignore[arg-type]
     s = compiled.begin(compiled.idle(), mask, roots, legal, settings, seeds)
     statistics = None
     for done in range(0, bot.simulations, CHUNK):
         s, statistics = compiled.advance(s, jnp.int32(min(CHUNK, bot.simulations - done)))
         jax.block_until_ready(statistics.visits)
-        on_progress(min(done + CHUNK, bot.simulations), bot.simulations)
+        on_progress(min(done + CHUNK, bot.simulations))
     found = jax.device_get(statistics)
     out = []
     for i, (position, view) in enumerate(zip(positions, views, strict=True)):

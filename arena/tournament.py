@@ -17,11 +17,12 @@ from analysis.ratings import RatingList, Result, rate
 from analysis.tables import crosstable, ratings_frame
 from arena.pairings import GameTask, round_robin
 from arena.play import Table
+from bots.bot import affordable_lanes
 from bots.config import BotConfig, GtpConfig, bot_from_spec, expand_table
 from sgf_games.catalogue import make_game
 from sgf_games.errors import UserError, nearest
 from sgf_games.game import Game
-from sgf_games.library import Library
+from sgf_games.library import Library, write_safely
 from sgf_games.record import GameRecord
 
 
@@ -30,7 +31,7 @@ class _File(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/\x00-\x1f]+$")]
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/.\x00-\x1f][^/\x00-\x1f]*$")]
     game: str
     games_per_pairing: Annotated[int, Field(ge=2, le=1_000_000, multiple_of=2)] = 20
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
@@ -81,6 +82,8 @@ def parse_plan(text: str, source: str) -> TournamentPlan:
         if first["type"] == "missing":
             raise UserError(f'{source}: the key "{key}" is missing') from None
         message = first["msg"].removeprefix("Input ")
+        if first["type"] == "string_pattern_mismatch":
+            message = "may not begin with a dot, nor hold / or control characters"
         why = "; games come in colour-swapped pairs" if first["type"] == "multiple_of" else ""
         raise UserError(f"{source}: {key} = {first['input']!r}: {message}{why}") from None
     try:
@@ -175,12 +178,12 @@ def run_tournament(
             waiting = [task for task in tasks if task.game_id not in done]
             progress = Progress(plan, len(tasks), library.results(), len(done))
             if waiting:
-                lanes = max(1, min(len(waiting), plan.games_at_once, _busy_lanes(plan, waiting)))
                 needed = {name for task in waiting for name in (task.black, task.white)}
                 bots = [bot for bot in plan.bots if bot.name in needed]
+                lanes = _lanes_for(plan, bots, waiting)
                 table = Table(plan.game, bots, lanes, plan.name, on_tick=lambda table: on_progress(progress))
                 progress.table = table
-                kept.write_text(plan.text, encoding="utf-8")
+                write_safely(kept, plan.text.encode())
                 games = table.play(waiting)
                 with contextlib.closing(games):  # type: ignore[type-var]
                     for records in games:
@@ -195,11 +198,12 @@ def run_tournament(
             library.close()
 
 
-def _busy_lanes(plan: TournamentPlan, waiting: list[GameTask]) -> int:
-    """How many games can be under way at once, given how many engines each external bot may run."""
+def _lanes_for(plan: TournamentPlan, bots: list[BotConfig], waiting: list[GameTask]) -> int:
+    """How many games to have under way: as asked, as there are, as engines and memory allow."""
     external = {bot.name: bot.processes for bot in plan.bots if isinstance(bot, GtpConfig)}
     inside = sum(task.black not in external and task.white not in external for task in waiting)
-    return inside + sum(external.values())
+    possible = max(1, inside + sum(external.values()))
+    return min(len(waiting), plan.games_at_once, possible, affordable_lanes(plan.game, bots))
 
 
 def write_tables(folder: Path, plan: TournamentPlan, results: list[Result]) -> RatingList:
@@ -237,7 +241,7 @@ def play_match(
     """Play all of ``plan`` without keeping anything on disk."""
     tasks = plan.tasks()
     progress = Progress(plan, len(tasks), [], 0)
-    lanes = max(1, min(len(tasks), plan.games_at_once, _busy_lanes(plan, tasks)))
+    lanes = _lanes_for(plan, list(plan.bots), tasks)
     table = Table(plan.game, plan.bots, lanes, plan.name, on_tick=lambda table: on_progress(progress))
     progress.table = table
     records: list[GameRecord] = []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import jax
 import numpy as np
 
 from bots.config import BotConfig, GtpConfig, RandomConfig, UctConfig
+from sgf_games.errors import UserError
 from sgf_games.game import Game
 
 
@@ -90,6 +94,29 @@ class RandomMover:
 
     def close(self) -> None:
         pass
+
+
+def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
+    """How many trees of each search a quarter of the machine's memory holds. Raises UserError for none."""
+    from bots.search.search import VECTOR
+    from bots.search.tree import tree_bytes
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    capacity: dict[int, int] = {}
+    for bot in bots:
+        if isinstance(bot, UctConfig):
+            capacity[bot.rollouts] = max(capacity.get(bot.rollouts, 0), bot.simulations)
+            if tree_bytes(game, bot.simulations) > memory:
+                need = tree_bytes(game, bot.simulations) / 2**30
+                raise UserError(
+                    f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes {need:.1f} GiB, '
+                    f"more than a quarter of this machine's memory; lower simulations"
+                )
+    each = sum(tree_bytes(game, simulations) for simulations in capacity.values())
+    lanes = memory // each if each else 16_384
+    if lanes < VECTOR * len(jax.devices()):  # a search fills up its vectors, unless it has one or two lanes
+        lanes = VECTOR if lanes >= VECTOR else min(lanes, 2)
+    return max(1, lanes)
 
 
 def make_movers(game: Game, bots: list[BotConfig], lanes: int) -> dict[str, Mover]:

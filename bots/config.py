@@ -101,6 +101,8 @@ def bot_from_table(table: dict[str, Any], where: str) -> BotConfig:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         given = "" if first["type"] == "missing" else f"={first['input']!r}".replace("'", "")
+        if first["type"] == "string_pattern_mismatch":
+            raise UserError(f"{where}: {key}{given}: may not hold ~ or control characters") from None
         message = first["msg"].removeprefix("Input ").removeprefix("Field ")
         raise UserError(f"{where}: {key}{given}: {message[:1].lower() + message[1:]}") from None
 

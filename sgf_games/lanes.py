@@ -66,7 +66,9 @@ def prepare_machine(cores: int | None = None) -> int:
 
     Must run before JAX is first used; later calls only report. ``JUBANGO_CORES`` overrides.
     """
-    wanted = cores or int(os.environ.get("JUBANGO_CORES", "0")) or len(os.sched_getaffinity(0))
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("JUBANGO_CORES", "")
+    wanted = cores or (int(asked) if asked.isdecimal() and int(asked) > 0 else available)
     with contextlib.suppress(RuntimeError):  # a backend is already up: keep what it has
         jax.config.update("jax_num_cpu_devices", wanted)
     jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "xla"))

@@ -55,7 +55,7 @@ class Library:
         names = []
         for record in records:
             name = f"games/{file_name(record.game_id)}.sgf"
-            _write_safely(self.folder / name, write_record(record))
+            write_safely(self.folder / name, write_record(record))
             names.append(name)
         _sync_folder(self.folder / "games")
         marks = ",".join("?" * len(COLUMNS))
@@ -108,7 +108,7 @@ def file_name(game_id: str) -> str:
     return name
 
 
-def _write_safely(path: Path, data: bytes) -> None:
+def write_safely(path: Path, data: bytes) -> None:
     """The file has either all of ``data`` or its old content, even after a power cut."""
     partial = path.with_name(path.name + ".part")
     with open(partial, "wb") as file:

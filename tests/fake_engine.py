@@ -2,7 +2,7 @@
 
 fine: plays two stones and then passes; dies: ends at its tenth answer to genmove; hangs: never answers
 its third genmove; occupied: plays where a stone is; nonsense: answers genmove with nonsense;
-flood: floods stderr, chatters on stdout; resigns: after five moves; mute: answers nothing at all.
+babbles: never stops talking instead of its second genmove; flood: floods stderr, chatters on stdout; resigns: after five moves; mute: answers nothing at all.
 """
 
 import sys
@@ -44,6 +44,8 @@ def main() -> None:
             elif mode == "resigns" and moves == 5:
                 answer = "resign"
             stones[answer.upper()] = words[1]
+            while mode == "babbles" and moves == 2:
+                print("let me think")
         if mode == "flood":
             print("x" * 100_000, file=sys.stderr)
             print("chatter before the answer")

@@ -168,7 +168,7 @@ def engine_plan(mode: str, games: int = 2) -> str:
 @pytest.mark.parametrize(
     ("mode", "reason", "letter"),
     [
-        ("dies", "crash", "F"), ("hangs", "time", "T"), ("occupied", "illegal", "F"), ("nonsense", "illegal", "F"),
+        ("dies", "crash", "F"), ("hangs", "time", "T"), ("babbles", "time", "T"), ("occupied", "illegal", "F"), ("nonsense", "illegal", "F"),
         ("resigns", "resign", "R"),
     ],
 )  # fmt: skip

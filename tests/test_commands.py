@@ -94,6 +94,7 @@ def test_analyze_draws(files, capsys):
         (["rate", "nowhere"], "no such file"), (["rate", "empty.sgf"], "no finished games"), (["frobnicate"], "No such command"),
         (["rate", "game.sgf", "--anchor", "x"], "NAME=ELO"), (["play", "--game", "chess"], "no game is called"),
         (["bench", "playouts", "--lanes", "-1"], "lanes"),
+        (["match", "uct:simulations=1000000", "random", "--game", "go:25"], "GiB"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(files, capsys, arguments, message):

@@ -7,10 +7,13 @@ import os
 import queue
 import shlex
 import shutil
+import signal
 import subprocess
 import threading
 import time
 from collections import deque
+
+LONGEST_LINE = 65_536  # bytes; what is longer is read in pieces
 
 
 class EngineFailure(Exception):
@@ -49,14 +52,14 @@ class Engine:
 
     def _read_answers(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
+        while line := self._process.stdout.readline(LONGEST_LINE):
             text = line.decode("utf-8", "replace").replace("\t", " ")
             self._lines.put("".join(ch for ch in text if ch >= " ").rstrip())
         self._lines.put(None)
 
     def _drain_errors(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
+        while line := self._process.stderr.readline(LONGEST_LINE):
             self._complaints.append(line.decode("utf-8", "replace").strip()[:200])
 
     def ask(self, command: str, seconds: float) -> str:
@@ -71,8 +74,11 @@ class Engine:
             self._fail("crash", f"ended before {command!r}")
         answer: list[str] = []
         while True:
+            left = deadline - time.monotonic()
             try:
-                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+                if left <= 0:  # an engine that only chatters is late as well
+                    raise queue.Empty
+                line = self._lines.get(timeout=left)
             except queue.Empty:
                 self._fail("time", f"no answer to {command!r} in {seconds:g} s")
             if line is None:
@@ -105,6 +111,7 @@ class Engine:
             self.kill()
 
     def kill(self) -> None:
-        self._process.kill()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # the engine and whatever it started
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=5.0)
