@@ -19,7 +19,7 @@ from bots.search.select import Settings
 from sgf_games.compiled import rules
 from sgf_games.coordinates import Point
 from sgf_games.game import Game
-from sgf_games.sgf import Position
+from sgf_games.replay import Position
 
 MOST_LANES = 64  # positions searched at once
 CHUNK = 32  # simulations between two looks at the progress

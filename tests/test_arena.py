@@ -273,7 +273,8 @@ gnugo = pytest.mark.skipif(
 def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
     """GNU Go as opponent, then as referee: it loads every SGF and ends in the same position."""
     from bots.gtp.protocol import Engine
-    from sgf_games.sgf import position_at, read_sgf
+    from sgf_games.replay import position_at
+    from sgf_games.sgf import read_sgf
 
     text = (
         'name = "g"\ngame = "go:7,komi=5"\ngames_per_pairing = 4\n[[bots]]\nname = "random"\nuse = "random"\n'

@@ -20,7 +20,7 @@ from bots.search.select import Edges, Settings, Ucb1
 from bots.search.tree import tree_bytes
 from sgf_games.catalogue import make_game
 from sgf_games.compiled import initial_state, initial_states, rules
-from sgf_games.sgf import Position
+from sgf_games.replay import Position
 
 
 @functools.cache

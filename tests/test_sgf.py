@@ -13,7 +13,8 @@ from sgf_games.compiled import initial_state, rules
 from sgf_games.coordinates import parse_sgf_pair, parse_vertex, sgf_pair, vertex
 from sgf_games.errors import UserError
 from sgf_games.record import GameRecord
-from sgf_games.sgf import parse_sgf, position_at, positions, write_record
+from sgf_games.replay import position_at, positions
+from sgf_games.sgf import parse_sgf, write_record
 
 
 @given(st.integers(1, 25), st.integers(1, 25), st.data())

@@ -41,7 +41,8 @@ def register(app: typer.Typer) -> None:
         from bots.config import UctConfig, bot_from_spec
         from sgf_games.errors import UserError
         from sgf_games.lanes import prepare_machine
-        from sgf_games.sgf import position_at, positions, read_sgf
+        from sgf_games.replay import position_at, positions
+        from sgf_games.sgf import read_sgf
 
         if every and move is not None:
             raise UserError("--all and --move exclude each other; give one")
