@@ -51,7 +51,7 @@ class Table:
         self._rules = rules(game)
         self.movers: dict[str, Mover] = make_movers(game, list(self.bots.values()), lanes)
         self._states = initial_states(game, lanes)
-        self._view = jax.device_get(self._rules.view_lanes(self._states))
+        self._step(np.full(lanes, -1, np.int32), np.ones(lanes, bool))  # the first look, by the program that steps
 
     @property
     def simulations(self) -> int:
