@@ -255,6 +255,20 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert len(table_of(tmp_path / "run")) >= 5
 
 
+def test_ctrl_c_does_not_wait_for_an_engine(tmp_path):
+    path = tmp_path / "t.toml"
+    path.write_text(engine_plan("hangs").replace("move_seconds = 1.5", "move_seconds = 3600"))
+    process = run_command(path, tmp_path / "run")
+    while not (tmp_path / "run" / "tournament.toml").exists():
+        time.sleep(0.1)
+        assert process.poll() is None
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)  # an hour, if it waited
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+
+
 def test_two_processes_do_not_share_a_folder(tmp_path):
     import fcntl
 

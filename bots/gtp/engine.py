@@ -27,6 +27,7 @@ class GtpMover:
         if game.width != game.height:
             raise UserError(f'bot "{bot.name}": GTP engines play on square boards, not {game.spec}')
         self._game, self._bot = game, bot
+        self._started: list[Engine] = []  # all of them, to be ended with the mover
         self._idle: list[Engine] = []
         self._playing: dict[str, tuple[Engine, int]] = {}  # game -> (engine, moves it has seen)
         self._threads = ThreadPoolExecutor(max_workers=bot.processes)
@@ -44,6 +45,7 @@ class GtpMover:
 
     def _start(self) -> Engine:
         engine = Engine(self._bot.command)
+        self._started.append(engine)
         engine.ask("protocol_version", self._bot.start_seconds)
         return engine
 
@@ -101,6 +103,7 @@ class GtpMover:
             self._idle.append(engine)
 
     def close(self) -> None:
-        for engine in [*self._idle, *(engine for engine, _ in self._playing.values())]:
-            engine.kill()
+        """End all engines, those that are thinking too: whoever waits for one gets its failure at once."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for engine in self._started:
+            engine.kill()
