@@ -252,6 +252,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"Traceback" not in errors
+    assert errors.endswith(b"jubango: interrupted; what was finished is kept\n")
     assert len(table_of(tmp_path / "run")) >= 5
 
 

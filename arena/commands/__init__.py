@@ -40,7 +40,8 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, standalone_mode=False)
         sys.stdout.flush()
-        return result if isinstance(result, int) else 0
+        status = result if isinstance(result, int) else 0
+        return _interrupted() if status == 130 else status  # typer may have caught Ctrl-C itself
     except ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message(), file=sys.stderr)
@@ -50,10 +51,9 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         return _complain(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        print("jubango: interrupted; what was finished is kept", file=sys.stderr)
-        return 130
+        return _interrupted()
     except typer.Exit as stop:
-        return stop.exit_code
+        return _interrupted() if stop.exit_code == 130 else stop.exit_code
     except BrokenPipeError:  # the reader of our output has gone: nobody is left to tell
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -64,6 +64,11 @@ def run(arguments: list[str]) -> int:
         message = f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)"
         print(f"jubango: {message}", file=sys.stderr)
         return 1
+
+
+def _interrupted() -> int:
+    print("jubango: interrupted; what was finished is kept", file=sys.stderr)
+    return 130
 
 
 def _complain(message: str) -> int:
