@@ -23,8 +23,8 @@ LINE_SECONDS = 5.0  # between two plain lines
 class Dashboard:
     """Call :meth:`show` after every tick; it looks at the clock first and is usually done then."""
 
-    def __init__(self, console: Console, prior: float = 0.5) -> None:
-        self.console, self.prior = console, prior
+    def __init__(self, console: Console) -> None:
+        self.console = console
         self.live: Live | None = None
         self._began = time.perf_counter()
         self._last = 0.0
@@ -96,7 +96,7 @@ class Dashboard:
         done = len(progress.results)
         bar = RichTable.grid()  # a bar alone does not end its line
         bar.add_row(ProgressBar(total=max(1, progress.total), completed=done, width=width - 1))
-        ratings = rate(progress.results, self.prior, players=[bot.name for bot in plan.bots])
+        ratings = rate(progress.results, players=[bot.name for bot in plan.bots])
         room = height - 4
         board = self._board(progress, room)
         board_width = max((len(line) for line in board.plain.splitlines()), default=0) if board else 0

@@ -37,7 +37,7 @@ def pgx_env(name: str):
 
 
 class PgxRandomPlay:
-    """Random play in pgx with automatic restarts, sharded over the devices as pgx users do (pmap-free)."""
+    """Random play in pgx, a finished game starting anew, with a batch on every device."""
 
     STEPS = 50
 

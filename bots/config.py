@@ -73,13 +73,12 @@ PRESETS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
     """The bot a spec string ``PRESET[:key=value,...]`` names. Raises UserError."""
-    preset, colon, rest = spec.strip().partition(":")
+    preset, _, rest = spec.strip().partition(":")
     if preset == "gtp" and rest.startswith("command="):  # a command line may hold commas
         return bot_from_table({"name": name or spec, "use": "gtp", "command": rest[8:]}, f'bot "{spec}"')
     _, head, options = parse_spec(spec, "bot")
     if head:
         raise UserError(f'bot "{spec}": "{head}" is not key=value')
-    del colon
     table = {"name": name or spec.strip(), "use": preset, **options}
     return bot_from_table(table, f'bot "{spec}"')
 

@@ -3,7 +3,7 @@
 A *lane* is one game of a batch. A rules step is a long function of a few hundred small integers
 per lane and nothing else: no lane looks at another. XLA's CPU backend, given such a function with
 many outputs, makes one kernel per output and recomputes what they share; for a Go move that is a
-hundredfold loss. :func:`fused` hands it over as ONE variadic reduction over an axis of broadcast
+thirtyfold loss. :func:`fused` hands it over as ONE variadic reduction over an axis of broadcast
 copies whose combiner ignores the accumulator. The loop over that axis is invariant, disappears,
 and what is left is one loop over the lanes, computed once and vectorised to the machine's width.
 

@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 from sgf_games.errors import UserError
@@ -77,14 +76,6 @@ class Library:
         """(reason, games) for games that an engine's failure ended."""
         query = "select reason, count(*) from games where reason not in ('score', 'line', 'resign')"
         return list(self._db.execute(query + " group by reason order by reason"))
-
-    def records(self) -> Iterator[GameRecord]:
-        """All finished games, by id, without move comments."""
-        chosen = "game_id, game, black, white, black_spec, white_spec, seed, moves, result, reason, "
-        chosen += "detail, event, seconds, date"
-        for row in self._db.execute(f"select {chosen} from games order by game_id"):
-            values = dict(zip(chosen.split(", "), row, strict=True))
-            yield GameRecord(**{**values, "moves": tuple(values["moves"].split())})
 
     def close(self) -> None:
         with contextlib.suppress(sqlite3.Error):

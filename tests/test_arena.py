@@ -310,7 +310,7 @@ def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
             theirs = set(engine.ask(f"list_stones {colour}", 20).split())
             ours = {last.game.action_text(r * 7 + c) for r in range(7) for c in range(7) if board[r, c] == value}
             assert theirs == ours, name
-    engine.quit()
+    engine.kill()
 
 
 @gnugo
@@ -344,5 +344,5 @@ def test_gnugo_as_referee_of_random_games(spec):
         except EngineFailure as failure:
             pytest.fail(f"{spec} ply {ply}: {failure}")
         state = compiled.step(state, action)
-    engine.quit()
+    engine.kill()
     assert refused > 5

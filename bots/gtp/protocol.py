@@ -101,15 +101,6 @@ class Engine:
         said = f"; it said: {self._complaints[-1]}" if kind == "crash" and self._complaints else ""
         raise EngineFailure(kind, message + said)
 
-    def quit(self) -> None:
-        """Ask the engine to end, and end it if it does not."""
-        with contextlib.suppress(EngineFailure):
-            self.ask("quit", 2.0)
-        try:
-            self._process.wait(timeout=2.0)
-        except subprocess.TimeoutExpired:
-            self.kill()
-
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)  # the engine and whatever it started

@@ -12,7 +12,7 @@ import numpy as np
 from bots.bot import MoveAnswer, MoveRequest, Thought
 from bots.config import UctConfig
 from bots.evaluators.rollout import RandomRollout
-from bots.search.search import RootStatistics, Search, Searching, program
+from bots.search.search import Search, Searching, program
 from bots.search.select import Settings, Ucb1
 from sgf_games.game import Game
 from sgf_games.lanes import jit
@@ -35,7 +35,6 @@ class SearchMover:
         self.search = search_for(game, bots)
         self._program = program(self.search, lanes)
         self._searching: Searching | None = None
-        self._statistics: RootStatistics | None = None
         self._asked: dict[int, MoveRequest] = {}
         self._remaining: dict[int, int] = {}
         self._seconds_each = 0.0  # of one simulation in all lanes
@@ -74,7 +73,6 @@ class SearchMover:
         self._searching, statistics = self._program.advance(self._searching, jnp.int32(chunk))
         found = jax.device_get(statistics)
         self._seconds_each = (time.perf_counter() - began) / chunk
-        self._statistics = found
         answers = []
         for lane, request in list(self._asked.items()):
             self.simulations += self._remaining[lane] - int(found.remaining[lane])

@@ -4,7 +4,7 @@ Shape legend: B lanes, N nodes a tree can hold plus one slot that takes the writ
 A actions. Node 0 is the root; a node first reached by simulation i has index i. Per-action arrays
 belong to the parent, so that one row tells a node's whole choice.
 
-Memory: a node takes 16 A + 13 bytes and its state (9x9 Go: 1,325 + 52).
+Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 52).
 """
 
 from __future__ import annotations
