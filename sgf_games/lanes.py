@@ -51,7 +51,6 @@ def jit(function: Callable, **options: Any) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         return compiled()(*args, **kwargs)
 
-    call.lower = lambda *args, **kwargs: compiled().lower(*args, **kwargs)  # type: ignore[attr-defined]
     return call
 
 
