@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
-from bots.config import BotConfig, GtpConfig, RandomConfig, UctConfig
+from bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
 from sgf_games.errors import UserError
 from sgf_games.game import Game
 
@@ -26,6 +26,7 @@ class MoveRequest(NamedTuple):
     legal: np.ndarray  # bool [A]
     moves: list[int]  # the game so far
     colour: int  # 0 Black, 1 White
+    seconds: float = 0.0  # to think at most, by the game's clock; 0: no limit
 
 
 class Thought(NamedTuple):
@@ -97,22 +98,24 @@ class RandomMover:
 
 
 def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
-    """How many trees of each search a quarter of the machine's memory holds. Raises UserError for none."""
-    from bots.search.search import VECTOR
+    """How many games' trees a quarter of the machine's memory holds. Raises UserError for none."""
+    from bots.search.composition import composition, simulations_for
+    from bots.search.program import VECTOR
     from bots.search.tree import tree_bytes
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-    capacity: dict[int, int] = {}
+    largest: dict[Any, int] = {}  # bytes of a game's trees, for each program
     for bot in bots:
-        if isinstance(bot, UctConfig):
-            capacity[bot.rollouts] = max(capacity.get(bot.rollouts, 0), bot.simulations)
-            if tree_bytes(game, bot.simulations) > memory:
-                need = tree_bytes(game, bot.simulations) / 2**30
+        if isinstance(bot, SearchConfig):
+            need = bot.ensemble * tree_bytes(game, simulations_for(game, bot), bot.solver)
+            if need > memory:
                 raise UserError(
-                    f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes {need:.1f} GiB, '
-                    f"more than a quarter of this machine's memory; lower simulations"
+                    f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes {need / 2**30:.1f} '
+                    f"GiB, more than a quarter of this machine's memory; lower simulations"
                 )
-    each = sum(tree_bytes(game, simulations) for simulations in capacity.values())
+            kind = composition(game, bot), bot.ensemble, bot.name if bot.reuse else ""
+            largest[kind] = max(largest.get(kind, 0), need)
+    each = sum(largest.values())
     lanes = memory // each if each else 16_384
     if lanes < VECTOR * len(jax.devices()):  # a search fills up its vectors, unless it has one or two lanes
         lanes = VECTOR if lanes >= VECTOR else min(lanes, 2)
@@ -120,20 +123,18 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
 
 
 def make_movers(game: Game, bots: list[BotConfig], lanes: int) -> dict[str, Mover]:
-    """A mover for every bot, by name; bots that differ only in numbers share one."""
+    """A mover for every bot, by name. Raises UserError for a bot that cannot play this game."""
     from bots.gtp.engine import GtpMover
-    from bots.search.mover import SearchMover
+    from bots.minimax import MinimaxMover
+    from bots.search.mover import movers_for
 
     movers: dict[str, Mover] = {}
-    groups: dict[Any, list[UctConfig]] = {}
     for bot in bots:
         if isinstance(bot, RandomConfig):
             movers[bot.name] = RandomMover()
-        elif isinstance(bot, UctConfig):
-            groups.setdefault(bot.rollouts, []).append(bot)
+        elif isinstance(bot, MinimaxConfig):
+            movers[bot.name] = MinimaxMover(game, bot, lanes)
         elif isinstance(bot, GtpConfig):
             movers[bot.name] = GtpMover(game, bot)
-    for group in groups.values():
-        shared = SearchMover(game, group, lanes)
-        movers.update({bot.name: shared for bot in group})
-    return movers
+    searching = [bot for bot in bots if isinstance(bot, SearchConfig)]
+    return movers | dict(movers_for(game, searching, lanes))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sgf_games.catalogue import parse_spec
 from sgf_games.errors import UserError, nearest
@@ -21,13 +21,19 @@ class BotConfig(BaseModel):
     use: str
 
     @property
+    def note(self) -> str:
+        """What a person should know before the games begin, or nothing."""
+        return ""
+
+    @property
     def spec(self) -> str:
         """``use:key=value,...`` with the keys that differ from their defaults."""
         fields = type(self).model_fields
+        preset = PRESETS[self.use][1]
         changed = [
             f"{key}={_text(getattr(self, key))}"
             for key in fields
-            if key not in ("name", "use") and getattr(self, key) != fields[key].default
+            if key not in ("name", "use") and getattr(self, key) != preset.get(key, fields[key].default)
         ]
         return self.use + (":" + ",".join(changed) if changed else "")
 
@@ -38,13 +44,83 @@ class RandomConfig(BotConfig):
     use: Literal["random"] = "random"
 
 
-class UctConfig(BotConfig):
-    """UCT with random rollouts (Kocsis & Szepesvari 2006)."""
+class SearchConfig(BotConfig):
+    """A tree search put together from parts; the defaults are UCT (Kocsis & Szepesvari 2006)."""
 
-    use: Literal["uct"] = "uct"
-    simulations: Annotated[int, Field(ge=1, le=1_000_000)] = 400
-    c: Annotated[float, Field(ge=0, le=1000)] = math.sqrt(2)
+    use: str = "uct"
+    simulations: Annotated[int, Field(ge=0, le=1_000_000)] = 400  # a move; 0 only for move=prior or value
+    seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0  # a move; 0: no limit
+    selection: Literal["ucb1", "puct", "alphago", "gumbel"] = "ucb1"
+    c: Annotated[float, Field(ge=0, le=1000)] = math.sqrt(2)  # C, c_puct or eta
+    base: Annotated[float, Field(ge=0, le=1e9)] = 0.0  # of PUCT's log term; 0: none
+    fpu: Literal["zero", "parent", "loss", "win"] = "zero"
+    fpu_reduction: Annotated[float, Field(ge=0, le=10)] = 0.0
+    order: Literal["any", "prior"] = "any"  # of UCB1's unvisited actions
+    considered: Annotated[int, Field(ge=1, le=1024)] = 16  # actions a Gumbel root begins with
+    gumbel_scale: Annotated[float, Field(ge=0, le=100)] = 1.0
+    c_visit: Annotated[float, Field(ge=0, le=1e6)] = 50.0
+    c_scale: Annotated[float, Field(ge=0, le=1000)] = 0.1
+    evaluator: str = "rollout"  # rollout, network, mixed, uniform, heuristic, or a registered one
     rollouts: Annotated[int, Field(ge=1, le=1024)] = 1
+    rollout_moves: Literal["game", "uniform", "policy"] = "game"
+    network: str = ""  # a file of weights
+    weight: Annotated[float, Field(ge=0, le=1)] = 0.5  # of the rollouts in evaluator=mixed
+    width: Annotated[int, Field(ge=0, le=10_000)] = 0  # actions considered at a node; 0: all
+    depth: Annotated[int, Field(ge=0, le=100_000)] = 0  # 0: no limit
+    cutoff: Literal["value", "draw"] = "value"
+    opponent: Literal["searched", "sampled"] = "searched"
+    draws: Literal["half", "random"] = "half"
+    solver: bool = False
+    move: Literal["visits", "value", "prior", "gumbel"] = "visits"
+    temperature: Annotated[float, Field(ge=0, le=1000)] = 0.0
+    temperature_moves: Annotated[int, Field(ge=0, le=100_000)] = 0  # of a game; 0: all of it
+    noise: Annotated[float, Field(ge=0, le=1)] = 0.0  # Dirichlet noise in the root's prior
+    alpha: Annotated[float, Field(ge=0, le=1000)] = 0.0  # 0: 10 / legal actions
+    reuse: bool = False  # keep the tree for the next move
+    ensemble: Annotated[int, Field(ge=1, le=64)] = 1  # independent trees that share the simulations
+    transpositions: bool = False
+    leaves: Annotated[int, Field(ge=1, le=256)] = 1  # evaluated at once in one tree
+    ties: Literal["first", "random"] = "random"
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        """What cannot be combined."""
+        gumbel = self.selection == "gumbel"
+        clashes = {
+            "simulations=0 needs move=prior or move=value": not self.simulations and self.move not in ("prior", "value"),
+            "solver=true needs opponent=searched": self.solver and self.opponent == "sampled",
+            "solver=true needs draws=half": self.solver and self.draws == "random",
+            "reuse=true needs depth=0": self.reuse and self.depth > 0,
+            "move=gumbel needs selection=gumbel": self.move == "gumbel" and not gumbel,
+            "selection=gumbel needs a number of simulations, not seconds": gumbel and self.seconds > 0,
+            "selection=gumbel needs leaves=1": gumbel and self.leaves > 1,
+            "selection=gumbel needs reuse=false": gumbel and self.reuse,
+            "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
+        }
+        for text, clash in clashes.items():
+            if clash:
+                raise ValueError(text)
+        return self
+
+    @property
+    def wants_network(self) -> bool:
+        return self.evaluator in ("network", "mixed") or self.rollout_moves == "policy"
+
+    @property
+    def note(self) -> str:
+        """What a person should know before the games begin, or nothing."""
+        if self.wants_network and not self.network:
+            return f'"{self.name}" has no network=FILE: a uniform prior and the value of rollouts stand in'
+        return ""
+
+
+class MinimaxConfig(BotConfig):
+    """Depth-limited alpha-beta (Knuth & Moore 1975), exact where the game ends within the depth."""
+
+    use: str = "minimax"
+    depth: Annotated[int, Field(ge=1, le=64)] = 4
+    evaluator: str = "heuristic"  # of leaves: heuristic, uniform (a draw), rollout, or a registered one
+    rollouts: Annotated[int, Field(ge=1, le=1024)] = 8
 
 
 class GtpConfig(BotConfig):
@@ -57,16 +133,50 @@ class GtpConfig(BotConfig):
     processes: Annotated[int, Field(ge=1, le=256)] = 4
 
 
-KINDS: dict[str, type[BotConfig]] = {"random": RandomConfig, "uct": UctConfig, "gtp": GtpConfig}
+MOST_SIMULATIONS = 50_000  # room for a search that is limited by seconds alone
 
-# Ready-made bots: (kind, keys, what it is).
+KINDS: dict[str, type[BotConfig]] = {
+    "random": RandomConfig,
+    "search": SearchConfig,
+    "minimax": MinimaxConfig,
+    "gtp": GtpConfig,
+}
+
+_ALPHAGO = {
+    "selection": "alphago", "c": 5.0, "evaluator": "mixed", "opponent": "sampled", "simulations": 800,
+}  # fmt: skip
+_ALPHAZERO = {
+    "selection": "puct", "c": 1.25, "base": 19652.0, "evaluator": "network", "simulations": 800, "reuse": True,
+    "temperature": 1.0, "temperature_moves": 30,
+}  # fmt: skip
+
+# Ready-made bots: (kind, keys, what it is and where it comes from).
 PRESETS: dict[str, tuple[str, dict[str, Any], str]] = {
     "random": ("random", {}, "any legal move, uniformly"),
-    "uct": ("uct", {}, "UCT, one random rollout a leaf (Kocsis & Szepesvari 2006)"),
+    "uct": ("search", {}, "UCT, one random rollout a leaf (Kocsis & Szepesvari 2006)"),
+    "uct-solver": ("search", {"solver": True}, "UCT that backs up proved wins and losses (Winands et al. 2008)"),
     **{
-        f"mcts-{n}": ("uct", {"simulations": n}, f"the playout ladder: UCT with {n} rollouts a move")
+        f"mcts-{n}": ("search", {"simulations": n}, f"the playout ladder: UCT with {n} rollouts a move")
         for n in (400, 800, 1600, 3200, 6400)
     },
+    "minimax": ("minimax", {}, "alpha-beta to a fixed depth (Knuth & Moore 1975)"),
+    "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, rollouts and network mixed (Silver et al. 2016)"),
+    "alphazero": ("search", _ALPHAZERO, "PUCT on a network, tree kept, temperature (Silver et al. 2017, 2018)"),
+    "gumbel": (
+        "search",
+        {"selection": "gumbel", "evaluator": "network", "move": "gumbel", "simulations": 64},
+        "sequential halving of sampled actions (Danihelka et al. 2022)",
+    ),
+    "policy": (
+        "search",
+        {"selection": "puct", "evaluator": "network", "move": "prior", "simulations": 0, "temperature": 1.0},
+        "moves drawn from the policy network, no search (Silver et al. 2016)",
+    ),
+    "value": (
+        "search",
+        {"selection": "ucb1", "c": 0.0, "evaluator": "network", "move": "value", "simulations": 0, "depth": 1},
+        "the move whose position the value network likes best (Silver et al. 2016)",
+    ),
     "gtp": ("gtp", {}, "an external Go program, e.g. gtp:command=gnugo --mode gtp"),
 }
 
@@ -93,12 +203,17 @@ def bot_from_table(table: dict[str, Any], where: str) -> BotConfig:
     unknown = [key for key in table if key not in model.model_fields]
     if unknown:
         known = [key for key in model.model_fields if key not in ("name", "use")]
-        raise UserError(f'{where}: {kind} has no key "{unknown[0]}"{nearest(unknown[0], known)}')
+        raise UserError(f'{where}: {use} has no key "{unknown[0]}"{nearest(unknown[0], known)}')
+    values = {**defaults, **table, "use": use}
+    if _number(table.get("seconds")) > 0 and "simulations" not in table:
+        values["simulations"] = MOST_SIMULATIONS
     try:
-        return model(**{**defaults, **table, "use": kind})
+        return model(**values)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
+        if not key:  # keys that do not go together
+            raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
         given = "" if first["type"] == "missing" else f"={first['input']!r}".replace("'", "")
         if first["type"] == "string_pattern_mismatch":
             raise UserError(f"{where}: {key}{given}: may not hold ~ or control characters") from None
@@ -122,5 +237,14 @@ def expand_table(table: dict[str, Any], where: str) -> list[BotConfig]:
     return bots
 
 
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0.0
+
+
 def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -135,7 +135,7 @@ def sweep(seeds: Rows, mask: Rows, width: int) -> Rows:
 def flood(seeds: Rows, mask: Rows, width: int) -> Rows:
     """All points of ``mask`` connected to ``seeds`` within it."""
 
-    return until_settled(_flood_step(width), both(seeds, mask), mask)[0]
+    return until_settled(_flood_step(width), jnp.bool_(True), both(seeds, mask), mask)[0]
 
 
 @functools.cache

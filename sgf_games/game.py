@@ -20,7 +20,7 @@ from jax import lax
 
 from sgf_games.coordinates import parse_vertex, vertex
 from sgf_games.errors import UserError
-from sgf_games.lanes import random_bits
+from sgf_games.lanes import mix, random_bits
 
 State = Any  # a pytree of arrays, one type per game
 
@@ -78,9 +78,22 @@ class Game(ABC):
     def observe(self, state: State) -> jax.Array:
         """float32 [H, W, C]: feature planes from the view of the player to move."""
 
+    def heuristic(self, state: State) -> jax.Array:
+        """float32 in [-1, 1]: a rough guess at the value for the player to move; even by default."""
+        return jnp.zeros((), jnp.float32)
+
     def without_history(self, state: State) -> State:
         """The state less what only repetition rules need."""
         return state
+
+    def transposition_key(self, state: State) -> jax.Array:
+        """uint32 [2]: equal for positions a search may treat as one, different for others but for a
+        chance of 2^-64. This plain version mixes everything that is in the state."""
+        words = [jnp.ravel(x).astype(jnp.uint32) for x in jax.tree.leaves(self.without_history(state))]
+        flat = jnp.concatenate([w for w in words if w.size])
+        place = jnp.arange(1, flat.size + 1, dtype=jnp.uint32)
+        salts = (0x9E3779B9, 0x85EBCA77)
+        return jnp.stack([mix(jnp.sum(mix(mix(flat + place * jnp.uint32(s)) ^ place))) for s in salts])
 
     # -- the hot path: lanes -----------------------------------------------------------------
 

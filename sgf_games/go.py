@@ -28,7 +28,7 @@ from sgf_games.coordinates import Point, vertex
 from sgf_games.errors import UserError
 from sgf_games.game import Game
 from sgf_games.go_playout import playout
-from sgf_games.lanes import fused, jit, mix
+from sgf_games.lanes import fused, jit, mix, until_settled, where_needed
 
 KO_RULES = ("simple", "positional", "situational")
 
@@ -144,6 +144,12 @@ class Go(Game):
         mover = area_margin(bb.unpack(state.own), bb.unpack(state.opp), self.width)
         return jnp.where(state.player == 0, mover, -mover) - jnp.float32(self.komi)
 
+    def heuristic(self, state: GoState) -> jax.Array:
+        """The area as the position stands, a quarter of the board counting as won."""
+        black = self.margin(state)
+        mover = jnp.where(state.player == 0, black, -black)
+        return jnp.tanh(4.0 * mover / (self.width * self.height))
+
     def observe(self, state: GoState) -> jax.Array:
         """[H, W, 4]: own stones, opponent's stones, the ko point, all ones when Black moves."""
         points = self.height * self.width
@@ -183,20 +189,18 @@ class Go(Game):
         self, own: jax.Array, opp: jax.Array, row: jax.Array, column: jax.Array, played: jax.Array
     ) -> tuple[bb.Rows, bb.Rows, bb.Rows, jax.Array]:
         """(own, opp, captured, whether the stone played is alone with one liberty) after a move."""
-        put, settle = _placing(self.width, self.height)
-        width = self.width
-        own_rows, opp_rows = bb.unpack(own), bb.unpack(opp)
-        own_rows, move, opp_seeds, own_seeds = put(own_rows, opp_rows, row, column, played)
-        opp_alive = bb.flood(opp_seeds, opp_rows, width)
-        own_alive = bb.flood(own_seeds, own_rows, width)
-        return settle(own_rows, opp_rows, move, opp_alive, own_alive)
+        put, flood, settle = _placing(self.width, self.height)
+        placed, unsettled = put(bb.unpack(own), bb.unpack(opp), row, column, played)
+        return settle(*until_settled(flood, unsettled, *placed))
 
     def _points_allowed(self, own: bb.Rows, opp: bb.Rows) -> bb.Rows:
         """Empty points where a stone may go, ko aside."""
-        width = self.width
-        own_safe = chains_with_two_liberties(own, opp, width)
-        opp_safe = chains_with_two_liberties(opp, own, width)
-        return _allowed(width, self.suicide)(own, opp, own_safe, opp_safe)
+        closed, allowed = _allowed(self.width, self.suicide)
+        # A point beside an empty one is free to take; chains matter only to the others.
+        own_safe, opp_safe = where_needed(
+            closed(own, opp), functools.partial(chains_with_two_liberties, self.width), own, opp
+        )
+        return allowed(own, opp, own_safe, opp_safe)
 
     def _key(self, own: jax.Array, opp: jax.Array, player: jax.Array) -> jax.Array:
         """uint32 [2]: a 64-bit key of the position, and of the player to move if situational."""
@@ -245,41 +249,70 @@ class Go(Game):
 
 
 @functools.cache
-def _placing(width: int, height: int) -> tuple[Callable, Callable]:
-    """The two kernels of a move, before and after the floods."""
+def _placing(width: int, height: int) -> tuple[Callable, Callable, Callable]:
+    """The kernels of a move: the stone is put down, chains are flooded from their liberties as far as the
+    chains beside it need that, and what has no liberty is taken off."""
+
+    def beside(own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows):
+        """(is a chain beside the stone not reached, is its own chain not reached, may that yet change)."""
+        opp_dead, own_dead = bb.without(opp, opp_alive), bb.without(own, own_alive)
+        hit, stuck = bb.some(bb.both(bb.near(move, width), opp_dead)), bb.some(bb.both(move, own_dead))
+        unsettled = (hit & bb.some(bb.both(bb.near(opp_alive, width), opp_dead))) | (
+            stuck & bb.some(bb.both(bb.near(own_alive, width), own_dead))
+        )
+        return hit, stuck, unsettled
 
     @fused
     def put(own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array):
         move = bb.point_rows(row, column, played, height, bb.row_type(width))
         own = bb.either(own, move)
         liberties = bb.near(bb.complement(bb.either(own, opp), width), width)
-        return own, move, bb.both(opp, liberties), bb.both(own, liberties)
+        placed = own, opp, move, bb.both(own, liberties), bb.both(opp, liberties)
+        return placed, beside(*placed)[2]
 
     @fused
-    def settle(own: bb.Rows, opp: bb.Rows, move: bb.Rows, opp_alive: bb.Rows, own_alive: bb.Rows):
-        captured = bb.only_if(bb.some(move), bb.without(opp, opp_alive))
-        suicide = bb.some(bb.without(move, own_alive)) & ~bb.some(captured)
+    def sweep(own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows):
+        return bb.sweep(own_alive, own, width), bb.sweep(opp_alive, opp, width)
+
+    @fused
+    def look(*placed: bb.Rows) -> jax.Array:
+        return beside(*placed)[2]
+
+    def flood(own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows):
+        own_alive, opp_alive = sweep(own, opp, move, own_alive, opp_alive)
+        placed = own, opp, move, own_alive, opp_alive
+        return placed, look(*placed)
+
+    @fused
+    def settle(own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows):
+        hit, stuck, _ = beside(own, opp, move, own_alive, opp_alive)
+        captured = bb.only_if(hit, bb.without(opp, opp_alive))
         opp = bb.without(opp, captured)
         around = bb.near(move, width)
         empty = bb.complement(bb.either(own, opp), width)
         lone = ~bb.some(bb.both(around, own)) & (bb.count(bb.both(around, empty)) == 1)
-        own = bb.choose(suicide, bb.both(own, own_alive), own)
+        own = bb.choose(stuck & ~hit, bb.both(own, own_alive), own)
         return own, opp, captured, lone
 
-    return put, settle
+    return put, flood, settle
 
 
 @functools.cache
-def _allowed(width: int, suicide: bool) -> Callable:
+def _allowed(width: int, suicide: bool) -> tuple[Callable, Callable]:
+    @fused
+    def closed(own: bb.Rows, opp: bb.Rows) -> jax.Array:
+        empty = bb.complement(bb.either(own, opp), width)
+        return bb.some(bb.without(empty, bb.near(empty, width)))
+
     @fused
     def allowed(own: bb.Rows, opp: bb.Rows, own_safe: bb.Rows, opp_safe: bb.Rows):
         empty = bb.complement(bb.either(own, opp), width)
-        fine = bb.either(empty, own_safe, bb.without(opp, opp_safe))
+        fine = bb.either(own_safe, bb.without(opp, opp_safe))
         if suicide:  # then only the lone stone's suicide is left out
             fine = bb.either(fine, own)
-        return bb.both(empty, bb.near(fine, width))
+        return bb.both(empty, bb.near(bb.either(empty, fine), width))
 
-    return allowed
+    return closed, allowed
 
 
 @functools.cache
@@ -296,29 +329,27 @@ def _first_point(board: bb.Rows, width: int) -> jax.Array:
     return point
 
 
-def chains_with_two_liberties(stones: bb.Rows, others: bb.Rows, width: int) -> bb.Rows:
-    """The chains of ``stones`` that have at least two liberties.
+def chains_with_two_liberties(width: int, own: bb.Rows, opp: bb.Rows) -> tuple[bb.Rows, bb.Rows]:
+    """The chains of both colours that have at least two liberties. Rows are [...], all lanes alike.
 
     Two liberties differ in some bit of their index. So for every bit the chains beside liberties
     with that bit set and beside liberties with it clear are flooded, all as lanes of one flood; a
     chain that both floods of one bit reach has two liberties.
     """
-    height = len(stones)
+    height = len(own)
     bits = max(1, (height * width - 1).bit_length())
     index = np.arange(height * width)
-    halves = np.stack([(index >> k & 1) == side for k in range(bits) for side in (0, 1)])
+    halves = np.stack([(index >> k & 1) == side for side in (0, 1) for k in range(bits)])
     columns = 1 << np.arange(width)
-    constants = (halves.reshape(-1, height, width) * columns).sum(-1).astype(bb.row_type(width))
-    masks = [jnp.asarray(constants[:, r]) for r in range(height)]
-
-    near_half, through = _beside_halves(width)(stones, others, masks)
-    reached = bb.flood(near_half, through, width)
-    out = []
-    for row in reached:
-        pairs = row.reshape(*row.shape[:-1], bits, 2)
-        per_bit = pairs[..., 0] & pairs[..., 1]
-        out.append(jax.lax.reduce_or(per_bit, axes=(per_bit.ndim - 1,)))
-    return out
+    constants = (halves.reshape(2, bits, height, width) * columns).sum(-1).astype(bb.row_type(width))
+    lanes = (1,) * own[0].ndim
+    masks = [jnp.asarray(constants[..., r]).reshape(1, 2, bits, *lanes) for r in range(height)]
+    stones = [jnp.stack([a, b])[:, None, None] for a, b in zip(own, opp, strict=True)]
+    others = [row[::-1] for row in stones]
+    reached = bb.flood(*_beside_halves(width)(stones, others, masks), width)  # [2, 2, bits, ...]
+    pairs = [row[:, 0] & row[:, 1] for row in reached]
+    safe = [jax.lax.reduce_or(row, axes=(1,)) for row in pairs]
+    return [row[0] for row in safe], [row[1] for row in safe]
 
 
 @functools.cache

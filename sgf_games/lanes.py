@@ -247,25 +247,56 @@ def _batch_is_lanes(function: Callable) -> Callable:
     return rule
 
 
-def until_settled(step: Callable, *start: Any) -> Any:
-    """Repeat elementwise ``step(*state) -> (state, changed)`` until no lane changes.
+def until_settled(step: Callable, unsettled: jax.Array, *start: Any) -> Any:
+    """Repeat elementwise ``step(*state) -> (state, unsettled)`` while any lane is ``unsettled``.
 
-    Under ``vmap`` all lanes share one loop; a settled lane must not change any more.
+    Under ``vmap`` all lanes share one loop, so a lane may go on after it has settled; that must not
+    change what matters of it.
     """
     leaves, tree = jax.tree.flatten(start)
 
     @custom_vmap
-    def run(*values: jax.Array) -> list[jax.Array]:
+    def run(unsettled: jax.Array, *values: jax.Array) -> list[jax.Array]:
         def body(carry: tuple) -> tuple:
-            state, changed = step(*jax.tree.unflatten(tree, carry[0]))
-            return jax.tree.leaves(state), jnp.any(changed)
+            state, unsettled = step(*jax.tree.unflatten(tree, carry[0]))
+            return jax.tree.leaves(state), jnp.any(unsettled)
 
         shape = jnp.broadcast_shapes(*[x.shape for x in values])
         first = [jnp.broadcast_to(x, shape) for x in values]
-        return lax.while_loop(lambda c: c[1], body, (first, jnp.array(True)))[0]
+        return lax.while_loop(lambda c: c[1], body, (first, jnp.any(unsettled)))[0]
 
     run.def_vmap(_batch_is_lanes(run))
-    return jax.tree.unflatten(tree, run(*leaves))
+    return jax.tree.unflatten(tree, run(unsettled, *leaves))
+
+
+def where_needed(needed: jax.Array, function: Callable, *args: Any) -> Any:
+    """``function(*args)``, computed only if any lane needs it, else zeros.
+
+    ``function`` must treat its lanes alike, whatever their shape, and a lane that does not need it must
+    not care which it gets. Under ``vmap`` all lanes share one decision.
+    """
+    leaves, tree = jax.tree.flatten(args)
+    out_tree: Any = None
+
+    @custom_vmap
+    def run(needed: jax.Array, *values: jax.Array) -> list[jax.Array]:
+        nonlocal out_tree
+
+        def compute(*values: jax.Array) -> list[jax.Array]:
+            nonlocal out_tree
+            out, out_tree = jax.tree.flatten(function(*jax.tree.unflatten(tree, values)))
+            return out
+
+        shapes = jax.eval_shape(compute, *values)
+
+        def nothing(*values: jax.Array) -> list[jax.Array]:
+            return [jnp.zeros(x.shape, x.dtype) for x in shapes]
+
+        return lax.cond(jnp.any(needed), compute, nothing, *values)
+
+    run.def_vmap(_batch_is_lanes(run))
+    out = run(needed, *leaves)
+    return jax.tree.unflatten(out_tree, out)
 
 
 def mix(x: jax.Array) -> jax.Array:

@@ -98,6 +98,25 @@ class LineGame(Game):
         first = jnp.where(state.won, jnp.where(state.player == 1, 1.0, -1.0), 0.0)
         return jnp.stack([first, -first])
 
+    def heuristic(self, state: LineState) -> jax.Array:
+        """Stones in lines that may still be completed, four times as much for every further stone."""
+        shape = (self.height, self.width)
+        own, opp = (bb.to_bits(rows, self.width).reshape(shape).astype(jnp.float32) for rows in (state.own, state.opp))
+        worth = jnp.float32(0)
+        for down, across in ((0, 1), (1, 0), (1, 1), (1, -1)):
+            height, width = self.height - (self.k - 1) * down, self.width - (self.k - 1) * abs(across)
+            if height <= 0 or width <= 0:
+                continue
+            first = (self.k - 1) * max(0, -across)
+            mine = theirs = jnp.zeros((height, width), jnp.float32)
+            for i in range(self.k):
+                r, c = i * down, first + i * across
+                mine += own[r : r + height, c : c + width]
+                theirs += opp[r : r + height, c : c + width]
+            lines = jnp.where(theirs == 0, 4.0**mine, 0.0) - jnp.where(mine == 0, 4.0**theirs, 0.0)
+            worth += jnp.sum(lines)
+        return jnp.tanh(worth / 4.0**self.k)
+
     def observe(self, state: LineState) -> jax.Array:
         """[H, W, 3]: own stones, opponent's stones, all ones when the first player moves."""
         points = self.height * self.width

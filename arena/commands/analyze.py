@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
         """Visits, win rates and principal variations of a position, and its visit-count heatmap."""
         from analysis.position import analyse
         from analysis.tables import analysis_frame
-        from bots.config import UctConfig, bot_from_spec
+        from bots.config import SearchConfig, bot_from_spec
         from sgf_games.errors import UserError
         from sgf_games.lanes import prepare_machine
         from sgf_games.replay import position_at, positions
@@ -49,8 +49,8 @@ def register(app: typer.Typer) -> None:
         if every and png is not None:
             raise UserError("--png draws one position; give --move instead of --all")
         config = bot_from_spec(bot)
-        if not isinstance(config, UctConfig):
-            raise UserError(f'--bot "{bot}": only a searching bot (uct) can show its visits')
+        if not isinstance(config, SearchConfig):
+            raise UserError(f'--bot "{bot}": only a searching bot (uct, alphazero, ...) can show its visits')
         if simulations is not None:
             config = config.model_copy(update={"simulations": simulations})
         games = read_sgf(file)

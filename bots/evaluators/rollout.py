@@ -1,25 +1,32 @@
-"""Random rollouts: the value of a position is how random games from it end."""
+"""Rollouts: the value of a position is how games from it end."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
-from bots.evaluators.evaluator import Evaluation
+from bots.evaluators.evaluator import Evaluation, Evaluator
 from sgf_games.game import Game, State
 from sgf_games.lanes import mix, random_bits
 
 
 @dataclass(frozen=True)
-class RandomRollout:
-    """The mean result of ``rollouts`` random games; moves in random order.
+class Rollout:
+    """The mean result of ``rollouts`` games. Kocsis & Szepesvari 2006, section 3; prior: every action alike.
 
-    Kocsis & Szepesvari 2006, section 3; in Go the games never fill an own eye.
+    moves: "game", random as the game plays them itself (in Go never filling an own eye); "uniform", any
+        legal move; or "policy", drawn from the prior of ``policy`` (Silver et al. 2016, rollout policy).
+    draws: count "half", or each goes to a "random" side.
     """
 
     rollouts: int = 1
+    moves: Literal["game", "uniform", "policy"] = "game"
+    policy: Evaluator | None = None
+    draws: Literal["half", "random"] = "half"
 
     def __call__(self, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         lanes = seeds.shape[0]
@@ -27,15 +34,49 @@ class RandomRollout:
         repeated = jax.tree.map(lambda x: jnp.concatenate([x] * self.rollouts, axis=-1), states)
         which = jnp.repeat(jnp.arange(1, self.rollouts + 1, dtype=jnp.uint32), lanes)
         each = mix(jnp.tile(seeds, self.rollouts) + which * jnp.uint32(0x632BE5AB))
-        returns = game.random_playout(repeated, each)  # [players, rollouts * B]
-        mean = jnp.mean(returns.reshape(game.num_players, self.rollouts, lanes), axis=1)
-        mover = jax.vmap(game.current_player, in_axes=-1)(states)
-        value = jnp.take_along_axis(mean, mover[None], axis=0)[0]
-        return Evaluation(random_order(legal, seeds), value)
+        returns = self._play(game, repeated, each)  # [players, rollouts * B]
+        mover = jnp.tile(jax.vmap(game.current_player, in_axes=-1)(states), self.rollouts)
+        result = jnp.take_along_axis(returns, mover[None], axis=0)[0]
+        if self.draws == "random":
+            coin = jnp.where(mix(each ^ jnp.uint32(0x51ED27)) >> 31 == 1, 1.0, -1.0)
+            result = jnp.where(result == 0, coin, result)
+        value = result.reshape(self.rollouts, lanes)
+        total = value[0]
+        for k in range(1, self.rollouts):  # in this order whatever the batch
+            total = total + value[k]
+        return Evaluation(legal.astype(jnp.float32), total / self.rollouts)
+
+    def _play(self, game: Game, states: State, seeds: jax.Array) -> jax.Array:
+        if self.moves == "game":
+            return game.random_playout(states, seeds)
+        if self.moves == "uniform":
+            return Game.random_playout(game, states, seeds)
+        assert self.policy is not None, "a policy's rollouts need a policy"
+        return _policy_playout(game, self.policy, states, seeds)
 
 
-def random_order(legal: jax.Array, seeds: jax.Array) -> jax.Array:
-    """float32 [B, A]: distinct-looking numbers in (0, 1] for legal actions, zero for the others."""
-    actions = jnp.arange(legal.shape[-1], dtype=jnp.int32)
-    bits = random_bits(seeds[:, None], actions + 0x5BD1)
-    return jnp.where(legal, ((bits >> 8) + 1).astype(jnp.float32) / 2.0**24, 0.0)
+def _policy_playout(game: Game, policy: Evaluator, states: State, seeds: jax.Array) -> jax.Array:
+    """float32 [players, B]: games in which every move is drawn from the policy's prior."""
+    step = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)
+    terminal = jax.vmap(game.is_terminal, in_axes=-1)
+
+    def body(carry: tuple) -> tuple:
+        states, t = carry
+        legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
+        throw = random_bits(seeds, jnp.full(seeds.shape, t))
+        prior = policy(game, states, legal, throw).prior
+        return step(states, drawn_action(prior, legal, throw)), t + 1
+
+    def going_on(carry: tuple) -> jax.Array:
+        return ~jnp.all(terminal(carry[0])) & (carry[1] < game.max_plies)
+
+    states, _ = lax.while_loop(going_on, body, (states, jnp.int32(0)))
+    return jax.vmap(game.returns, in_axes=-1, out_axes=-1)(states)
+
+
+def drawn_action(weights: jax.Array, legal: jax.Array, bits: jax.Array) -> jax.Array:
+    """int32 [B]: an action of each lane, with the probability of its weight. bits: uint32 [B]."""
+    uniform = random_bits(bits[:, None], jnp.arange(weights.shape[-1]) + 0x2545)
+    uniform = ((uniform >> 8).astype(jnp.float32) + 0.5) / 2.0**24
+    score = jnp.log(jnp.maximum(weights, 1e-37)) - jnp.log(-jnp.log(uniform))
+    return jnp.argmax(jnp.where(legal, score, -jnp.inf), axis=-1).astype(jnp.int32)

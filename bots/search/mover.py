@@ -1,8 +1,9 @@
-"""The search as a mover: lanes of any number of bots in one compiled program."""
+"""The search as a mover: trees of any number of bots in one compiled program."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -10,95 +11,157 @@ import jax.numpy as jnp
 import numpy as np
 
 from bots.bot import MoveAnswer, MoveRequest, Thought
-from bots.config import UctConfig
-from bots.evaluators.rollout import RandomRollout
-from bots.search.search import Search, Searching, program
-from bots.search.select import Settings, Ucb1
+from bots.config import SearchConfig
+from bots.search.composition import composition, numbers_for, search_for, temperature_for
+from bots.search.program import program
+from bots.search.root import Numbers, final_move, merged, settings_for
+from bots.search.search import RootStatistics, Searching
+from bots.search.tree import LONGEST_LINE
 from sgf_games.game import Game
 from sgf_games.lanes import jit
 
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
 
 
-def search_for(game: Game, bots: list[UctConfig]) -> Search:
-    """The one composition that all ``bots`` run in; its capacity is that of the largest."""
-    capacity = max(bot.simulations for bot in bots)
-    return Search(game, Ucb1(capacity), RandomRollout(bots[0].rollouts), capacity)
+@dataclass
+class _Thinking:
+    """A request under way, in ``bot.ensemble`` trees."""
+
+    request: MoveRequest
+    bot: SearchConfig
+    remaining: int  # simulations of the tree that has most to do
+    deadline: float  # perf_counter(); infinite without a limit
 
 
 class SearchMover:
-    """Searches in up to ``lanes`` lanes; each starts and ends on its own."""
+    """Searches in up to ``lanes`` games; each starts and ends on its own."""
 
     blocking = True
 
-    def __init__(self, game: Game, bots: list[UctConfig], lanes: int) -> None:
+    def __init__(self, game: Game, bots: list[SearchConfig], lanes: int) -> None:
+        self.game = game
+        self.ensemble = bots[0].ensemble
         self.search = search_for(game, bots)
-        self._program = program(self.search, lanes)
+        self._program = program(self.search, lanes * self.ensemble)
         self._searching: Searching | None = None
-        self._asked: dict[int, MoveRequest] = {}
-        self._remaining: dict[int, int] = {}
-        self._seconds_each = 0.0  # of one simulation in all lanes
+        self._thinking: dict[int, _Thinking] = {}
+        self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at
+        self._made = np.zeros(self._program.trees, int)  # simulations each tree had at the last look
+        self._seconds_each = 0.0  # of one step of all trees
         self.simulations = 0  # made so far, for the dashboard
 
         def roots(states: Any) -> Any:
             trimmed = jax.vmap(game.without_history, in_axes=-1, out_axes=0)(states)
-            pad = self._program.lanes - jax.tree.leaves(trimmed)[0].shape[0]
-            return jax.tree.map(lambda x: jnp.pad(x, [(0, pad)] + [(0, 0)] * (x.ndim - 1)), trimmed)
+            repeated = jax.tree.map(lambda x: jnp.repeat(x, self.ensemble, axis=0), trimmed)
+            pad = self._program.trees - jax.tree.leaves(repeated)[0].shape[0]
+            return jax.tree.map(lambda x: jnp.pad(x, [(0, pad)] + [(0, 0)] * (x.ndim - 1)), repeated)
 
         self._roots = jit(roots)
 
     def begin(self, requests: list[MoveRequest], states: Any) -> None:
-        lanes = self._program.lanes
-        mask, seeds = np.zeros(lanes, bool), np.zeros(lanes, np.uint32)
-        legal = np.zeros((lanes, len(requests[0].legal)), bool)
-        simulations, c = np.zeros(lanes, np.int32), np.zeros(lanes, np.float32)
+        trees = self._program.trees
+        mask, seeds = np.zeros(trees, bool), np.zeros(trees, np.uint32)
+        legal = np.zeros((trees, len(requests[0].legal)), bool)
+        numbers = [Numbers()] * trees
+        lines = np.full((trees, LONGEST_LINE), -1, np.int32)
+        keeping = np.zeros(trees, bool)
+        now = time.perf_counter()
         for request in requests:
             bot = request.bot
-            assert isinstance(bot, UctConfig)
-            i = request.lane
-            mask[i], seeds[i], legal[i] = True, request.seed, request.legal
-            simulations[i], c[i] = bot.simulations, bot.c
-            self._asked[i] = request
-            self._remaining[i] = bot.simulations
+            assert isinstance(bot, SearchConfig)
+            own = numbers_for(self.game, bot, int(request.legal.sum()))
+            line = self._line(request) if bot.reuse else None
+            for k in range(self.ensemble):
+                i = request.lane * self.ensemble + k
+                mask[i], legal[i], numbers[i] = True, request.legal, own
+                seeds[i] = (request.seed + k * 0x9E3779B9) % 2**32
+                if line is not None:
+                    keeping[i], lines[i, : len(line)] = True, line
+            limits = [s for s in (bot.seconds, request.seconds) if s]
+            deadline = now + min(limits) if limits else float("inf")
+            self._thinking[request.lane] = _Thinking(request, bot, own.simulations, deadline)
+            self._held[request.lane] = (request.game_id, list(request.moves))
         if self._searching is None:
             self._searching = self._program.idle()
-        settings = Settings(simulations, c)  # type: ignore[arg-type]
-        self._searching = self._program.begin(self._searching, mask, self._roots(states), legal, settings, seeds)
+        kept = np.zeros(trees, bool)
+        if keeping.any():
+            self._searching, kept = self._program.keep(self._searching, keeping, lines)
+        settings = settings_for(self.search, numbers, legal, seeds)
+        self._searching = self._program.begin(
+            self._searching, mask, kept, self._roots(states), legal, settings, seeds
+        )  # fmt: skip
+        if keeping.any():
+            self._made = np.where(mask, np.asarray(self._searching.done), self._made)
+        else:
+            self._made[mask] = 0
+
+    def _line(self, request: MoveRequest) -> list[int] | None:
+        """The moves since this lane's trees stood at a root, if it is the same game."""
+        game_id, moves = self._held.get(request.lane, ("", []))
+        line = request.moves[len(moves) :]
+        same = game_id == request.game_id and request.moves[: len(moves)] == moves
+        return line if same and 0 < len(line) <= LONGEST_LINE else None
 
     def advance(self) -> list[MoveAnswer]:
-        if not self._asked:
+        if not self._thinking:
             return []
         chunk = self._chunk()
         began = time.perf_counter()
         self._searching, statistics = self._program.advance(self._searching, jnp.int32(chunk))
         found = jax.device_get(statistics)
-        self._seconds_each = (time.perf_counter() - began) / chunk
-        answers = []
-        for lane, request in list(self._asked.items()):
-            self.simulations += self._remaining[lane] - int(found.remaining[lane])
-            self._remaining[lane] = int(found.remaining[lane])
-            if self._remaining[lane] == 0:
-                action = int(found.action[lane])
-                bot = request.bot
-                assert isinstance(bot, UctConfig)
-                visits, value = int(found.visits[lane, action]), float(found.value[lane, action])
-                answers.append(MoveAnswer(lane, action, Thought(visits, bot.simulations, value)))
-                del self._asked[lane], self._remaining[lane]
+        now = time.perf_counter()
+        self._seconds_each = (now - began) / chunk
+        self.simulations += int((found.done - self._made).sum())
+        self._made = np.array(found.done)
+        answers, stopped = [], np.zeros(self._program.trees, bool)
+        for lane, thinking in list(self._thinking.items()):
+            own = slice(lane * self.ensemble, (lane + 1) * self.ensemble)
+            thinking.remaining = int(found.remaining[own].max())
+            late = now >= thinking.deadline and int(found.done[own].min()) > 0
+            if thinking.remaining == 0 or late:
+                stopped[own] = late
+                answers.append(self._answer(thinking, RootStatistics(*(x[own] for x in found))))
+                del self._thinking[lane]
+        if stopped.any():
+            self._searching = self._program.stop(self._searching, stopped)
         return answers
 
+    def _answer(self, thinking: _Thinking, found: RootStatistics) -> MoveAnswer:
+        request, bot = thinking.request, thinking.bot
+        row = merged(found)
+        temperature = temperature_for(bot, len(request.moves))
+        action = final_move(row, bot.move, temperature, request.seed, bot.ties)
+        visits = int(row.visits[action])
+        value = float(row.value[action]) if visits else float(row.mean)
+        return MoveAnswer(request.lane, action, Thought(visits, int(row.visits.sum()), value))
+
     def _chunk(self) -> int:
-        """Simulations until the first lane is done, but not so few that looking costs more."""
-        remaining = self._remaining.values()
-        wanted = sum(r.bot.simulations for r in self._asked.values()) / len(self._asked)  # type: ignore[attr-defined]
-        chunk = max(min(remaining), int(wanted / 12), 4)
-        if self._seconds_each:
-            chunk = min(chunk, max(1, int(TICK_SECONDS / self._seconds_each)))
-        else:  # the first chunk measures, and includes compiling
-            chunk = min(chunk, 4)
-        return min(chunk, max(remaining))
+        """Steps until the first lane is done, but not so few that looking costs more."""
+        leaves = self.search.leaves
+        remaining = [-(-t.remaining // leaves) for t in self._thinking.values()]
+        wanted = max(1, sum(remaining) // len(remaining))
+        chunk = max(min(remaining), wanted // 12, 4)
+        if not self._seconds_each:  # the first chunk measures, and includes compiling
+            return max(1, min(chunk, 4, max(remaining)))
+        patience = min(t.deadline for t in self._thinking.values()) - time.perf_counter()
+        patience = max(0.0, min(TICK_SECONDS, patience))
+        return max(1, min(chunk, int(patience / self._seconds_each), max(remaining)))
 
     def finish(self, game_id: str) -> None:
         pass
 
     def close(self) -> None:
         self._searching = None
+
+
+def movers_for(game: Game, bots: list[SearchConfig], lanes: int) -> dict[str, SearchMover]:
+    """A mover for every bot, by name; bots that differ only in numbers share one, unless they keep
+    their trees: two bots of one game cannot keep different trees in one place."""
+    groups: dict[Any, list[SearchConfig]] = {}
+    for bot in bots:
+        groups.setdefault((composition(game, bot), bot.ensemble, bot.name if bot.reuse else ""), []).append(bot)
+    movers = {}
+    for group in groups.values():
+        shared = SearchMover(game, group, lanes)
+        movers.update({bot.name: shared for bot in group})
+    return movers

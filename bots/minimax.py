@@ -1,0 +1,250 @@
+"""Minimax to a fixed depth with alpha-beta cuts, many games at once: the classical yardstick.
+
+Knuth & Moore 1975, "An analysis of alpha-beta pruning", in its negamax form, depth first with an explicit
+stack, since a compiled program has no recursion. One step looks at one child in every lane, so a
+lane's work depends on its position alone. Finished games count a little less the later they come,
+so that a win is not put off; a leaf at the depth limit is judged by an evaluator.
+
+Shape legend: B lanes, D the depth, A actions.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from bots.bot import MoveAnswer, MoveRequest, Thought
+from bots.config import MinimaxConfig
+from bots.evaluators.evaluator import Evaluator
+from bots.evaluators.rollout import Rollout
+from bots.search.composition import named_evaluator
+from bots.search.tree import add, lanes_first, lanes_last, pick, put
+from sgf_games.game import Game
+from sgf_games.lanes import jit, mix
+
+TICK_SECONDS = 0.2
+SOONER = 1e-3  # what a finished game loses in worth with every ply
+ESTIMATE = 0.9  # the most an estimate is worth; a result within 64 plies is worth more
+
+
+class Stack(NamedTuple):
+    """The line each lane is looking at; a row for each ply of it."""
+
+    state: Any  # [B, D, ...]
+    legal: jax.Array  # bool [B, D, A], in the order in which actions are tried
+    next: jax.Array  # int32 [B, D], the action to be tried next
+    best: jax.Array  # float32 [B, D], so far, for the player to move
+    alpha: jax.Array  # float32 [B, D]
+    beta: jax.Array  # float32 [B, D]
+    player: jax.Array  # int32 [B, D]
+    ply: jax.Array  # int32 [B], where the lane is in its line
+    order: jax.Array  # int32 [B, A]
+    action: jax.Array  # int32 [B], the root's best so far
+    active: jax.Array  # bool [B]
+    nodes: jax.Array  # int32 [B], positions looked at
+    seed: jax.Array  # uint32 [B]
+
+
+@dataclass(frozen=True)
+class Minimax:
+    game: Game
+    evaluator: Evaluator
+    depth: int
+
+    def idle(self, lanes: int) -> Stack:
+        shape, actions = (lanes, self.depth), self.game.num_actions
+        first = self.game.without_history(self.game.init())
+        zero, row = jnp.zeros(lanes, jnp.int32), jnp.zeros(shape, jnp.float32)
+        return Stack(
+            state=jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape), x.dtype), first),
+            legal=jnp.zeros((*shape, actions), bool),
+            next=jnp.zeros(shape, jnp.int32), best=row, alpha=row, beta=row, player=jnp.zeros(shape, jnp.int32),
+            ply=zero, order=jnp.zeros((lanes, actions), jnp.int32), action=zero, active=zero > 0, nodes=zero,
+            seed=zero.astype(jnp.uint32),
+        )  # fmt: skip
+
+    def begin(
+        self, s: Stack, mask: jax.Array, roots: Any, legal: jax.Array, order: jax.Array, seeds: jax.Array
+    ) -> Stack:
+        """roots: without history, lanes FIRST; legal: bool [B, A]; order: int32 [B, A]."""
+        player = jax.vmap(self.game.current_player)(roots)
+
+        def first(old: jax.Array, new: Any) -> jax.Array:
+            new = jnp.asarray(new, old.dtype)
+            new = jnp.broadcast_to(new, old[:, 0].shape)
+            return old.at[:, 0].set(jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old[:, 0]))
+
+        ordered = jnp.take_along_axis(legal, order, axis=-1)
+        zero = jnp.int32(0)
+        return Stack(
+            state=jax.tree.map(first, s.state, roots),
+            legal=first(s.legal, ordered),
+            next=first(s.next, zero), best=first(s.best, -2.0), alpha=first(s.alpha, -2.0), beta=first(s.beta, 2.0),
+            player=first(s.player, player), ply=jnp.where(mask, 0, s.ply),
+            order=jnp.where(mask[:, None], order, s.order),
+            action=jnp.where(mask, order[:, 0], s.action), active=s.active | mask,
+            nodes=jnp.where(mask, 0, s.nodes), seed=jnp.where(mask, seeds, s.seed),
+        )  # fmt: skip
+
+    def step(self, s: Stack) -> Stack:
+        """In every active lane: try the next action of the line's last node, or go back from it."""
+        b = jnp.arange(s.ply.shape[0], dtype=jnp.int32)
+        d = s.ply
+        actions = jnp.arange(self.game.num_actions, dtype=jnp.int32)
+        open_ = pick(s.legal, b, d) & (actions >= pick(s.next, b, d)[:, None])
+        k = jnp.min(jnp.where(open_, actions, self.game.num_actions), axis=-1)
+        player, best = pick(s.player, b, d), pick(s.best, b, d)
+        beta = pick(s.beta, b, d)
+        back = (k == self.game.num_actions) | (best >= beta)
+        trying = s.active & ~back
+        action = pick(s.order, b, jnp.minimum(k, self.game.num_actions - 1))
+
+        parents = lanes_last(jax.tree.map(lambda x: pick(x, b, d), s.state))
+        states = jax.vmap(self.game.step, in_axes=(-1, 0), out_axes=-1)(parents, action)
+        legal = jax.vmap(self.game.legal_action_mask, in_axes=-1)(states)
+        terminal = jax.vmap(self.game.is_terminal, in_axes=-1)(states)
+        mover = jax.vmap(self.game.current_player, in_axes=-1)(states)
+        returns = jax.vmap(self.game.returns, in_axes=-1, out_axes=-1)(states)
+        leaf = terminal | (d + 1 >= self.depth)
+        exact = jnp.take_along_axis(returns, mover[None], axis=0)[0] * (1 - SOONER * (d + 1))
+        judged = jnp.any(trying & leaf & ~terminal)
+        seeds = mix(s.seed + s.nodes.astype(jnp.uint32))
+        estimate = lax.cond(
+            judged,
+            lambda: ESTIMATE * self.evaluator(self.game, states, legal, seeds).value,
+            lambda: jnp.zeros(d.shape, jnp.float32),
+        )
+        value, whose = jnp.where(terminal, exact, estimate), mover
+        value, whose = jnp.where(back, best, value), jnp.where(back, player, whose)
+
+        # A value arrived: of a leaf at the node itself, of a finished node at the one above it.
+        at = jnp.maximum(jnp.where(back, d - 1, d), 0)
+        arrived = s.active & jnp.where(back, d > 0, leaf)
+        gain = jnp.where(pick(s.player, b, at) == whose, value, -value)
+        old = pick(s.best, b, at)
+        new_best = jnp.where(arrived, jnp.maximum(old, gain), old)
+        tried = pick(s.order, b, jnp.maximum(jnp.where(back, pick(s.next, b, at) - 1, k), 0) % self.game.num_actions)
+        better = arrived & (at == 0) & (gain > old)
+        s = s._replace(
+            best=put(s.best, new_best, b, at),
+            next=add(s.next, jnp.where(trying, k + 1 - pick(s.next, b, d), 0), b, d),
+            action=jnp.where(better, tried, s.action),
+            nodes=s.nodes + trying,
+        )
+        # Go down to a child that is no leaf.
+        push = trying & ~leaf
+        low, high = jnp.maximum(pick(s.alpha, b, d), best), beta
+        same = mover == player
+        child = jnp.minimum(d + 1, self.depth - 1)
+
+        def on_top(old: jax.Array, new: jax.Array) -> jax.Array:
+            kept = pick(old, b, child)
+            return put(old, jnp.where(push.reshape(-1, *[1] * (kept.ndim - 1)), new, kept), b, child)
+
+        ordered = jnp.take_along_axis(legal, s.order, axis=-1)
+        finished = s.active & back & (d == 0)
+        return s._replace(
+            state=jax.tree.map(on_top, s.state, lanes_first(states)),
+            legal=on_top(s.legal, ordered),
+            next=on_top(s.next, jnp.zeros_like(d)),
+            best=on_top(s.best, jnp.full(d.shape, -2.0, jnp.float32)),
+            alpha=on_top(s.alpha, jnp.where(same, low, -high)),
+            beta=on_top(s.beta, jnp.where(same, high, -low)),
+            player=on_top(s.player, mover),
+            ply=jnp.where(push, d + 1, jnp.where(s.active & back, jnp.maximum(d - 1, 0), d)),
+            active=s.active & ~finished,
+        )
+
+    def advance(self, s: Stack, steps: jax.Array) -> tuple[Stack, tuple]:
+        """Up to ``steps`` steps. Returns also (active, action, value of the root, nodes), each [B]."""
+
+        def going_on(carry: tuple) -> jax.Array:
+            return (carry[0] < steps) & jnp.any(carry[1].active)
+
+        _, s = lax.while_loop(going_on, lambda c: (c[0] + 1, self.step(c[1])), (jnp.int32(0), s))
+        return s, (s.active, s.action, s.best[:, 0], s.nodes)
+
+
+@functools.cache
+def _compiled(minimax: Minimax, lanes: int) -> tuple[Any, Any, Any]:
+    return (
+        jit(lambda: minimax.idle(lanes)),
+        jit(minimax.begin, donate_argnums=(0,)),
+        jit(minimax.advance, donate_argnums=(0,)),
+    )
+
+
+class MinimaxMover:
+    """Alpha-beta in up to ``lanes`` games. Moves are tried from the middle of the board outwards, equal
+    ones in random order."""
+
+    blocking = True
+
+    def __init__(self, game: Game, bot: MinimaxConfig, lanes: int) -> None:
+        evaluator: Evaluator
+        if bot.evaluator == "rollout":
+            evaluator = Rollout(bot.rollouts)
+        else:
+            evaluator = named_evaluator(bot.evaluator, bot.name)
+        self.minimax = Minimax(game, evaluator, min(bot.depth, game.max_plies))
+        self._idle, self._begin, self._advance = _compiled(self.minimax, lanes)
+        self._stack: Stack | None = None
+        self._asked: dict[int, MoveRequest] = {}
+        self._steps = 8
+        self._distance = _distances(game)
+        self._lanes = lanes
+        self._roots = jit(jax.vmap(game.without_history, in_axes=-1, out_axes=0))
+
+    def begin(self, requests: list[MoveRequest], states: Any) -> None:
+        actions = len(requests[0].legal)
+        mask, legal = np.zeros(self._lanes, bool), np.zeros((self._lanes, actions), bool)
+        seeds, order = np.zeros(self._lanes, np.uint32), np.zeros((self._lanes, actions), np.int32)
+        for request in requests:
+            i = request.lane
+            mask[i], legal[i], seeds[i] = True, request.legal, request.seed
+            lots = np.random.default_rng([request.seed, 4]).random(actions)
+            order[i] = np.lexsort((lots, self._distance))
+            self._asked[i] = request
+        stack = self._idle() if self._stack is None else self._stack
+        self._stack = self._begin(stack, mask, self._roots(states), legal, order, seeds)
+
+    def advance(self) -> list[MoveAnswer]:
+        if not self._asked:
+            return []
+        began = time.perf_counter()
+        self._stack, found = self._advance(self._stack, jnp.int32(self._steps))
+        active, action, value, nodes = jax.device_get(found)
+        spent = time.perf_counter() - began
+        if active.any():
+            self._steps = max(1, min(4 * self._steps, int(self._steps * TICK_SECONDS / spent)))
+        answers = []
+        for lane in list(self._asked):
+            if not active[lane]:
+                thought = Thought(int(nodes[lane]), int(nodes[lane]), float(np.clip(value[lane], -1, 1)))
+                answers.append(MoveAnswer(lane, int(action[lane]), thought))
+                del self._asked[lane]
+        return answers
+
+    def finish(self, game_id: str) -> None:
+        pass
+
+    def close(self) -> None:
+        self._stack = None
+
+
+def _distances(game: Game) -> np.ndarray:
+    """int [A]: how far from the middle an action lies, where actions are points or columns."""
+    index = np.arange(game.num_actions)
+    row, column = np.divmod(index, game.width)
+    if game.num_actions == game.width:
+        row = np.zeros_like(index)
+        return np.abs(2 * column - game.width + 1)
+    far = np.maximum(np.abs(2 * row - game.height + 1), np.abs(2 * column - game.width + 1))
+    return np.where(index < game.height * game.width, far, far.max() + 1)

@@ -1,0 +1,96 @@
+"""From a bot's configuration to the search it runs."""
+
+from __future__ import annotations
+
+from bots.config import SearchConfig
+from bots.evaluators.evaluator import EVALUATORS, Evaluator, Mixed
+from bots.evaluators.rollout import Rollout
+from bots.search.gumbel import Gumbel
+from bots.search.root import Numbers
+from bots.search.search import Search
+from bots.search.select import AlphaGo, Puct, Selection, Ucb1
+from sgf_games.errors import UserError, nearest
+from sgf_games.game import Game
+
+
+def search_for(game: Game, bots: list[SearchConfig]) -> Search:
+    """The composition that ``bots`` share; its capacity is that of the largest."""
+    bot = bots[0]
+    return Search(
+        game,
+        _selection(bot),
+        evaluator_for(game, bot),
+        capacity=max(simulations_for(game, one) for one in bots),
+        width=bot.width,
+        cutoff=bot.cutoff,
+        opponent=bot.opponent,
+        draws=bot.draws,
+        solver=bot.solver,
+        transpositions=bot.transpositions,
+        leaves=bot.leaves,
+        ties=bot.ties,
+    )
+
+
+def composition(game: Game, bot: SearchConfig) -> Search:
+    """What of a bot makes a program: bots that are equal in this can share one."""
+    return search_for(game, [bot.model_copy(update={"simulations": 1, "ensemble": 1})])
+
+
+def simulations_for(game: Game, bot: SearchConfig) -> int:
+    """Simulations a tree has to hold."""
+    if bot.simulations == 0:
+        return game.num_actions if bot.move == "value" else 1
+    return -(-bot.simulations // bot.ensemble)
+
+
+def numbers_for(game: Game, bot: SearchConfig, legal: int) -> Numbers:
+    """What one tree of the bot is told at a root with ``legal`` actions."""
+    simulations = simulations_for(game, bot)
+    if bot.simulations == 0:  # each move once, or none at all
+        simulations = legal if bot.move == "value" else 0
+    return Numbers(
+        simulations, bot.c, bot.fpu_reduction, bot.depth, bot.noise, bot.alpha, bot.considered, bot.gumbel_scale
+    )
+
+
+def temperature_for(bot: SearchConfig, ply: int) -> float:
+    """The temperature of a game's move number ``ply`` (from 0)."""
+    return 0.0 if bot.temperature_moves and ply >= bot.temperature_moves else bot.temperature
+
+
+def _selection(bot: SearchConfig) -> Selection:
+    if bot.selection == "ucb1":
+        return Ucb1(bot.order)
+    if bot.selection == "puct":
+        return Puct(bot.base, bot.fpu)
+    if bot.selection == "alphago":
+        return AlphaGo()
+    return Gumbel(bot.c_visit, bot.c_scale)
+
+
+def evaluator_for(game: Game, bot: SearchConfig) -> Evaluator:
+    """The evaluator a bot names. Raises UserError for an unknown one or a file that is no network."""
+    network: Evaluator | None = None
+    if bot.network:
+        from bots.evaluators.network import NetworkEvaluator
+
+        network = NetworkEvaluator.load(bot.network, game)
+    moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
+    rollout = Rollout(bot.rollouts, moves, network if moves == "policy" else None, bot.draws)
+    if bot.evaluator == "rollout" or (bot.evaluator in ("network", "mixed") and network is None):
+        return rollout
+    if bot.evaluator == "network":
+        assert network is not None
+        return network
+    if bot.evaluator == "mixed":
+        assert network is not None
+        return Mixed(network, rollout, bot.weight)
+    return named_evaluator(bot.evaluator, bot.name)
+
+
+def named_evaluator(name: str, bot: str) -> Evaluator:
+    if name not in EVALUATORS:
+        known = ["rollout", "network", "mixed", *EVALUATORS]
+        raise UserError(f'bot "{bot}": no evaluator is called "{name}"{nearest(name, known)}')
+    return EVALUATORS[name]()

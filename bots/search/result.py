@@ -1,0 +1,114 @@
+"""A finished search, to be looked at: root statistics, the principal variation, the whole tree."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from bots.search.search import Searching
+from bots.search.tree import OPEN
+
+
+@dataclass(frozen=True)
+class SearchTree:
+    """Every node in the order in which it was made; the root is node 0. Arrays are [nodes]."""
+
+    parent: np.ndarray  # int, -1 at the root
+    action: np.ndarray  # int, the parent's action that leads here; -1 at the root
+    visits: np.ndarray  # int, 1 + the children's visits; of an ended node the times it was met
+    value: np.ndarray  # float, mean of all values backed up here, for the player to move at the node
+    prior: np.ndarray  # float, the parent's prior of the action; 1 at the root
+    raw_value: np.ndarray  # float, the evaluator's value, or the exact one, for the player to move
+    player: np.ndarray  # int, to move
+    depth: np.ndarray  # int, edges from the root
+    ended: np.ndarray  # bool: the game is over, proved, or the depth limit reached
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def children(self, node: int) -> np.ndarray:
+        """The nodes below ``node``, in the order in which they were made."""
+        return np.flatnonzero(self.parent == node)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found. Values are in [-1, 1], for the player to move at the root."""
+
+    visits: np.ndarray  # int [A]
+    values: np.ndarray  # float [A], mean of each action; 0 where unvisited
+    priors: np.ndarray  # float [A], root noise included; 0 where illegal
+    action: int  # the move to play
+    value: float  # mean of all values at the root
+    simulations: int
+    seconds: float
+    _lane: Callable[[], dict[str, Any]]  # the arrays of the tree, fetched when they are looked at
+
+    @functools.cached_property
+    def tree(self) -> SearchTree:
+        """Every node. Of an ensemble, the first tree."""
+        return search_tree(self._lane())
+
+    @property
+    def variation(self) -> tuple[int, ...]:
+        """The principal variation, ``action`` first."""
+        return self.variation_of(self.action)
+
+    def variation_of(self, action: int) -> tuple[int, ...]:
+        """``action`` and then the most visited action of every node, while there are visits."""
+        return variation(self._lane(), action)
+
+
+def lane_of(s: Searching, index: int) -> dict[str, Any]:
+    """The arrays of one tree on the host."""
+    tree = s.tree
+    names = ("visits", "value_sum", "prior", "child", "parent", "action", "player", "value", "end")
+    return jax.device_get({name: getattr(tree, name)[index] for name in names})
+
+
+def search_tree(lane: dict[str, Any]) -> SearchTree:
+    """The nodes that can be reached from the root."""
+    child, parent, action, player = lane["child"], lane["parent"], lane["action"], lane["player"]
+    nodes = len(parent) - 1  # the last slot is a spare
+    index = np.arange(nodes)
+    linked = (child[parent[:nodes], action[:nodes]] == index) & (index > 0)
+    depth = np.where(index == 0, 0, -1)
+    level = 0
+    while True:
+        below = linked & (depth < 0) & (depth[np.minimum(parent[:nodes], nodes - 1)] == level)
+        if not below.any():
+            break
+        level += 1
+        depth[below] = level
+    kept = np.flatnonzero(depth >= 0)
+    place = np.full(nodes + 1, -1)
+    place[kept] = np.arange(len(kept))
+    up, act = parent[kept], action[kept]
+    visits = lane["visits"][up, act]
+    value = lane["value_sum"][up, act] / np.maximum(visits, 1)
+    value = np.where(player[up] == player[kept], value, -value)
+    prior = lane["prior"][up, act]
+    visits[0] = 1 + lane["visits"][0].sum()
+    value[0] = (lane["value"][0] + lane["value_sum"][0].sum()) / visits[0]
+    prior[0] = 1.0
+    up, act = np.where(kept == 0, -1, place[up]), np.where(kept == 0, -1, act)
+    ended = lane["end"][kept] != OPEN
+    return SearchTree(up, act, visits, value, prior, lane["value"][kept], player[kept], depth[kept], ended)
+
+
+def variation(lane: dict[str, Any], first: int, longest: int = 60) -> tuple[int, ...]:
+    """``first`` and then the most visited action of every node, while there are visits."""
+    line, node = [first], int(lane["child"][0, first])
+    while node >= 0 and len(line) < longest:
+        visits = lane["visits"][node]
+        if not visits.any():
+            break
+        mean = lane["value_sum"][node] / np.maximum(visits, 1)
+        line.append(int(np.lexsort((-mean, -visits))[0]))
+        node = int(lane["child"][node, line[-1]])
+    return tuple(line)
