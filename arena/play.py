@@ -14,11 +14,13 @@ import numpy as np
 
 from arena.pairings import GameTask, move_seed
 from bots.bot import MoveAnswer, Mover, MoveRequest, Thought, make_movers
+from bots.clock import Clock, TimeControl, moves_left
 from bots.config import BotConfig, GtpConfig
 from sgf_games.compiled import initial_states, rules
 from sgf_games.coordinates import Point
 from sgf_games.game import Game
 from sgf_games.go import Go
+from sgf_games.mnk import LineGame
 from sgf_games.record import GameRecord
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit).
@@ -33,6 +35,8 @@ class Lane:
     moves: list[int] = field(default_factory=list)
     thoughts: list[Thought | None] = field(default_factory=list)
     asked: bool = False
+    asked_at: float = 0.0
+    clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
     began: float = field(default_factory=time.perf_counter)
 
 
@@ -42,9 +46,9 @@ class Table:
 
     def __init__(
         self, game: Game, bots: Iterable[BotConfig], lanes: int, event: str = "",
-        on_tick: Callable[[Table], None] = lambda table: None,
+        on_tick: Callable[[Table], None] = lambda table: None, clock: TimeControl | None = None,
     ) -> None:  # fmt: skip
-        self.game, self.event, self.on_tick = game, event, on_tick
+        self.game, self.event, self.on_tick, self.clock = game, event, on_tick, clock
         self.bots = {bot.name: bot for bot in bots}
         self.lanes: list[Lane | None] = [None] * lanes
         self.moves_made = 0
@@ -95,7 +99,8 @@ class Table:
                 continue
             for k, task in enumerate(waiting):
                 if all(room.get(name, 1) > 0 for name in (task.black, task.white)):
-                    self.lanes[i] = Lane(waiting.pop(k))
+                    clocks = (Clock(self.clock), Clock(self.clock)) if self.clock else ()
+                    self.lanes[i] = Lane(waiting.pop(k), clocks=clocks)
                     fresh[i] = True
                     for name in (task.black, task.white):
                         if name in room:
@@ -114,7 +119,15 @@ class Table:
             bot = self.bots[lane.task.white if player else lane.task.black]
             mover = self.movers[bot.name]
             seed = move_seed(lane.task.seed, len(lane.moves))
-            request = MoveRequest(i, lane.task.game_id, bot, seed, self._view.legal[i], list(lane.moves), player)
+            seconds = 0.0
+            if lane.clocks:
+                points = self.game.height * self.game.width
+                seconds = lane.clocks[player].budget(moves_left(points, len(lane.moves)))
+            request = MoveRequest(
+                i, lane.task.game_id, bot, seed, self._view.legal[i], list(lane.moves), player, seconds,
+                lane.clocks[player].left if lane.clocks else 0.0,
+            )  # fmt: skip
+            lane.asked_at = time.perf_counter()
             requests.setdefault(id(mover), (mover, []))[1].append(request)
             lane.asked = True
         for mover, asked in requests.values():
@@ -133,6 +146,11 @@ class Table:
             lane = self.lanes[answer.lane]
             assert lane is not None
             lane.asked = False
+            if lane.clocks and not answer.failure:
+                player = int(self._view.player[answer.lane])
+                spent = time.perf_counter() - lane.asked_at
+                if not lane.clocks[player].spend(spent):
+                    answer = MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
             if answer.failure:
                 finished.append((answer.lane, self._forfeit(answer.lane, lane, answer)))
                 continue
@@ -145,7 +163,7 @@ class Table:
             if self._view.terminal[i]:
                 lane = self.lanes[i]
                 assert lane is not None
-                reason = "score" if isinstance(self.game, Go) else "line"
+                reason = "score" if isinstance(self.game, Go) else "line" if isinstance(self.game, LineGame) else "end"
                 finished.append((i, self._record(lane, self.game.result_text(self._state(i)), reason)))
         if not finished:
             return

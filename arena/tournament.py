@@ -18,6 +18,7 @@ from analysis.tables import crosstable, ratings_frame
 from arena.pairings import GameTask, round_robin
 from arena.play import Table
 from bots.bot import affordable_lanes
+from bots.clock import TimeControl
 from bots.config import BotConfig, GtpConfig, bot_from_spec, expand_table
 from sgf_games.catalogue import make_game
 from sgf_games.errors import UserError, nearest
@@ -36,6 +37,7 @@ class _File(BaseModel):
     games_per_pairing: Annotated[int, Field(ge=2, le=1_000_000, multiple_of=2)] = 20
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
+    clock: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class TournamentPlan:
     seed: int
     games_at_once: int
     text: str  # the file
+    clock: TimeControl | None = None  # of each player in each game
 
     def tasks(self) -> list[GameTask]:
         return round_robin([bot.name for bot in self.bots], self.games_per_pairing, self.seed)
@@ -104,7 +107,15 @@ def parse_plan(text: str, source: str) -> TournamentPlan:
         raise UserError(f'{source}: two bots are called "{twice}"; give each a name of its own')
     if len(bots) < 2:
         raise UserError(f"{source}: has {len(bots)} bot(s); a tournament needs two or more [[bots]]")
-    return TournamentPlan(head.name, game, tuple(bots), head.games_per_pairing, head.seed, head.games_at_once, text)
+    if game.num_players != 2:
+        raise UserError(f"{source}: {game.spec} has {game.num_players} player(s); tournaments are for two")
+    try:
+        clock = TimeControl.parse(head.clock) if head.clock else None
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
+    return TournamentPlan(
+        head.name, game, tuple(bots), head.games_per_pairing, head.seed, head.games_at_once, text, clock
+    )
 
 
 @dataclass
@@ -130,6 +141,8 @@ def check_same_run(old: TournamentPlan, new: TournamentPlan, folder: Path) -> No
         refuse(f"seed {old.seed}, not {new.seed}")
     if old.name != new.name:
         refuse(f'the name "{old.name}", not "{new.name}"')
+    if old.clock != new.clock:
+        refuse(f"clock {old.clock or 'none'}, not {new.clock or 'none'}")
     if old.games_per_pairing > new.games_per_pairing:
         refuse(f"{old.games_per_pairing} games per pairing, not {new.games_per_pairing}")
     bots = {bot.name: bot for bot in new.bots}
@@ -181,7 +194,9 @@ def run_tournament(
                 needed = {name for task in waiting for name in (task.black, task.white)}
                 bots = [bot for bot in plan.bots if bot.name in needed]
                 lanes = _lanes_for(plan, bots, waiting)
-                table = Table(plan.game, bots, lanes, plan.name, on_tick=lambda table: on_progress(progress))
+                table = Table(
+                    plan.game, bots, lanes, plan.name, on_tick=lambda table: on_progress(progress), clock=plan.clock
+                )
                 progress.table = table
                 write_safely(kept, plan.text.encode())
                 games = table.play(waiting)
@@ -214,7 +229,7 @@ def write_tables(folder: Path, plan: TournamentPlan, results: list[Result]) -> R
     return ratings
 
 
-def match_plan(first: str, second: str, game: str, games: int, seed: int) -> TournamentPlan:
+def match_plan(first: str, second: str, game: str, games: int, seed: int, clock: str = "") -> TournamentPlan:
     """A tournament of two bots given as spec strings. Raises UserError."""
     if games % 2:
         raise UserError(f"--games {games}: games come in colour-swapped pairs; give an even number")
@@ -224,9 +239,11 @@ def match_plan(first: str, second: str, game: str, games: int, seed: int) -> Tou
         bots = (bots[0], bots[1].model_copy(update={"name": f"{bots[1].name} (2)"}))
     text = [f"name = {_toml(f'{bots[0].name} - {bots[1].name}'.replace('/', '|')[:100])}"]
     text += [f"game = {_toml(made.spec)}", f"games_per_pairing = {games}", f"seed = {seed}"]
+    if clock:  # one game at a time, or games would wait for each other's thinking
+        text += [f"clock = {_toml(clock)}", "games_at_once = 1"]
     for bot in bots:
         text.append("[[bots]]")
-        values = bot.model_dump(exclude_defaults=True) | {"name": bot.name, "use": bot.use}
+        values = bot.changed | {"name": bot.name, "use": bot.use}
         text += [f"{key} = {_toml(value)}" for key, value in values.items()]
     return parse_plan("\n".join(text) + "\n", "match")
 
@@ -242,7 +259,7 @@ def play_match(
     tasks = plan.tasks()
     progress = Progress(plan, len(tasks), [], 0)
     lanes = _lanes_for(plan, list(plan.bots), tasks)
-    table = Table(plan.game, plan.bots, lanes, plan.name, on_tick=lambda table: on_progress(progress))
+    table = Table(plan.game, plan.bots, lanes, plan.name, on_tick=lambda table: on_progress(progress), clock=plan.clock)
     progress.table = table
     records: list[GameRecord] = []
     games = table.play(tasks)

@@ -27,6 +27,7 @@ class MoveRequest(NamedTuple):
     moves: list[int]  # the game so far
     colour: int  # 0 Black, 1 White
     seconds: float = 0.0  # to think at most, by the game's clock; 0: no limit
+    clock: float = 0.0  # seconds until the flag falls; 0: no clock
 
 
 class Thought(NamedTuple):
@@ -110,8 +111,8 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
             need = bot.ensemble * tree_bytes(game, simulations_for(game, bot), bot.solver)
             if need > memory:
                 raise UserError(
-                    f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes {need / 2**30:.1f} '
-                    f"GiB, more than a quarter of this machine's memory; lower simulations"
+                    f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
+                    f"{need / 2**30:.1f} GiB, more than a quarter of this machine's memory; lower simulations"
                 )
             kind = composition(game, bot), bot.ensemble, bot.name if bot.reuse else ""
             largest[kind] = max(largest.get(kind, 0), need)

@@ -28,14 +28,15 @@ class BotConfig(BaseModel):
     @property
     def spec(self) -> str:
         """``use:key=value,...`` with the keys that differ from their defaults."""
-        fields = type(self).model_fields
-        preset = PRESETS[self.use][1]
-        changed = [
-            f"{key}={_text(getattr(self, key))}"
-            for key in fields
-            if key not in ("name", "use") and getattr(self, key) != preset.get(key, fields[key].default)
-        ]
+        changed = [f"{key}={_text(value)}" for key, value in self.changed.items()]
         return self.use + (":" + ",".join(changed) if changed else "")
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The keys that differ from those of the preset ``use``."""
+        fields, preset = type(self).model_fields, PRESETS[self.use][1]
+        values = {key: getattr(self, key) for key in fields if key not in ("name", "use")}
+        return {key: value for key, value in values.items() if value != preset.get(key, fields[key].default)}
 
 
 class RandomConfig(BotConfig):
@@ -87,7 +88,7 @@ class SearchConfig(BotConfig):
         """What cannot be combined."""
         gumbel = self.selection == "gumbel"
         clashes = {
-            "simulations=0 needs move=prior or move=value": not self.simulations and self.move not in ("prior", "value"),
+            "simulations=0 needs move=prior or value": not self.simulations and self.move not in ("prior", "value"),
             "solver=true needs opponent=searched": self.solver and self.opponent == "sampled",
             "solver=true needs draws=half": self.solver and self.draws == "random",
             "reuse=true needs depth=0": self.reuse and self.depth > 0,
@@ -160,7 +161,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any], str]] = {
         for n in (400, 800, 1600, 3200, 6400)
     },
     "minimax": ("minimax", {}, "alpha-beta to a fixed depth (Knuth & Moore 1975)"),
-    "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, rollouts and network mixed (Silver et al. 2016)"),
+    "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, network and rollouts (Silver et al. 2016)"),
     "alphazero": ("search", _ALPHAZERO, "PUCT on a network, tree kept, temperature (Silver et al. 2017, 2018)"),
     "gumbel": (
         "search",

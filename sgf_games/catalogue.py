@@ -11,16 +11,22 @@ from sgf_games.errors import UserError, nearest
 from sgf_games.game import Game
 from sgf_games.go import KO_RULES, Go
 from sgf_games.mnk import Mnk
+from sgf_games.pgx_adapter import GAMES as PGX_GAMES
+from sgf_games.pgx_adapter import PgxGame
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A name in the catalogue: how to make the game, its size when none is given, its own defaults."""
+    """A name in the catalogue: how to make the game, its size when none is given, its own defaults.
+
+    ``head`` names the field that takes the part after the colon, where that is no size.
+    """
 
     make: Callable[..., Game]
     size: str
     options: dict[str, object]
     about: str
+    head: str = ""
 
 
 CATALOGUE: dict[str, Entry] = {
@@ -29,6 +35,7 @@ CATALOGUE: dict[str, Entry] = {
     "gomoku": Entry(Mnk, "15", {"k": 5}, "five in a row (free style: more than five wins too); k=5"),
     "tic_tac_toe": Entry(Mnk, "3", {"k": 3}, "noughts and crosses"),
     "mnk": Entry(Mnk, "3", {"k": 3}, "k in a row on any board, e.g. mnk:7x5,k=4"),
+    "pgx": Entry(PgxGame, "othello", {}, f"games of pgx: {', '.join(PGX_GAMES)}", head="env"),
 }
 
 
@@ -66,6 +73,9 @@ def make_game(spec: str) -> Game:
     fields = {f.name: f for f in dataclasses.fields(entry.make) if f.init}  # type: ignore[arg-type]
     values: dict[str, object] = dict(entry.options)
     size = size or entry.size
+    if entry.head:
+        values[entry.head] = size
+        size = ""
     if size:
         parts = size.lower().split("x")
         if len(parts) > 2 or not all(p.isascii() and p.isdigit() for p in parts):

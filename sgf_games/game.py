@@ -155,6 +155,10 @@ class Game(ABC):
         """``D4``, ``pass``."""
         return vertex(divmod(action, self.width), self.height)
 
+    def point_text(self, point: tuple[int, int] | None) -> str:
+        """What people call a point: ``D4``, ``pass``."""
+        return vertex(point, self.height)
+
     def parse_action(self, text: str) -> int:
         """The inverse of :meth:`action_text`. Raises UserError."""
         return self.point_action(parse_vertex(text, self.height, self.width))

@@ -346,7 +346,8 @@ def chains_with_two_liberties(width: int, own: bb.Rows, opp: bb.Rows) -> tuple[b
     masks = [jnp.asarray(constants[..., r]).reshape(1, 2, bits, *lanes) for r in range(height)]
     stones = [jnp.stack([a, b])[:, None, None] for a, b in zip(own, opp, strict=True)]
     others = [row[::-1] for row in stones]
-    reached = bb.flood(*_beside_halves(width)(stones, others, masks), width)  # [2, 2, bits, ...]
+    seeds, through = _beside_halves(width)(stones, others, masks)
+    reached = bb.flood(seeds, through, width)  # [2, 2, bits, ...]
     pairs = [row[:, 0] & row[:, 1] for row in reached]
     safe = [jax.lax.reduce_or(row, axes=(1,)) for row in pairs]
     return [row[0] for row in safe], [row[1] for row in safe]

@@ -10,7 +10,7 @@ class GameRecord:
     """One game. Player 0 is Black and moves first unless the set-up says otherwise.
 
     ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``); ``score`` is what Black
-    got of one point; ``reason`` is "score" or "line" (played out), "resign", or an engine's
+    got of one point; ``reason`` is "score", "line" or "end" (played out), "resign", or an engine's
     failure: "time", "crash", "illegal", "error".
     """
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgf_games.compiled import initial_state, rules
-from sgf_games.coordinates import Point, vertex
+from sgf_games.coordinates import Point
 from sgf_games.errors import UserError
 from sgf_games.game import Game, State
 from sgf_games.go import Go
@@ -68,7 +68,7 @@ def _walk(sgf: SgfGame, until: int) -> list[Position]:
         state = _on_move(game, state, node.move)
         if isinstance(game, Go):  # people pass and then play on
             state = state._replace(passes=jnp.minimum(state.passes, 1))
-        where = f"{sgf.source}: move {number + 1} ({'BW'[player]} {vertex(point, game.height)})"
+        where = f"{sgf.source}: move {number + 1} ({'BW'[player]} {game.point_text(point)})"
         try:
             action = game.point_action(point)
         except UserError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json
+from arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json, show_notes
 
 if TYPE_CHECKING:
     from analysis.position import PositionAnalysis
@@ -60,6 +60,7 @@ def register(app: typer.Typer) -> None:
             messages().print(f"{file} holds {len(games)} games; this is number {number}", highlight=False)
         sgf = games[number - 1]
         wanted = positions(sgf) if every else [position_at(sgf, move)]
+        show_notes([config])
         prepare_machine()
         with messages().status("searching") as status:
             found = analyse(
@@ -86,12 +87,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _title(sgf: SgfGame, one: PositionAnalysis) -> str:
-    from sgf_games.coordinates import vertex
-
     position = one.position
     after = f"after move {position.number}" if position.number else "before the first move"
     if position.number:
-        after += f" ({'BW'[position.last_player or 0]} {vertex(position.last, position.game.height)})"
+        after += f" ({'BW'[position.last_player or 0]} {position.game.point_text(position.last)})"
     return f"{sgf.name(0)} – {sgf.name(1)}, {after}"
 
 
@@ -150,9 +149,7 @@ def _print_position(sgf: SgfGame, one: PositionAnalysis) -> None:
         visits = sum(move.visits for move in rest)
         out.print(f"and {len(rest)} more moves with {visits} visits", style="dim", highlight=False)
     if position.next_move is not None:
-        from sgf_games.coordinates import vertex
-
-        played = vertex(position.next_move[1], game.height)
+        played = game.point_text(position.next_move[1])
         rank = next((i for i, m in enumerate(one.moves, 1) if m.point == position.next_move[1]), None)
         place = f"number {rank} of the search" if rank else "not looked at by the search"
         out.print(f"played in the game: {played}, {place}", highlight=False)
@@ -162,8 +159,6 @@ def _print_game(sgf: SgfGame, found: list[PositionAnalysis]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from sgf_games.coordinates import vertex
-
     out = data()
     out.print(Text(f"{sgf.name(0)} – {sgf.name(1)}, {sgf.game.spec}", style="bold"))
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -171,7 +166,7 @@ def _print_game(sgf: SgfGame, found: list[PositionAnalysis]) -> None:
         table.add_column(heading, justify="left" if heading in ("played", "best", "to play") else "right")
     for one in found:
         position, best = one.position, one.best
-        played = vertex(position.next_move[1], position.game.height) if position.next_move else ""
+        played = position.game.point_text(position.next_move[1]) if position.next_move else ""
         if best is None:
             table.add_row(str(position.number), "", played, "", "", "", "over")
             continue
@@ -185,8 +180,6 @@ def _print_game(sgf: SgfGame, found: list[PositionAnalysis]) -> None:
 
 def _document(sgf: SgfGame, one: PositionAnalysis) -> dict[str, Any]:
     """The JSON form; win rates are of the player to move."""
-    from sgf_games.coordinates import vertex
-
     position = one.position
     following = position.next_move
     return {
@@ -195,11 +188,11 @@ def _document(sgf: SgfGame, one: PositionAnalysis) -> dict[str, Any]:
         "black": sgf.name(0),
         "white": sgf.name(1),
         "move_number": position.number,
-        "last_move": vertex(position.last, position.game.height) if position.number else None,
+        "last_move": position.game.point_text(position.last) if position.number else None,
         "player": ("black", "white")[one.player],
         "over": one.over,
         "simulations": 0 if one.over else one.simulations,
-        "next_move": vertex(following[1], position.game.height) if following else None,
+        "next_move": position.game.point_text(following[1]) if following else None,
         "moves": [
             {
                 "move": move.text,

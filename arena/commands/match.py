@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from arena.commands.output import Format, FormatOption, messages
+from arena.commands.output import Format, FormatOption, messages, show_notes
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +18,9 @@ def register(app: typer.Typer) -> None:
         game: Annotated[str, typer.Option(help="The game, e.g. go:9,komi=7")] = "go:9",
         games: Annotated[int, typer.Option(min=2, help="How many games, an even number.")] = 20,
         seed: Annotated[int, typer.Option(min=0, help="Decides all dice.")] = 1,
+        clock: Annotated[
+            str, typer.Option(help="Seconds of each player in each game: 60, 60+1 (increment), 300+3x30 (byoyomi).")
+        ] = "",
         out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.")] = None,
         form: FormatOption = Format.table,
     ) -> None:
@@ -28,7 +31,8 @@ def register(app: typer.Typer) -> None:
         from arena.tournament import match_plan, play_match, run_tournament
         from sgf_games.lanes import prepare_machine
 
-        plan = match_plan(first, second, game, games, seed)
+        plan = match_plan(first, second, game, games, seed, clock)
+        show_notes(plan.bots)
         prepare_machine()
         dashboard = Dashboard(messages())
         with dashboard.running():

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,8 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bots.config import BotConfig
 
 
 class Format(StrEnum):
@@ -69,3 +72,10 @@ def _plain(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return "inf" if value > 0 else "-inf" if value < 0 else None
     return value
+
+
+def show_notes(bots: Iterable[BotConfig]) -> None:
+    """What people should know of the bots before they begin, on stderr."""
+    for note in dict.fromkeys(bot.note for bot in bots):
+        if note:
+            messages().print(note, style="yellow", highlight=False, markup=False)

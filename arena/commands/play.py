@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arena.commands.output import data
+from arena.commands.output import data, show_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,10 +30,14 @@ def register(app: typer.Typer) -> None:
         """Play in the terminal. Moves like D4; pass, undo, resign, help, quit."""
         from bots.config import bot_from_spec
         from sgf_games.catalogue import make_game
+        from sgf_games.errors import UserError
         from sgf_games.lanes import prepare_machine
 
         rules_of = make_game(game)
         players = [None if spec == "human" else bot_from_spec(spec) for spec in (black, white)]
+        if rules_of.num_players != 2:
+            raise UserError(f"{rules_of.spec} has {rules_of.num_players} player(s); this board is for two")
+        show_notes([bot for bot in players if bot])
         prepare_machine(1)
         Session(data(), rules_of, players, seed).run(sgf)
 

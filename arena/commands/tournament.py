@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arena.commands.output import Format, FormatOption, data, messages, print_frame
+from arena.commands.output import Format, FormatOption, data, messages, print_frame, show_notes
 
 if TYPE_CHECKING:
     from analysis.ratings import RatingList, Result
@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
 
         plan = read_plan(file)
         folder = out or Path("runs") / plan.name
+        show_notes(plan.bots)
         prepare_machine()
         dashboard = Dashboard(messages())
         with dashboard.running():

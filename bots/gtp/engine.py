@@ -67,6 +67,9 @@ class GtpMover:
             first = (request.colour + len(request.moves)) % 2
             for i, action in enumerate(request.moves[seen:], seen):
                 engine.ask(f"play {COLOURS[(first + i) % 2]} {game.action_text(action)}", limit)
+            if request.clock:
+                limit = min(limit, request.clock + 1)  # an engine that oversteps is stopped soon after
+                self._tell_time(engine, request, limit)
             text = engine.ask(f"genmove {COLOURS[request.colour]}", limit).lower()
         except EngineFailure as failure:
             return MoveAnswer(request.lane, failure=failure.kind, detail=str(failure))
@@ -83,6 +86,16 @@ class GtpMover:
             return MoveAnswer(request.lane, failure="illegal", detail=f"played {text.upper()}, which is illegal")
         self._playing[request.game_id] = (engine, len(request.moves) + 1)
         return MoveAnswer(request.lane, action)
+
+    def _tell_time(self, engine: Engine, request: MoveRequest, limit: float) -> None:
+        """GTP 2, section 4.2; an engine need not know the commands."""
+        left = max(1, int(request.clock))
+        for command in (f"time_settings {left} 0 0", f"time_left {COLOURS[request.colour]} {left} 0"):
+            try:
+                engine.ask(command, limit)
+            except EngineFailure as failure:
+                if failure.kind != "error":
+                    raise
 
     def _free_engine(self) -> Engine:
         try:

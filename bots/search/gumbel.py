@@ -35,7 +35,8 @@ def considered_visits(actions: int, simulations: int) -> tuple[int, ...]:
     if actions <= 1:
         return tuple(range(simulations))
     phases = math.ceil(math.log2(actions))
-    visits, left, schedule = 0, actions, []
+    schedule: list[int] = []
+    visits, left = 0, actions
     while len(schedule) < simulations:
         for _ in range(max(1, simulations // (phases * left))):
             schedule += [visits] * left

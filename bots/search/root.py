@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -44,17 +44,17 @@ def settings_for(search: Search, numbers: Sequence[Numbers], legal: np.ndarray, 
             root_gumbel[i] = own.gumbel_scale * np.random.default_rng([int(seeds[i]), 2]).gumbel(size=actions)
             visits = considered_visits(min(own.considered, count), own.simulations)[: search.capacity]
             schedule[i, : len(visits)] = visits
-    number = lambda values: np.array(values, np.float32)  # noqa: E731
-    return Settings(
-        simulations=np.array([own.simulations for own in numbers], np.int32),
-        c=number([own.c for own in numbers]),
-        fpu_reduction=number([own.fpu_reduction for own in numbers]),
-        depth=np.array([own.depth or 2**30 for own in numbers], np.int32),
-        noise=number([own.noise for own in numbers]),
-        dirichlet=dirichlet,
-        gumbel=root_gumbel,
-        considered=schedule,
-    )  # type: ignore[arg-type]
+    arrays: dict[str, Any] = {
+        "simulations": np.array([own.simulations for own in numbers], np.int32),
+        "c": np.array([own.c for own in numbers], np.float32),
+        "fpu_reduction": np.array([own.fpu_reduction for own in numbers], np.float32),
+        "depth": np.array([own.depth or 2**30 for own in numbers], np.int32),
+        "noise": np.array([own.noise for own in numbers], np.float32),
+        "dirichlet": dirichlet,
+        "gumbel": root_gumbel,
+        "considered": schedule,
+    }
+    return Settings(**arrays)
 
 
 def final_move(
@@ -96,8 +96,8 @@ def merged(found: RootStatistics) -> RootStatistics:
     2008, root parallelisation)."""
     if len(found.done) == 1:
         return RootStatistics(*(x[0] for x in found))
-    visits = found.visits.sum(axis=0)
-    value = (found.value * found.visits).sum(axis=0) / np.maximum(visits, 1)
+    visits: Any = found.visits.sum(axis=0)
+    value: Any = (found.value * found.visits).sum(axis=0) / np.maximum(visits, 1)
     mean = lambda x: x.mean(axis=0)  # noqa: E731
     exact = found.exact.min(axis=0)  # proved anywhere is proved; UNKNOWN is the largest
     if exact.size:

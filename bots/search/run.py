@@ -86,9 +86,8 @@ def run_many(
         action = final_move(row, rule, temperature, int(dice[i]), search.ties)
         lane = functools.cache(functools.partial(lane_of, s, i))
         spent = time.perf_counter() - began
-        results.append(
-            SearchResult(row.visits, row.value, row.prior, action, float(row.mean), int(row.done), spent, lane)
-        )
+        rows = [np.asarray(x) for x in (row.visits, row.value, row.prior)]
+        results.append(SearchResult(*rows, action, float(row.mean), int(row.done), spent, lane))
     return results
 
 

@@ -20,7 +20,21 @@ from jax import lax
 from bots.evaluators.evaluator import Evaluator
 from bots.search.select import Edges, Selection, Settings, first_largest, steady_sum
 from bots.search.transpositions import Transpositions, empty_table, look_up, remember
-from bots.search.tree import CUT_OFF, EXACT, LONGEST_LINE, OPEN, UNKNOWN, Tree, add, empty_tree, lanes_first, lanes_last, pick, put, subtree
+from bots.search.tree import (
+    CUT_OFF,
+    EXACT,
+    LONGEST_LINE,
+    OPEN,
+    UNKNOWN,
+    Tree,
+    add,
+    empty_tree,
+    lanes_first,
+    lanes_last,
+    pick,
+    put,
+    subtree,
+)
 from sgf_games.game import Game, State
 from sgf_games.lanes import mix, random_bits
 
@@ -203,7 +217,7 @@ class Search:
         if self.solver:
             scores = jnp.where(pick(tree.exact, b, node) <= -1, PROVED_LOSS, scores)
         if self.opponent == "sampled":
-            replies = pick(tree.player, b, node) != pick(tree.player, b, 0)
+            replies = pick(tree.player, b, node) != pick(tree.player[:, 0], b)
             scores = jnp.where(replies[:, None], self._lots(s, edges.prior, depth), scores)
         scores = jnp.where(edges.prior > 0, scores, -jnp.inf)
         if self.ties == "random":
@@ -320,9 +334,7 @@ class Search:
 
     # -- back up -----------------------------------------------------------------------------
 
-    def _back_up(
-        self, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
-    ) -> Tree:
+    def _back_up(self, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array) -> Tree:
         """Add the value to every edge of the path. The one place where a value changes sides."""
         tree, b = s.tree, self._trees(s)
         player = pick(tree.player, b, node)

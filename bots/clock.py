@@ -1,0 +1,83 @@
+"""A game's clock for one player, and how long to think by it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from sgf_games.errors import UserError
+
+LAG = 0.05  # seconds kept back for what happens between clock and search
+
+
+@dataclass(frozen=True)
+class TimeControl:
+    """``main`` seconds; then ``increment`` is added after every move (Fischer), or there are ``periods``
+    of ``byoyomi`` seconds, of which one is lost only by overstepping it (Japanese)."""
+
+    main: float
+    increment: float = 0.0
+    byoyomi: float = 0.0
+    periods: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> TimeControl:
+        """``60`` (sudden death), ``60+1`` (increment), ``300+3x30`` (byoyomi). Raises UserError."""
+        number = r"(\d+(?:\.\d+)?)"
+        match = re.fullmatch(rf"{number}(?:\+(?:(\d+)x)?{number})?", text.strip())
+        if not match:
+            raise UserError(f'clock "{text}": write seconds like 60, 60+1 (increment) or 300+3x30 (byoyomi)')
+        main, periods, extra = float(match[1]), match[2], float(match[3] or 0)
+        control = cls(main, byoyomi=extra, periods=int(periods)) if periods else cls(main, increment=extra)
+        if control.main + control.increment + control.byoyomi * control.periods <= 0:
+            raise UserError(f'clock "{text}": leaves no time at all')
+        return control
+
+    def __str__(self) -> str:
+        extra = f"+{self.periods}x{self.byoyomi:g}" if self.periods else f"+{self.increment:g}" * bool(self.increment)
+        return f"{self.main:g}{extra}"
+
+
+@dataclass
+class Clock:
+    """What one player has left."""
+
+    control: TimeControl
+    main: float = field(init=False)
+    periods: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.main, self.periods = self.control.main, self.control.periods
+
+    def spend(self, seconds: float) -> bool:
+        """Take off what a move took. False: the flag has fallen."""
+        self.main -= seconds
+        if self.main >= 0:
+            self.main += self.control.increment
+            return True
+        over, self.main = -self.main, 0.0
+        if self.periods == 0:
+            return False
+        lost = int(over / self.control.byoyomi)
+        self.periods -= lost
+        return self.periods > 0
+
+    @property
+    def left(self) -> float:
+        """Seconds until the flag falls."""
+        return self.main + self.periods * self.control.byoyomi
+
+    def budget(self, moves_left: float) -> float:
+        """Seconds to think about the next move with ``moves_left`` of one's own still to come: an even share
+        of the main time and nearly all of what every move is given; never more than is there."""
+        share = self.main / max(1.0, moves_left)
+        gift = self.control.increment if self.main > self.control.increment else 0.0
+        if self.periods:
+            gift = max(0.0, self.control.byoyomi - share)
+        most = self.main + (self.control.byoyomi if self.periods else 0.0)
+        return max(0.01, min(share + 0.9 * gift, most - 2 * LAG) - LAG)
+
+
+def moves_left(points: int, ply: int) -> float:
+    """A player's moves still to come in a game on so many points: most games fill most of the board."""
+    return max(6.0, (0.9 * points - ply) / 2)

@@ -1,0 +1,117 @@
+"""A small residual network: from a game's observation to a policy and a value.
+
+The tower of AlphaGo Zero (Silver et al. 2017, Methods, "Neural network architecture"), with group
+normalisation, so that a position's evaluation does not depend on the batch.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from sgf_games.errors import UserError
+from sgf_games.game import Game
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What decides the sizes of the weights. ``game`` is the spec it is meant for."""
+
+    game: str
+    height: int
+    width: int
+    planes: int
+    actions: int
+    channels: int = 32
+    blocks: int = 3
+
+    @classmethod
+    def of(cls, game: Game, channels: int = 32, blocks: int = 3) -> Shape:
+        height, width, planes = jax.eval_shape(lambda: game.observe(game.init())).shape
+        return cls(game.spec, height, width, planes, game.num_actions, channels, blocks)
+
+
+class Block(nnx.Module):
+    """Two convolutions and a way around them."""
+
+    def __init__(self, channels: int, rngs: nnx.Rngs) -> None:
+        self.first = nnx.Conv(channels, channels, (3, 3), rngs=rngs)
+        self.norm_first = nnx.GroupNorm(channels, num_groups=4, rngs=rngs)
+        self.second = nnx.Conv(channels, channels, (3, 3), rngs=rngs)
+        self.norm_second = nnx.GroupNorm(channels, num_groups=4, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        inner = nnx.relu(self.norm_first(self.first(x)))
+        return nnx.relu(x + self.norm_second(self.second(inner)))
+
+
+class Network(nnx.Module):
+    """[B, H, W, C] -> (policy logits [B, A], value [B] in [-1, 1] for the player to move)."""
+
+    def __init__(self, shape: Shape, rngs: nnx.Rngs) -> None:
+        self.stem = nnx.Conv(shape.planes, shape.channels, (3, 3), rngs=rngs)
+        self.blocks = nnx.List([Block(shape.channels, rngs) for _ in range(shape.blocks)])
+        points = shape.height * shape.width
+        self.policy_planes = nnx.Conv(shape.channels, 2, (1, 1), rngs=rngs)
+        self.policy = nnx.Linear(2 * points, shape.actions, rngs=rngs)
+        self.value_planes = nnx.Conv(shape.channels, 1, (1, 1), rngs=rngs)
+        self.value_hidden = nnx.Linear(points, 64, rngs=rngs)
+        self.value = nnx.Linear(64, 1, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        x = nnx.relu(self.stem(x))
+        for block in self.blocks:
+            x = block(x)
+        flat = (x.shape[0], -1)
+        logits = self.policy(nnx.relu(self.policy_planes(x)).reshape(flat))
+        hidden = nnx.relu(self.value_hidden(nnx.relu(self.value_planes(x)).reshape(flat)))
+        return logits, jnp.tanh(self.value(hidden))[:, 0]
+
+
+def new_network(shape: Shape, seed: int = 0) -> Network:
+    """Untrained weights."""
+    return Network(shape, nnx.Rngs(seed))
+
+
+def save_network(path: str | Path, network: Network, shape: Shape) -> None:
+    """Write weights as safetensors, with their shape in the file's metadata."""
+    from safetensors.numpy import save_file
+
+    weights = {name: np.asarray(value) for name, value in _weights(network).items()}
+    save_file(weights, str(path), metadata={"jubango": json.dumps(asdict(shape))})
+
+
+def load_network(path: str | Path) -> tuple[Network, Shape]:
+    """The inverse of :func:`save_network`. Raises UserError."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            shape = Shape(**json.loads((file.metadata() or {})["jubango"]))
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+    except OSError as error:
+        raise UserError(f"network {path}: cannot be read: {error.strerror or error}") from None
+    except (SafetensorError, KeyError, TypeError, ValueError):
+        raise UserError(f"network {path}: is no file of this program's weights") from None
+    network = new_network(shape)
+    wanted = {name: value.shape for name, value in _weights(network).items()}
+    if wanted != {name: value.shape for name, value in weights.items()}:
+        raise UserError(f"network {path}: its weights do not fit the shape it states")
+    state = nnx.state(network, nnx.Param)
+    flat = {".".join(map(str, key)): variable for key, variable in nnx.to_flat_state(state)}
+    for name, value in weights.items():
+        flat[name].set_value(jnp.asarray(value))
+    nnx.update(network, state)
+    return network, shape
+
+
+def _weights(network: Network) -> dict[str, Any]:
+    flat = nnx.to_flat_state(nnx.state(network, nnx.Param))
+    return {".".join(map(str, key)): variable.get_value() for key, variable in flat}
