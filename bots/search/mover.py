@@ -15,7 +15,7 @@ from bots.config import SearchConfig
 from bots.search.composition import composition, numbers_for, search_for, temperature_for
 from bots.search.program import program
 from bots.search.root import Numbers, final_move, merged, settings_for
-from bots.search.search import RootStatistics, Searching
+from bots.search.searching import RootStatistics, Searching
 from bots.search.tree import LONGEST_LINE
 from sgf_games.game import Game
 from sgf_games.lanes import jit

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from bots.search.search import Searching
+from bots.search.searching import Searching
 from bots.search.tree import OPEN
 
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from bots.search.gumbel import considered_visits
-from bots.search.search import RootStatistics, Search
+from bots.search.search import Search
+from bots.search.searching import RootStatistics
 from bots.search.select import Settings
 from bots.search.tree import UNKNOWN
 

@@ -16,7 +16,8 @@ from bots.search.composition import numbers_for, search_for
 from bots.search.program import program
 from bots.search.result import SearchResult, lane_of
 from bots.search.root import MoveRule, Numbers, final_move, merged, settings_for
-from bots.search.search import RootStatistics, Search
+from bots.search.search import Search
+from bots.search.searching import RootStatistics
 from sgf_games.compiled import rules
 from sgf_games.errors import UserError
 from sgf_games.game import Game
@@ -87,7 +88,7 @@ def run_many(
         lane = functools.cache(functools.partial(lane_of, s, i))
         spent = time.perf_counter() - began
         rows = [np.asarray(x) for x in (row.visits, row.value, row.prior)]
-        results.append(SearchResult(*rows, action, float(row.mean), int(row.done), spent, lane))
+        results.append(SearchResult(rows[0], rows[1], rows[2], action, float(row.mean), int(row.done), spent, lane))
     return results
 
 
