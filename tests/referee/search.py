@@ -1,0 +1,121 @@
+"""A textbook tree search in plain Python, one game at a time, to hold the compiled one to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Node:
+    """A position of an explicit game tree and what the search knows of it."""
+
+    position: int
+    visits: int = 1
+    total: float = 0.0  # of values for the player to move here
+    lost: int = 0  # virtual losses of the edge that leads here
+    children: dict[int, Node] = field(default_factory=dict)
+
+
+class TextbookSearch:
+    """``game`` is a dict of lists: child, player, value, prior, terminal, indexed by position.
+
+    A value is for the player to move. ``rule(node, n, q, prior)`` scores an action; q is None for an
+    unvisited one.
+    """
+
+    def __init__(self, game, rule, leaves=1, root=0):
+        self.game, self.rule, self.leaves = game, rule, leaves
+        self.root = Node(root, 1, game["value"][root])
+
+    def legal(self, position):
+        return [a for a, child in enumerate(self.game["child"][position]) if child >= 0]
+
+    def choose(self, node):
+        """The best action; of equals the first."""
+        best, chosen = -math.inf, -1
+        total = sum(child.visits + child.lost for child in node.children.values())
+        for action in self.legal(node.position):
+            child = node.children.get(action)
+            n, q = 0, None
+            if child is not None and child.visits + child.lost:
+                n = child.visits + child.lost
+                sign = 1 if self.game["player"][child.position] == self.game["player"][node.position] else -1
+                q = (sign * child.total - child.lost) / n
+            score = self.rule(self, node, 1 + total, n, q, self.game["prior"][node.position][action])
+            if score > best:
+                best, chosen = score, action
+        return chosen
+
+    def descend(self):
+        """The path [(node, action)] to a leaf, every edge with one more virtual loss."""
+        path, node = [], self.root
+        while True:
+            action = self.choose(node)
+            path.append((node, action))
+            fresh = action not in node.children
+            if fresh:
+                node.children[action] = Node(self.game["child"][node.position][action], visits=0)
+            child = node.children[action]
+            child.lost += 1
+            if fresh or child.visits == 0 or self.game["terminal"][child.position]:
+                return path
+            node = child
+
+    def run(self, simulations):
+        done = 0
+        while done < simulations:
+            paths = [self.descend() for _ in range(min(self.leaves, simulations - done))]
+            for node, action in (edge for path in paths for edge in path):
+                node.children[action].lost -= 1
+            fresh = {
+                id(path[-1][0].children[path[-1][1]]) for path in paths if not path[-1][0].children[path[-1][1]].visits
+            }
+            seen = set()
+            for path in paths:
+                node, action = path[-1]
+                leaf = node.children[action]
+                if id(leaf) in fresh & seen:
+                    continue  # another made this node in the same batch
+                seen.add(id(leaf))
+                value = self.game["value"][leaf.position]
+                mover = self.game["player"][leaf.position]
+                for above, act in path:
+                    below = above.children[act]
+                    below.visits += 1
+                    below.total += value if self.game["player"][below.position] == mover else -value
+                self.root.total += value if self.game["player"][self.root.position] == mover else -value
+                self.root.visits += 1
+                done += 1
+        return self
+
+
+def ucb1(c):
+    def rule(search, node, total, n, q, prior):
+        return 1e6 if n == 0 else (0.5 + 0.5 * q) + c * math.sqrt(math.log(total) / n)
+
+    return rule
+
+
+def puct(c, fpu="zero", reduction=0.0, base=0.0):
+    def rule(search, node, total, n, q, prior):
+        weight = c + (math.log((1 + total + base) / base) if base else 0.0)
+        if q is None:
+            seen = sum(search.game["prior"][node.position][a] for a, k in node.children.items() if k.visits + k.lost)
+            own = search.game["player"][node.position]  # virtual losses count in the mean as well
+            gains = [
+                (k.total if search.game["player"][k.position] == own else -k.total) - k.lost
+                for k in node.children.values()
+            ]
+            mean = (search.game["value"][node.position] + sum(gains)) / total
+            q = {"zero": 0.0, "loss": -1.0, "win": 1.0, "parent": mean - reduction * math.sqrt(seen)}[fpu]
+        return q + weight * prior * math.sqrt(total) / (1 + n)
+
+    return rule
+
+
+def alphago(eta):
+    def rule(search, node, total, n, q, prior):
+        return (q or 0.0) + eta / (1 + n) * prior
+
+    return rule

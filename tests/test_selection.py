@@ -1,0 +1,247 @@
+"""Every selection rule against a textbook search in plain Python, against hand-computed numbers, and
+against mctx."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bots.evaluators.evaluator import Evaluation
+from bots.search.gumbel import Gumbel, considered_visits
+from bots.search.root import Numbers
+from bots.search.run import run_many
+from bots.search.search import Search
+from bots.search.select import AlphaGo, Edges, Puct, Settings, Ucb1, first_largest, steady_sum
+from referee.search import TextbookSearch, alphago, puct, ucb1
+from sgf_games.catalogue import make_game
+from sgf_games.compiled import rules
+from sgf_games.lanes import mix
+from tiny import Table, Tiny, random_tree, same_tree
+
+RULES = {
+    "ucb1": (Ucb1(), ucb1, 0.9, {}),
+    "puct": (Puct(), puct, 1.25, {}),
+    "puct, log term": (Puct(base=50.0), puct, 0.8, {"base": 50.0}),
+    "puct, parent": (Puct(fpu="parent"), puct, 1.5, {"fpu": "parent", "reduction": 0.3}),
+    "puct, loss": (Puct(fpu="loss"), puct, 2.0, {"fpu": "loss"}),
+    "puct, win": (Puct(fpu="win"), puct, 0.5, {"fpu": "win"}),
+    "alphago": (AlphaGo(), alphago, 3.0, {}),
+}
+SIMULATIONS = 48
+
+
+@pytest.mark.parametrize("leaves", [1, 5])
+@pytest.mark.parametrize("name", RULES)
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_agrees_with_the_textbook(name, leaves, seed):
+    """The whole tree, visits and values of every node, on random games in which a player may move twice."""
+    rule, referee, c, options = RULES[name]
+    rng = np.random.default_rng(seed)
+    games = [random_tree(rng) for _ in range(3)]
+    games.append(random_tree(rng, one_player=True))
+    search = Search(Tiny(), rule, Table(), SIMULATIONS, leaves=leaves)
+    numbers = Numbers(SIMULATIONS, c, options.get("reduction", 0.0))
+    results = run_many(search, [state for state, _ in games], numbers)
+    for result, (_, lists) in zip(results, games, strict=True):
+        textbook = TextbookSearch(lists, referee(c, **options), leaves).run(SIMULATIONS)
+        assert same_tree(result.tree, textbook.root) >= 2
+        assert result.visits.sum() == result.simulations == SIMULATIONS
+        assert result.value == pytest.approx(textbook.root.total / textbook.root.visits, abs=1e-4)
+
+
+def edges(visits, value_sum, prior, value=0.0):
+    as_float = lambda x: jnp.array([x], jnp.float32)  # noqa: E731
+    return Edges(jnp.array([visits]), as_float(value_sum), as_float(prior), jnp.array([value], jnp.float32))
+
+
+def numbers(c, reduction=0.0, gumbel=(), considered=()):
+    one = lambda x: jnp.array([x], jnp.float32)  # noqa: E731
+    return Settings(
+        jnp.array([9]), one(c), one(reduction), jnp.array([99]), one(0.0), one([0.0]), one(gumbel),
+        jnp.array([considered], jnp.int32),
+    )  # fmt: skip
+
+
+def scores(rule, e, s):
+    return np.asarray(rule(e, s))[0]
+
+
+def test_ucb1_by_hand():
+    """Three visits with two wins and one visit with a loss: N is 1 + 4 visits.
+    2/3 + 0.7 sqrt(ln 5 / 3), 0 + 0.7 sqrt(ln 5 / 1); the unvisited one comes before all."""
+    found = scores(Ucb1(), edges([3, 1, 0], [1.0, -1.0, 0.0], [0.3, 0.3, 0.4]), numbers(0.7))
+    assert found[:2] == pytest.approx([2 / 3 + 0.7 * math.sqrt(math.log(5) / 3), 0.7 * math.sqrt(math.log(5))])
+    assert found[2] > 1e5
+    ordered = scores(Ucb1("prior"), edges([0, 0, 1], [0.0, 0.0, 1.0], [0.2, 0.5, 0.3]), numbers(0.7))
+    assert ordered.argmax() == 1
+
+
+def test_puct_by_hand():
+    """N = 1 + 4 = 5: Q + 2 P sqrt(5) / (1 + n)."""
+    e = edges([3, 1, 0], [1.5, -0.5, 0.0], [0.5, 0.3, 0.2], value=0.1)
+    root5 = math.sqrt(5)
+    q = [0.5 + 2 * 0.5 * root5 / 4, -0.5 + 2 * 0.3 * root5 / 2]
+    assert scores(Puct(), e, numbers(2.0)) == pytest.approx([*q, 2 * 0.2 * root5])
+    # First play urgency: the node's mean is (0.1 + 1.5 - 0.5) / 5 = 0.22, the visited prior 0.8.
+    parent = 0.22 - 0.25 * math.sqrt(0.8) + 2 * 0.2 * root5
+    assert scores(Puct(fpu="parent"), e, numbers(2.0, 0.25))[2] == pytest.approx(parent)
+    # The log term: c becomes 2 + ln((1 + 5 + 19652) / 19652).
+    c = 2 + math.log(19658 / 19652)
+    assert scores(Puct(base=19652.0), e, numbers(2.0))[2] == pytest.approx(c * 0.2 * root5)
+
+
+def test_alphago_by_hand():
+    """Q + eta / (1 + N) pi, without the parent's visits."""
+    e = edges([3, 1, 0], [1.5, -0.5, 0.0], [0.5, 0.3, 0.2])
+    assert scores(AlphaGo(), e, numbers(4.0)) == pytest.approx([0.5 + 4 / 4 * 0.5, -0.5 + 4 / 2 * 0.3, 4 * 0.2])
+
+
+def test_gumbel_by_hand():
+    """Visits 2 and 0 with P = (0.75, 0.25), raw value 0.2, Q of the first 0.5.
+    The mixed value is (0.2 + 2 * 0.5) / 3 = 0.4; sigma(q) = (50 + 2) * 0.1 * q."""
+    e = edges([2, 0], [1.0, 0.0], [0.75, 0.25], value=0.2)
+    plain = Gumbel(rescale=False)
+    assert np.asarray(plain.completed(e))[0] == pytest.approx([5.2 * 0.5, 5.2 * 0.4])
+    assert np.asarray(Gumbel().completed(e))[0] == pytest.approx([5.2, 0.0])  # rescaled to 1 and 0
+    odds = 0.75 * math.exp(2.6), 0.25 * math.exp(2.08)
+    policy = [x / sum(odds) for x in odds]
+    assert scores(plain, e, numbers(0.0)) == pytest.approx([policy[0] - 2 / 3, policy[1]], rel=1e-5)
+    root = np.asarray(plain.root(e, numbers(0.0, gumbel=[0.1, 3.0], considered=[0, 0, 2, 9])))[0]
+    assert root[0] == pytest.approx(0.1 + 0 + 2.6, rel=1e-5)
+    assert root[1] == -np.inf, "two simulations are done: actions with two visits are in question"
+
+
+@pytest.mark.parametrize(
+    ("actions", "simulations", "schedule"),
+    [
+        (1, 4, [0, 1, 2, 3]),
+        (2, 6, [0, 0, 1, 1, 2, 2]),
+        (4, 12, [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4]),
+        #        four actions once | the better two three times, and on with those two
+        (8, 24, [0] * 8 + [1] * 4 + [2] * 4 + [3] * 2 + [4] * 2 + [5] * 2 + [6] * 2),
+    ],
+)  # fmt: skip
+def test_sequential_halving(actions, simulations, schedule):
+    assert list(considered_visits(actions, simulations)) == schedule
+
+
+def test_the_schedule_is_mctx_s():
+    seq_halving = pytest.importorskip("mctx._src.seq_halving")
+    for actions in range(1, 20):
+        for simulations in (1, 2, 7, 16, 50, 133):
+            assert considered_visits(actions, simulations) == seq_halving.get_sequence_of_considered_visits(
+                actions, simulations
+            )
+
+
+def test_sums_do_not_depend_on_the_batch():
+    x = np.random.default_rng(1).normal(size=(64, 82)).astype(np.float32)
+    whole = np.asarray(jax.jit(steady_sum)(x))
+    assert np.allclose(whole, x.sum(-1), atol=1e-4)
+    for n in (1, 3, 33):
+        assert np.array_equal(np.asarray(jax.jit(steady_sum)(x[:n])), whole[:n])
+
+
+def test_first_largest():
+    x = jnp.array([[1.0, 3.0, 3.0], [-jnp.inf, -jnp.inf, -5.0], [2.0, 2.0, 2.0]])
+    assert np.asarray(first_largest(x)).tolist() == [1, 2, 0]
+
+
+# -- mctx on the same game and the same network outputs ------------------------------------------
+
+
+def outputs(game, state):
+    """(logits [A], value) of an imaginary network: noise that depends on the position alone."""
+    key = game.transposition_key(state)
+    actions = jnp.arange(game.num_actions, dtype=jnp.uint32)
+    noise = mix(mix(key[0] ^ actions * jnp.uint32(0x9E3779B9)) + key[1])
+    value = mix(key[0] + key[1] * jnp.uint32(3))
+    return (noise >> 8).astype(jnp.float32) / 2**24 * 3, ((value >> 8).astype(jnp.float32) / 2**23 - 1) * 0.8
+
+
+@dataclass(frozen=True)
+class Imaginary:
+    def __call__(self, game, states, legal, seeds):
+        logits, value = jax.vmap(lambda s: outputs(game, s), in_axes=-1)(states)
+        return Evaluation(jnp.exp(logits), value)
+
+
+def mctx_tree(game, states, simulations, kind):
+    mctx = pytest.importorskip("mctx")
+
+    def judge(state):
+        logits, value = outputs(game, state)
+        legal = game.legal_action_mask(state)
+        return jnp.where(legal, logits, -1e9), value, legal
+
+    def step(action, state):
+        after = game.step(state, action)
+        over = game.is_terminal(after)
+        logits, value, _ = judge(after)
+        gain = game.returns(after)[game.current_player(state)]
+        out = mctx.RecurrentFnOutput(
+            reward=jnp.where(over & ~game.is_terminal(state), gain, 0.0), discount=jnp.where(over, 0.0, -1.0),
+            prior_logits=logits, value=jnp.where(over, 0.0, value),
+        )  # fmt: skip
+        return out, after
+
+    def legal_q(tree, node):  # mctx itself masks illegal actions at the root alone
+        return jnp.where(tree.children_prior_logits[node] > -1e8, tree.qvalues(node), -1e6)
+
+    def search(states):
+        logits, value, legal = jax.vmap(judge)(states)
+        root = mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states)
+        common = ((), jax.random.PRNGKey(0), root, lambda p, k, a, s: jax.vmap(step)(a, s), simulations)
+        if kind == "gumbel":
+            return mctx.gumbel_muzero_policy(*common, invalid_actions=~legal, gumbel_scale=0.0)
+        return mctx.muzero_policy(
+            *common, invalid_actions=~legal, dirichlet_fraction=0.0, qtransform=legal_q, temperature=0.0
+        )
+
+    return jax.jit(search)(jax.tree.map(lambda *xs: jnp.stack(xs), *states))
+
+
+@pytest.mark.parametrize(
+    ("spec", "simulations"), [("tic_tac_toe", 120), ("connect_four", 150), ("go:5", 80)]
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["gumbel", "puct"])
+def test_the_same_tree_as_mctx(spec, simulations, kind):
+    """Visit counts and values of every node, and the move; Gumbel's noise is off."""
+    game = make_game(spec)
+    rng = np.random.default_rng(5)
+    states = []
+    for plies in (0, 2, 5):
+        state = jax.jit(game.init)()
+        for _ in range(plies):
+            legal = np.flatnonzero(np.asarray(rules(game).view(state).legal))
+            state = rules(game).step(state, int(rng.choice(legal)))
+        assert not bool(rules(game).view(state).terminal)
+        states.append(game.without_history(state))
+    rule = Gumbel() if kind == "gumbel" else Puct(base=19652.0)
+    search = Search(game, rule, Imaginary(), simulations)
+    ours = run_many(search, states, Numbers(simulations, c=1.25, gumbel_scale=0.0))
+    output = mctx_tree(game, states, simulations, kind)
+    theirs = jax.device_get(output.search_tree)
+    for i, result in enumerate(ours):
+        tree, pairs, compared = result.tree, [(0, 0)], 0
+        assert result.action == int(output.action[i])
+        while pairs:
+            own, other = pairs.pop()
+            compared += 1
+            below = tree.children(own)
+            assert np.array_equal(np.sort(tree.action[below]), np.flatnonzero(theirs.children_visits[i, other]))
+            for node in below:
+                there = theirs.children_index[i, other, tree.action[node]]
+                assert tree.visits[node] == theirs.children_visits[i, other, tree.action[node]]
+                if not tree.ended[node]:  # mctx goes on behind the end of a game
+                    assert tree.value[node] == pytest.approx(theirs.node_values[i, there], abs=1e-4)
+                    pairs.append((int(node), int(there)))
+        assert compared >= 6
