@@ -37,7 +37,7 @@ class MoveStatistics:
 
 @dataclass(frozen=True)
 class PositionAnalysis:
-    """Visited actions, most visits first."""
+    """Visited actions, the chosen one first, then by visits."""
 
     position: Position
     player: int
@@ -108,7 +108,7 @@ def _analyse_batch(
 def _moves(game: Game, position: Position, result: SearchResult) -> tuple[MoveStatistics, ...]:
     visits, value = result.visits, result.values
     total = max(1, int(visits.sum()))
-    order = sorted(np.flatnonzero(visits), key=lambda a: (-visits[a], -value[a], a))
+    order = sorted(np.flatnonzero(visits), key=lambda a: (a != result.action, -visits[a], -value[a], a))
     return tuple(
         MoveStatistics(
             int(action),

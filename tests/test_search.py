@@ -1,9 +1,8 @@
-"""The search: its bookkeeping, its independence of neighbours, and that it finds what is to be found."""
+"""The search: its bookkeeping, its independence of neighbours, and every part that can be switched on."""
 
 from __future__ import annotations
 
 import functools
-import math
 
 import jax
 import jax.numpy as jnp
@@ -11,188 +10,395 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from referee.search import TextbookSearch, puct
+from tiny import Table, Tiny, random_tree, same_tree
 
-from analysis.position import analyse
-from bots.config import UctConfig
-from bots.evaluators.rollout import RandomRollout
-from bots.search.search import Search, program
-from bots.search.select import Edges, Settings, Ucb1
-from bots.search.tree import tree_bytes
+from bots.evaluators.evaluator import Evaluation, Mixed, Uniform
+from bots.evaluators.rollout import Rollout
+from bots.search.gumbel import Gumbel
+from bots.search.program import program
+from bots.search.result import lane_of, search_tree
+from bots.search.root import Numbers, final_move, merged, settings_for
+from bots.search.run import run, run_many
+from bots.search.search import Search
+from bots.search.searching import RootStatistics
+from bots.search.select import AlphaGo, Puct, Ucb1
+from bots.search.tree import UNKNOWN, tree_bytes
 from sgf_games.catalogue import make_game
 from sgf_games.compiled import initial_state, initial_states, rules
-from sgf_games.replay import Position
+from sgf_games.errors import UserError
+
+C4, TTT = make_game("connect_four"), make_game("tic_tac_toe")
+
+COMPOSITIONS = {
+    "uct": Search(C4, Ucb1(), Rollout(), 96, ties="random"),
+    "puct": Search(C4, Puct(base=19652.0, fpu="parent"), Uniform(), 96),
+    "alphago": Search(C4, AlphaGo(), Mixed(Uniform(), Rollout()), 96, opponent="sampled"),
+    "gumbel": Search(C4, Gumbel(), Rollout(2), 96),
+    "leaves": Search(C4, Puct(), Rollout(), 96, leaves=8, ties="random"),
+    "width": Search(C4, Ucb1("prior"), Rollout(), 96, width=3),
+    "cutoff": Search(C4, Ucb1(), Rollout(), 96, cutoff="draw"),
+    "draws": Search(TTT, Ucb1(), Rollout(draws="random"), 96, draws="random", ties="random"),
+    "ttt": Search(TTT, Ucb1(), Rollout(), 96, ties="random"),
+    "go": Search(make_game("go:3"), Ucb1(), Rollout(), 96, ties="random"),
+}
 
 
-@functools.cache
-def compiled_search(spec: str, capacity: int, lanes: int, rollouts: int = 1):
-    game = make_game(spec)
-    return program(Search(game, Ucb1(capacity), RandomRollout(rollouts), capacity), lanes)
-
-
-def begin(spec, capacity, seeds, simulations, c, states=None, rollouts=1):
-    game, lanes = make_game(spec), len(seeds)
-    compiled = compiled_search(spec, capacity, lanes, rollouts)
-    if states is None:
-        states = initial_states(game, lanes)
-    legal = np.array(rules(game).view_lanes(states).legal)
-    roots = jax.tree.map(lambda x: np.moveaxis(np.asarray(x), -1, 0), game.without_history(states))
-    pad = compiled.lanes - lanes
-    widen = lambda x: np.pad(np.asarray(x), [(0, pad)] + [(0, 0)] * (np.ndim(x) - 1))  # noqa: E731
-    return compiled, compiled.begin(
-        compiled.idle(), widen(np.ones(lanes, bool)), jax.tree.map(widen, roots), widen(legal),
-        Settings(widen(np.asarray(simulations, np.int32)), widen(np.asarray(c, np.float32))),
-        widen(np.asarray(seeds, np.uint32)),
-    )  # fmt: skip
-
-
-def test_ucb1_by_hand():
-    """Visits 3, 1, 0 of 4; the third action is unvisited and comes first, then the bonus decides."""
-    rule = Ucb1(10)
-    edges = Edges(
-        visits=jnp.array([[3, 1, 0, 0]]), value_sum=jnp.array([[1.5, -0.5, 0.0, 0.0]]),
-        prior=jnp.array([[0.2, 0.9, 0.4, 0.0]]),
-    )  # fmt: skip
-    c = 0.7
-    scores = np.asarray(rule(edges, Settings(jnp.array([9]), jnp.array([c]))))[0]
-    first = 0.75 + c * math.sqrt(math.log(4) / 3)
-    second = 0.25 + c * math.sqrt(math.log(4) / 1)
-    assert scores[:2] == pytest.approx([first, second], rel=1e-6)
-    assert scores[2] > 1e5
-    assert scores[3] == -np.inf
-
-
-@pytest.mark.parametrize("spec", ["tic_tac_toe", "connect_four", "go:3"])
-def test_a_tree_adds_up_after_every_chunk(spec):
-    capacity, lanes = 96, 4
-    budgets = [96, 50, 7, 1]
-    compiled, s = begin(spec, capacity, [1, 2, 3, 4], budgets, [1.4, 0.5, 1.4, 1.0])
-    game = make_game(spec)
-    for chunk in (1, 5, 30, 100):
-        s, statistics = compiled.advance(s, jnp.int32(chunk))
-        tree, done = jax.device_get(s.tree), np.asarray(s.done)
-        for lane in range(lanes):
-            visits, child = tree.visits[lane], tree.child[lane]
-            assert done[lane] <= budgets[lane]
-            assert visits[0].sum() == done[lane]
-            assert statistics.remaining[lane] == budgets[lane] - done[lane]
-            for node in range(1, int(done[lane]) + 1):
-                parent, action = tree.parent[lane, node], tree.action[lane, node]
-                if child[parent, action] != node:
-                    continue  # this simulation met a finished game again and made no node
-                seen = visits[parent, action]
-                if tree.terminal[lane, node]:
-                    assert visits[node].sum() == 0
-                    mean = tree.value_sum[lane, parent, action] / seen
-                    assert mean == pytest.approx(-tree.value[lane, node])
-                else:
-                    assert visits[node].sum() == seen - 1, "children's visits are the node's own less one"
-                    total = tree.value[lane, node] + tree.value_sum[lane, node].sum()
-                    assert tree.value_sum[lane, parent, action] == pytest.approx(-total, abs=1e-4)
-            assert np.all(np.abs(tree.value_sum[lane]) <= visits + 1e-5)
-            made = slice(0, int(done[lane]) + 1)
-            assert np.all(visits[made][tree.prior[lane][made] == 0] == 0), "illegal moves are never tried"
-    assert np.array_equal(np.asarray(s.done)[:lanes], budgets)
-    assert game.num_actions == tree.visits.shape[-1]
-
-
-def test_a_lane_does_not_feel_its_neighbours():
-    seeds = [11, 12, 13, 14, 15]
-    _, s = begin("connect_four", 64, seeds, [64, 20, 64, 3, 64], [1.4, 0.1, 0.9, 2.0, 0.0])
-    compiled = compiled_search("connect_four", 64, 5)
-    s, together = compiled.advance(s, jnp.int32(64))
-    alone_program, t = begin("connect_four", 64, [13], [64], [0.9])
-    t, alone = alone_program.advance(t, jnp.int32(20))
-    t, alone = alone_program.advance(t, jnp.int32(64))
-    for a, b in zip(together, alone, strict=True):
-        assert np.array_equal(np.asarray(a)[2], np.asarray(b)[0])
-    assert np.array_equal(np.asarray(s.tree.child)[2, :60], np.asarray(t.tree.child)[0, :60])
-
-
-def test_several_rollouts_a_leaf_are_their_mean():
-    game = make_game("tic_tac_toe")
-    states = initial_states(game, 64)
-    legal = rules(game).view_lanes(states).legal
-    seeds = jnp.arange(64, dtype=jnp.uint32)
-    found = jax.jit(lambda s, le, k: RandomRollout(16)(game, s, le, k))(states, legal, seeds)
-    assert np.all(np.asarray(found.value) * 16 % 1 == 0)
-    assert abs(float(found.value.mean()) - (737 / 1260 - 121 / 420)) < 0.12
-    assert len(np.unique(np.asarray(found.prior))) > 500
-    _, s = begin("tic_tac_toe", 8, [1, 2], [8, 8], [1.4, 1.4], rollouts=4)
-    s, statistics = compiled_search("tic_tac_toe", 8, 2, 4).advance(s, jnp.int32(8))
-    assert np.asarray(statistics.visits)[0].sum() == 8
-
-
-def at(spec: str, moves: str) -> Position:
-    game = make_game(spec)
+def after(game, moves):
     state = initial_state(game)
     for move in moves.split():
         action = game.parse_action(move)
         assert bool(rules(game).view(state).legal[action]), move
         state = rules(game).step(state, action)
-    return Position(game, state, len(moves.split()), None, None, None)
+    return state
 
 
-@pytest.mark.parametrize(
-    ("spec", "moves", "best", "simulations"),
-    [
-        ("tic_tac_toe", "A1 B2 A2 C3", {"A3"}, 200),  # wins at once
-        ("tic_tac_toe", "A1 B2 A2", {"A3"}, 400),  # must block
-        ("connect_four", "D C D C D", {"D"}, 400),  # must block the column
-        ("connect_four", "D C D C D C", {"D"}, 200),  # wins at once
-        ("go:3,komi=0", "", {"B2"}, 3000),  # the centre wins all of 3x3
-        ("gomoku:7", "D4 D5 E4 E5 F4 F5 G4 G5", {"C4"}, 800),  # the fifth stone
-    ],
-)  # fmt: skip
-def test_finds_the_move(spec, moves, best, simulations):
-    (found,) = analyse([at(spec, moves)], UctConfig(name="uct", simulations=simulations))
-    assert found.best is not None
-    assert found.best.text in best
-    assert sum(m.visits for m in found.moves) == simulations
-    assert found.best.variation[0] == found.best.text
+def begun(search, seeds, numbers):
+    """(program, a search of as many trees as seeds from the first position)."""
+    compiled = program(search, len(seeds))
+    states = initial_states(search.game, compiled.trees)
+    legal = np.array(rules(search.game).view_lanes(states).legal)
+    roots = jax.tree.map(lambda x: np.moveaxis(np.asarray(x), -1, 0), search.game.without_history(states))
+    extra = compiled.trees - len(seeds)
+    dice = np.array([*seeds, *[0] * extra], np.uint32)
+    chosen = settings_for(search, [*numbers, *[numbers[0]] * extra], legal, dice)
+    mask = np.arange(compiled.trees) < len(seeds)
+    return compiled, compiled.begin(
+        compiled.idle(), mask, np.zeros_like(mask), roots, legal, chosen, dice
+    )  # fmt: skip
 
 
-def test_never_loses_tic_tac_toe_to_random():
-    from arena.pairings import round_robin
-    from arena.play import Table
-    from bots.config import bot_from_spec
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_a_tree_adds_up_after_every_chunk(name):
+    search = COMPOSITIONS[name]
+    budgets = [96, 50, 7, 1]
+    depth = 3 if name == "cutoff" else 0
+    numbers = [Numbers(n, c, depth=depth) for n, c in zip(budgets, [1.4, 0.5, 1.4, 1.0], strict=True)]
+    compiled, s = begun(search, [1, 2, 3, 4], numbers)
+    for chunk in (1, 5, 30, 100):
+        s, found = compiled.advance(s, jnp.int32(chunk))
+        for i, budget in enumerate(budgets):
+            lane = lane_of(s, i)
+            tree, done = search_tree(lane), int(found.done[i])
+            assert done <= budget
+            assert int(found.remaining[i]) == budget - done
+            assert lane["visits"][0].sum() == done == tree.visits[0] - 1
+            assert np.all(np.abs(tree.value) <= 1 + 1e-6)
+            assert np.all(np.diff(tree.parent[1:]) >= -len(tree))
+            assert np.all(tree.parent[1:] < np.arange(1, len(tree))), "a node comes after its parent"
+            below = np.bincount(tree.parent[1:], tree.visits[1:], minlength=len(tree))
+            inner = ~tree.ended
+            assert np.array_equal(below[inner], tree.visits[inner] - 1), "children's visits are the node's less one"
+            assert np.all(below[tree.ended] == 0)
+            for node in np.flatnonzero(inner):
+                kids = tree.children(node)
+                sign = np.where(tree.player[kids] == tree.player[node], 1, -1)
+                total = tree.raw_value[node] + (sign * tree.value[kids] * tree.visits[kids]).sum()
+                if name != "draws":
+                    assert tree.value[node] == pytest.approx(total / tree.visits[node], abs=1e-4)
+            assert not depth or tree.depth.max() <= depth
+            assert np.all(tree.prior[1:] > 0), "illegal moves are never tried"
+            if search.width:
+                assert np.bincount(tree.parent[1:]).max() <= search.width
+    assert np.array_equal(np.asarray(found.done)[:4], budgets)
 
-    bots = [bot_from_spec("random"), bot_from_spec("uct:simulations=1500,c=1.0")]
-    table = Table(make_game("tic_tac_toe"), bots, 32)
-    tasks = round_robin([b.name for b in bots], 100, 2)
-    records = [r for finished in table.play(tasks) for r in finished]
-    lost = [r for r in records if r.score == (1.0 if r.black == "random" else 0.0)]
-    assert len(records) == 100
-    assert not lost
 
-
-@pytest.mark.parametrize("spec", ["tic_tac_toe", "go:4", "connect_four"])
-def test_memory_is_as_stated(spec):
-    game = make_game(spec)
-    search = Search(game, Ucb1(50), RandomRollout(1), 50)
-    tree = jax.eval_shape(lambda: search.idle(3)).tree
-    total = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
-    assert total == 3 * tree_bytes(game, 50)
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_a_tree_does_not_feel_its_neighbours(name):
+    """Five different positions together and one alone: the same tree, also when it is made in chunks."""
+    search = COMPOSITIONS[name]
+    rng = np.random.default_rng(3)
+    states = [initial_state(search.game)]
+    for _ in range(4):
+        legal = np.flatnonzero(np.asarray(rules(search.game).view(states[-1]).legal))
+        states.append(rules(search.game).step(states[-1], int(rng.choice(legal))))
+    numbers = Numbers(40, 1.1, depth=5)
+    together = run_many(search, states, numbers, seeds=[11, 12, 13, 14, 15])
+    alone = run(search, states[2], numbers, seed=13)
+    for key in ("visits", "values", "priors"):
+        assert np.array_equal(getattr(together[2], key), getattr(alone, key)), key
+    assert together[2].action == alone.action
+    for key in ("parent", "action", "visits", "value"):
+        assert np.array_equal(getattr(together[2].tree, key), getattr(alone.tree, key)), key
+    if name != "puct":  # without values every open position looks alike
+        assert any(not np.array_equal(r.visits, alone.visits) for r in together)
 
 
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_same_seed_gives_the_same_search(seed):
-    results = []
-    for _ in range(2):
-        _, s = begin("tic_tac_toe", 40, [seed, 5], [40, 40], [1.0, 1.0])
-        _, statistics = compiled_search("tic_tac_toe", 40, 2).advance(s, jnp.int32(40))
-        results.append(np.asarray(statistics.visits)[0])
-    assert np.array_equal(*results)
+    search = COMPOSITIONS["ttt"]
+    first, second, other = (run(search, initial_state(TTT), Numbers(40), seed=k) for k in (seed, seed, seed ^ 1))
+    assert np.array_equal(first.visits, second.visits)
+    assert not np.array_equal(first.tree.action, other.tree.action)
 
 
-def test_ties_go_to_the_better_mean_and_then_to_the_random_order():
-    """Not to the lowest action, which would crowd undecided games at the top of the board."""
-    from bots.search.search import root_statistics
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_reuse_equals_going_on(seed):
+    """A tree that is kept for the next move holds what the old one held there, and grows as that would."""
+    rng = np.random.default_rng(seed)
+    games = [random_tree(rng) for _ in range(4)]
+    search = Search(Tiny(), Puct(), Table(), 64)
+    compiled = program(search, 4)
+    extra = compiled.trees - 4
+    states = [state for state, _ in games] + [games[0][0]] * extra
+    roots = jax.tree.map(lambda *xs: np.stack(xs), *states)
+    legal = np.array([np.asarray(search.game.legal_action_mask(state)) for state in states])
+    numbers, dice = [Numbers(40, 1.3)] * compiled.trees, np.arange(compiled.trees, dtype=np.uint32)
+    mask = np.arange(compiled.trees) < 4
+    chosen = settings_for(search, numbers, legal, dice)
+    s = compiled.begin(compiled.idle(), mask, np.zeros_like(mask), roots, legal, chosen, dice)
+    s, found = compiled.advance(s, jnp.int32(64))
 
-    _, s = begin("tic_tac_toe", 40, [1, 2], [40, 40], [1.0, 1.0])
-    tree = s.tree._replace(
-        visits=s.tree.visits.at[0, 0].set(jnp.array([2, 2, 2, 2, 1, 0, 0, 0, 0])),
-        value_sum=s.tree.value_sum.at[0, 0].set(jnp.array([0.0, 1.0, 1.0, 1.0, 1.0, 0, 0, 0, 0])),
-        prior=s.tree.prior.at[0, 0].set(jnp.array([0.9, 0.1, 0.7, 0.0, 0.9, 0.9, 0.9, 0.9, 0.9])),
-    )
-    assert int(root_statistics(s._replace(tree=tree)).action[0]) == 2
+    lines = np.full((compiled.trees, 4), -1, np.int32)
+    textbooks, moved = [], list(states)
+    for i, (state, lists) in enumerate(games):
+        textbook = TextbookSearch(lists, puct(1.3)).run(40)
+        node, line = textbook.root, []
+        while len(line) < 2:  # down the most visited moves, but not to the end of the game
+            inner = {a: k for a, k in node.children.items() if k.children}
+            if not inner:
+                break
+            action = max(inner, key=lambda a: (inner[a].visits, -a))
+            line.append(action)
+            node = inner[action]
+        lines[i, : len(line)] = line
+        textbook.root = node
+        textbooks.append((textbook, bool(line)))
+        moved[i] = state._replace(position=jnp.int32(node.position))
+    s, kept = compiled.keep(s, mask, lines)
+    assert np.asarray(kept)[:4].tolist() == [went for _, went in textbooks]
+    roots = jax.tree.map(lambda *xs: np.stack(xs), *moved)
+    legal = np.array([np.asarray(search.game.legal_action_mask(state)) for state in moved])
+    mask &= np.asarray(kept)
+    chosen = settings_for(search, [Numbers(60, 1.3)] * compiled.trees, legal, dice)
+    s = compiled.begin(s, mask, np.asarray(kept), roots, legal, chosen, dice)
+    for steps in (0, 64):
+        s, found = compiled.advance(s, jnp.int32(steps))
+        for i in np.flatnonzero(mask):
+            textbook, _ = textbooks[i]
+            textbook.run(int(found.done[i]) + 1 - textbook.root.visits)
+            same_tree(search_tree(lane_of(s, i)), textbook.root)
+    assert all(int(found.done[i]) == 60 for i in np.flatnonzero(mask))
+
+
+def exact_values(game, state, known):
+    """Plain minimax: the value of ``state`` for its player."""
+    key = tuple(np.asarray(x).tobytes() for x in jax.tree.leaves(state))
+    if key not in known:
+        view = jax.device_get(rules(game).view(state))
+        if view.terminal:
+            known[key] = float(view.returns[int(view.player)])
+        else:
+            known[key] = max(-exact_values(game, rules(game).step(state, a), known) for a in np.flatnonzero(view.legal))
+    return known[key]
+
+
+def test_the_solver_proves_what_is_so():
+    """Every proved node of a tree has its exact value, and a won game is recognised without all simulations."""
+    search = Search(TTT, Ucb1(), Rollout(), 1500, solver=True)
+    known: dict = {}
+    states = [after(TTT, "A1 B2 A2"), after(TTT, "B2 A2"), after(TTT, "A1 B1 B2 C3"), after(TTT, "B2 A1 C3")]
+    results = run_many(search, states, Numbers(1500, 1.0))
+    for state, result in zip(states, results, strict=True):
+        exact = exact_values(TTT, state, known)
+        assert result.simulations < 1500, "proved before the simulations were spent"
+        assert result.value == exact
+        reached = [state]
+        for node in range(1, len(result.tree)):
+            reached.append(rules(TTT).step(reached[result.tree.parent[node]], int(result.tree.action[node])))
+            if result.tree.ended[node]:
+                assert result.tree.raw_value[node] == exact_values(TTT, reached[node], known)
+        best = rules(TTT).step(state, result.action)
+        assert -exact_values(TTT, best, known) == exact
+
+
+def test_transpositions_share_nodes():
+    """No two nodes of a depth are one position, and the shared tree is smaller than the plain one."""
+    plain, shared = (Search(TTT, Ucb1(), Uniform(), 400, transpositions=t) for t in (False, True))
+    trees = [run(search, initial_state(TTT), Numbers(400, 1.0)).tree for search in (plain, shared)]
+
+    def positions(tree):
+        states = [initial_state(TTT)]
+        for node in range(1, len(tree)):
+            states.append(rules(TTT).step(states[tree.parent[node]], int(tree.action[node])))
+        return [tuple(np.asarray(x).tobytes() for x in jax.tree.leaves(state)) for state in states]
+
+    there = [positions(tree) for tree in trees]
+    assert len(set(there[1])) == len(there[1])
+    assert len(set(there[0])) < len(there[0])
+    assert len(there[1]) < len(there[0])
+
+
+def test_the_sampled_opponent_follows_the_policy():
+    """At replies the visits follow the prior, whatever the values say; at our moves they follow PUCT."""
+    rng = np.random.default_rng(2)
+    state, lists = random_tree(rng, positions=60)
+    prior = np.zeros((60, 4), np.float32)
+    child, player, terminal = np.full((60, 4), -1, np.int32), np.ones(60, np.int32), np.ones(60, bool)
+    child[0, 0], child[1] = 1, [2, 3, 4, 5]
+    player[0], terminal[:2] = 0, False
+    prior[0, 0], prior[1] = 1.0, [0.1, 0.2, 0.3, 0.4]
+    value = np.array([0, 0, 1, -1, 1, -1] + [0] * 54, np.float32)
+    state = state._replace(
+        child=jnp.asarray(child), player=jnp.asarray(player), terminal=jnp.asarray(terminal),
+        value=jnp.asarray(value), prior=jnp.asarray(prior),
+    )  # fmt: skip
+    search = Search(Tiny(), Puct(), Table(), 2000, opponent="sampled")
+    tree = run(search, state, Numbers(2000, 1.0)).tree
+    visits = tree.visits[tree.parent == 1][np.argsort(tree.action[tree.parent == 1])]
+    assert visits.sum() == 1999
+    assert np.abs(visits / 1999 - prior[1]).max() < 0.05
+    assert lists
+
+
+def test_draws_go_to_a_random_side():
+    """A dead drawn position: half of its draws are won, half lost, and none is a draw."""
+    full = after(TTT, "A1 B1 C1 B2 A2 C2 B3 A3")  # one move to go, a draw
+    assert run(COMPOSITIONS["ttt"], full, Numbers(96)).value == 0
+    values = [run(COMPOSITIONS["draws"], full, Numbers(96), seed=k).value for k in range(6)]
+    assert all(abs(v) < 0.5 for v in values)
+    assert any(v != 0 for v in values)
+
+
+def test_evaluators_mix():
+    """(1 - weight) of the first value, weight of the second, the prior of the first."""
+    states = initial_states(C4, 32)
+    legal, seeds = rules(C4).view_lanes(states).legal, jnp.arange(32, dtype=jnp.uint32)
+
+    class Fixed:
+        def __call__(self, game, states, legal, seeds):
+            return Evaluation(legal * jnp.arange(1.0, 8.0), jnp.full(legal.shape[:1], 0.5))
+
+    mixed = Mixed(Fixed(), Rollout(4), 0.25)(C4, states, legal, seeds)
+    alone = Rollout(4)(C4, states, legal, seeds)
+    assert np.allclose(mixed.value, 0.75 * 0.5 + 0.25 * np.asarray(alone.value))
+    assert np.array_equal(np.asarray(mixed.prior)[0], np.arange(1.0, 8.0))
+
+
+@pytest.mark.parametrize("moves", ["game", "uniform", "policy"])
+def test_rollouts_of_every_kind(moves):
+    """From the first position of tic-tac-toe the first player wins 737/1260 of random games and loses 121/420."""
+    policy = Uniform() if moves == "policy" else None
+    states = initial_states(TTT, 64)
+    legal, seeds = rules(TTT).view_lanes(states).legal, jnp.arange(64, dtype=jnp.uint32)
+    found = jax.jit(lambda s, le, k: Rollout(16, moves, policy)(TTT, s, le, k))(states, legal, seeds)
+    assert np.all(np.asarray(found.value) * 16 % 1 == 0)
+    assert abs(float(found.value.mean()) - (737 / 1260 - 121 / 420)) < 0.1
+
+
+def test_a_policy_s_rollouts_follow_the_policy():
+    """A policy that always takes the first column fills it, and then the next: Black wins in the bottom row."""
+
+    class Left:
+        def __call__(self, game, states, legal, seeds):
+            weights = legal * 1e-9 ** jnp.arange(7.0)
+            return Evaluation(weights, jnp.zeros(legal.shape[:1]))
+
+    game = make_game("connect_four:7x1")
+    states = initial_states(game, 8)
+    legal = rules(game).view_lanes(states).legal
+    found = Rollout(1, "policy", Left())(game, states, legal, jnp.arange(8, dtype=jnp.uint32))
+    assert np.all(np.asarray(found.value) == 0), "one row, stones alternate: a draw"
+
+
+def statistics(visits, value=None, prior=None, exact=(), final=()):
+    n = len(visits)
+    return RootStatistics(
+        np.array(visits), np.array(value or [0.0] * n), np.array(prior or [1 / n] * n), 0.0, 0.0, np.array(exact),
+        np.array(final), sum(visits), 0,
+    )  # fmt: skip
+
+
+def test_final_moves_by_hand():
+    at = statistics([5, 9, 9, 1], [0.9, 0.2, 0.3, 1.0], [0.4, 0.1, 0.1, 0.4])
+    assert final_move(at) == 2, "most visits, then the higher mean"
+    assert final_move(at, "value") == 3
+    assert final_move(at, "prior") == 0, "of equal priors the more visited"
+    assert final_move(statistics([2, 2, 2])) == 0
+    assert {final_move(statistics([2, 2, 2]), seed=k, ties="random") for k in range(30)} == {0, 1, 2}
+    assert final_move(statistics([0, 0], prior=[0.3, 0.7])) == 1, "no visits: the prior"
+    assert final_move(statistics([9, 1, 0], prior=[0.5, 0.5, 0.0], final=[-np.inf, 2.0, -np.inf]), "gumbel") == 1
+    unknown = UNKNOWN
+    assert final_move(statistics([9, 1, 3], exact=[unknown, 1.0, unknown])) == 1, "a proved win"
+    assert final_move(statistics([9, 1, 3], exact=[-1.0, unknown, unknown])) == 2, "not the proved loss"
+    assert final_move(statistics([9, 1, 3], exact=[-1.0, -1.0, -1.0])) == 0
+
+
+def test_temperature_draws_by_visits():
+    """Visits (1, 3, 6): probabilities 0.1, 0.3, 0.6 at 1, and 1/46, 9/46, 36/46 at one half."""
+    for temperature, expected in ((1.0, [0.1, 0.3, 0.6]), (0.5, [1 / 46, 9 / 46, 36 / 46])):
+        drawn = [final_move(statistics([1, 3, 6]), temperature=temperature, seed=k) for k in range(3000)]
+        assert np.abs(np.bincount(drawn, minlength=3) / 3000 - expected).max() < 0.03
+    assert final_move(statistics([0, 4]), temperature=1.0) == 1, "what was not visited is not played"
+
+
+def test_root_noise():
+    """(1 - 0.25) P + 0.25 Dirichlet on legal moves alone; another seed, another noise; none below the root."""
+    position = after(C4, "D D D D D D")
+    search = Search(C4, Puct(), Uniform(), 30)
+    quiet = run(search, position, Numbers(30))
+    first, second = (run(search, position, Numbers(30, noise=0.25, alpha=0.5), seed=k) for k in (1, 2))
+    assert quiet.priors == pytest.approx(np.where(np.arange(7) == 3, 0, 1 / 6))
+    for noisy in (first, second):
+        assert noisy.priors[3] == 0
+        assert noisy.priors.sum() == pytest.approx(1)
+        assert np.all(noisy.priors[[0, 1, 2, 4, 5, 6]] >= 0.75 / 6 - 1e-6)
+        deep = noisy.tree.depth == 2
+        assert deep.any()
+        assert noisy.tree.prior[deep] == pytest.approx(1 / 6, abs=0.03)
+    assert not np.allclose(first.priors, second.priors)
+
+
+def test_an_ensemble_merges_visits():
+    rows = RootStatistics(
+        visits=np.array([[2, 6], [6, 2]]), value=np.array([[0.5, 0.0], [0.1, -1.0]]), prior=np.full((2, 2), 0.5),
+        mean=np.array([0.2, 0.4]), raw=np.zeros(2), exact=np.zeros((2, 0)), final=np.zeros((2, 0)),
+        done=np.array([8, 8]), remaining=np.array([0, 3]),
+    )  # fmt: skip
+    one = merged(rows)
+    assert np.asarray(one.visits).tolist() == [8, 8]
+    assert np.asarray(one.value) == pytest.approx([(2 * 0.5 + 6 * 0.1) / 8, -2 / 8])
+    assert one.done == 16
+    states = [initial_state(C4)] * 4
+    merged_result, *_ = run_many(COMPOSITIONS["uct"], states, Numbers(30), seeds=[1, 2, 3, 4], merge=4)
+    assert merged_result.visits.sum() == merged_result.simulations == 120
+
+
+def test_searches_can_be_watched_stopped_and_timed():
+    search, seen = Search(C4, Ucb1(), Rollout(), 50_000), []
+
+    def watch(done, wanted):
+        seen.append(done)
+        return done < 200
+
+    result = run(search, initial_state(C4), on_progress=watch)
+    assert seen[0] == 0
+    assert seen == sorted(seen)
+    assert 200 <= result.simulations < 50_000
+    timed = run(search, initial_state(C4), seconds=0.05)
+    assert 0 < timed.simulations < 50_000
+    assert timed.visits.sum() == timed.simulations
+    with pytest.raises(UserError, match="room for 50000"):
+        run(search, initial_state(C4), Numbers(50_001))
+    with pytest.raises(UserError, match="game is over"):
+        run(search, after(C4, "A B A B A B A"))
+
+
+def test_several_leaves_at_once_find_as_much():
+    """Virtual losses change the order of a search, not what it finds: the block against an open column."""
+    position = after(C4, "D C D C D")
+    for leaves in (1, 4, 16):
+        search = Search(C4, Ucb1(), Rollout(), 640, leaves=leaves)
+        assert run(search, position, Numbers(640, 1.0)).action == 3
+
+
+@pytest.mark.parametrize("spec", ["tic_tac_toe", "go:4", "connect_four"])
+@pytest.mark.parametrize("solver", [False, True])
+def test_memory_is_as_stated(spec, solver):
+    game = make_game(spec)
+    search = Search(game, Ucb1(), Rollout(), 50, solver=solver)
+    tree = jax.eval_shape(functools.partial(search.idle, 3)).tree
+    total = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
+    assert total == 3 * tree_bytes(game, 50, solver)

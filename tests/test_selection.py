@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from referee.search import TextbookSearch, alphago, puct, ucb1
+from tiny import Table, Tiny, random_tree, same_tree
 
 from bots.evaluators.evaluator import Evaluation
 from bots.search.gumbel import Gumbel, considered_visits
@@ -19,11 +21,9 @@ from bots.search.root import Numbers
 from bots.search.run import run_many
 from bots.search.search import Search
 from bots.search.select import AlphaGo, Edges, Puct, Settings, Ucb1, first_largest, steady_sum
-from referee.search import TextbookSearch, alphago, puct, ucb1
 from sgf_games.catalogue import make_game
 from sgf_games.compiled import rules
 from sgf_games.lanes import mix
-from tiny import Table, Tiny, random_tree, same_tree
 
 RULES = {
     "ucb1": (Ucb1(), ucb1, 0.9, {}),

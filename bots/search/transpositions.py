@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-PROBES = 4  # a position that finds no place in so many is not shared
+PROBES = 8  # a position that finds no place in so many is not shared
 
 
 class Transpositions(NamedTuple):
