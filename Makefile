@@ -28,7 +28,7 @@ check: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/playouts.py
-	$(BIN)/python benchmarks/rollouts.py
+	$(BIN)/python benchmarks/search.py
 
 $(VENV)/bin/python:
 	$(MAKE_VENV)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -11,8 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from bots.evaluators.evaluator import Evaluator, Uniform
+from bots.evaluators.rollout import Rollout
+from bots.search.program import program
+from bots.search.root import Numbers, settings_for
+from bots.search.search import Search
+from bots.search.select import Puct, Selection, Ucb1
 from sgf_games import bitboard as bb
 from sgf_games import go_playout
+from sgf_games.catalogue import make_game
+from sgf_games.compiled import initial_states, rules
 from sgf_games.game import Game
 from sgf_games.go import Go
 from sgf_games.lanes import jit, mix
@@ -56,6 +65,83 @@ def _random_play(game: Game, lanes: int) -> tuple[Any, Any, Any]:
         return _random_go(game, lanes)
     assert isinstance(game, LineGame)
     return _random_lines(game, lanes)
+
+
+@dataclass(frozen=True)
+class SearchCase:
+    """A search to be timed: ``trees`` at once, each of ``simulations``, from positions ``plies`` random
+    moves into the game."""
+
+    game: str
+    trees: int
+    simulations: int
+    evaluator: Evaluator = field(default_factory=Uniform)
+    selection: Selection = field(default_factory=lambda: Puct(base=19652.0))
+    leaves: int = 1
+    plies: int = 0
+
+    @property
+    def label(self) -> str:
+        parts = [f"{self.game}, {self.trees} x {self.simulations}"]
+        if isinstance(self.evaluator, Rollout):
+            parts.append(f"{self.evaluator.rollouts} rollout(s)")
+        if self.leaves > 1:
+            parts.append(f"{self.leaves} leaves at once")
+        if self.plies:
+            parts.append(f"after {self.plies} random moves")
+        return ", ".join(parts)
+
+
+# Uniform prior and zero value, then rollouts: what is compared with other programs in benchmarks/.
+SEARCH_CASES = (
+    SearchCase("go:9", 64, 128),
+    SearchCase("go:9", 64, 512),
+    SearchCase("go:9", 64, 128, plies=40),
+    SearchCase("go:9", 1, 800, leaves=32),
+    SearchCase("go:9", 1, 800),
+    SearchCase("connect_four", 256, 128),
+    SearchCase("tic_tac_toe", 256, 128),
+    SearchCase("go:9", 128, 400, Rollout(), Ucb1()),
+    SearchCase("connect_four", 128, 800, Rollout(), Ucb1()),
+    SearchCase("gomoku:8", 128, 400, Rollout(), Ucb1()),
+    SearchCase("tic_tac_toe", 128, 800, Rollout(), Ucb1()),
+)
+
+
+def search_speed(case: SearchCase, repeats: int = 5) -> list[float]:
+    """Simulations a second of each of ``repeats`` searches, from positions on the devices to having
+    the root statistics on the host; a first one, which compiles, is not counted. The middle of them is the figure."""
+    game = make_game(case.game)
+    search = Search(game, case.selection, case.evaluator, case.simulations, leaves=case.leaves)
+    compiled = program(search, case.trees)
+    states = _random_positions(game, compiled.trees, case.plies)
+    legal = np.array(rules(game).view_lanes(states).legal)
+    roots = jax.tree.map(lambda x: np.moveaxis(np.asarray(x), -1, 0), game.without_history(states))
+    mask = np.arange(compiled.trees) < case.trees
+    numbers = [Numbers(case.simulations, c=1.25)] * compiled.trees
+    seeds = np.arange(compiled.trees, dtype=np.uint32)
+    settings = settings_for(search, numbers, legal, seeds)
+    arguments = compiled.place((mask, np.zeros_like(mask), roots, legal, settings, seeds))
+    s, speeds = compiled.idle(), []
+    for _ in range(repeats + 1):
+        jax.block_until_ready(s)
+        began = time.perf_counter()
+        s = compiled.begin(s, *arguments)
+        s, found = compiled.advance(s, jnp.int32(case.simulations))
+        done = int(np.asarray(found.done)[: case.trees].sum())
+        speeds.append(done / (time.perf_counter() - began))
+    return speeds[1:]
+
+
+def _random_positions(game: Game, lanes: int, plies: int) -> Any:
+    """A batch of positions after so many random moves, the same every time; a finished game begins anew."""
+    states, rng = initial_states(game, lanes), np.random.default_rng(1)
+    view = jax.device_get(rules(game).view_lanes(states))
+    for _ in range(plies):
+        actions = np.array([rng.choice(np.flatnonzero(row[: game.height * game.width])) if row.any() else -1
+                            for row in view.legal], np.int32)  # fmt: skip
+        states, view = jax.device_get(rules(game).step_lanes(states, actions, view.terminal))
+    return states
 
 
 def _seeds(seed: jax.Array, lanes: int) -> jax.Array:

@@ -38,4 +38,30 @@ def register(app: typer.Typer) -> None:
         frame = pd.DataFrame(rows, columns=["game", "lanes", "cores", "moves_per_second", "games_per_second"])
         print_frame(frame, form)
 
+    @bench.command()
+    def search(
+        game: Annotated[str | None, typer.Option(help="Only the cases of this game.")] = None,
+        repeats: Annotated[int, typer.Option(min=1, help="Searches of each case; the middle one counts.")] = 5,
+        form: FormatOption = Format.table,
+    ) -> None:
+        """Tree searches: simulations a second on all cores, with a uniform prior and zero value, and with rollouts."""
+        import pandas as pd
+
+        from arena.benchmark import SEARCH_CASES, search_speed
+        from sgf_games.errors import UserError
+        from sgf_games.lanes import prepare_machine
+
+        cases = [case for case in SEARCH_CASES if game in (None, case.game)]
+        if not cases:
+            known = ", ".join(dict.fromkeys(case.game for case in SEARCH_CASES))
+            raise UserError(f"--game {game}: no case has this game; there are {known}")
+        devices = prepare_machine()
+        rows = []
+        for case in cases:
+            with messages().status(f"searching {case.label}"):
+                speeds = sorted(search_speed(case, repeats))
+            rows.append((case.label, devices, round(speeds[len(speeds) // 2]), round(speeds[-1])))
+        frame = pd.DataFrame(rows, columns=["case", "cores", "simulations_per_second", "best"])
+        print_frame(frame, form)
+
     app.add_typer(bench, name="bench")

@@ -24,6 +24,7 @@ class Program(NamedTuple):
     stop: Any
     advance: Any
     trees: int
+    place: Any  # puts arrays, trees first, where the functions want them
 
 
 def trees_for(leaves: int, trees: int) -> tuple[int, int]:
@@ -66,4 +67,5 @@ def program(search: Search, trees: int) -> Program:
         stop=sharded(search.stop, (state, split), state),
         advance=sharded(search.advance, (state, whole), (state, split)),
         trees=trees,
+        place=functools.partial(jax.device_put, device=places(split)),
     )
