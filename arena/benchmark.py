@@ -127,7 +127,7 @@ def search_speed(case: SearchCase, repeats: int = 5) -> list[float]:
         jax.block_until_ready(s)
         began = time.perf_counter()
         s = compiled.begin(s, *arguments)
-        s, found = compiled.advance(s, jnp.int32(case.simulations))
+        s, found = compiled.advance(s, case.simulations)
         done = int(np.asarray(found.done)[: case.trees].sum())
         speeds.append(done / (time.perf_counter() - began))
     return speeds[1:]

@@ -76,7 +76,7 @@ def test_a_tree_adds_up_after_every_chunk(name):
     numbers = [Numbers(n, c, depth=depth) for n, c in zip(budgets, [1.4, 0.5, 1.4, 1.0], strict=True)]
     compiled, s = begun(search, [1, 2, 3, 4], numbers)
     for chunk in (1, 5, 30, 100):
-        s, found = compiled.advance(s, jnp.int32(chunk))
+        s, found = compiled.advance(s, chunk)
         for i, budget in enumerate(budgets):
             lane = lane_of(s, i)
             tree, done = search_tree(lane), int(found.done[i])
@@ -149,7 +149,7 @@ def test_reuse_equals_going_on(seed):
     mask = np.arange(compiled.trees) < 4
     chosen = settings_for(search, numbers, legal, dice)
     s = compiled.begin(compiled.idle(), mask, np.zeros_like(mask), roots, legal, chosen, dice)
-    s, found = compiled.advance(s, jnp.int32(64))
+    s, found = compiled.advance(s, 64)
 
     lines = np.full((compiled.trees, 4), -1, np.int32)
     textbooks, moved = [], list(states)
@@ -175,7 +175,7 @@ def test_reuse_equals_going_on(seed):
     chosen = settings_for(search, [Numbers(60, 1.3)] * compiled.trees, legal, dice)
     s = compiled.begin(s, mask, np.asarray(kept), roots, legal, chosen, dice)
     for steps in (0, 64):
-        s, found = compiled.advance(s, jnp.int32(steps))
+        s, found = compiled.advance(s, steps)
         for i in np.flatnonzero(mask):
             textbook, _ = textbooks[i]
             textbook.run(int(found.done[i]) + 1 - textbook.root.visits)

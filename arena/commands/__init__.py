@@ -5,6 +5,7 @@ Sub-commands import what they need when they run, so that ``--help`` answers wit
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import traceback
@@ -38,6 +39,7 @@ def run(arguments: list[str]) -> int:
     from sgf_games.errors import UserError
 
     try:
+        _load_plugins()
         result = app(arguments, standalone_mode=False)
         sys.stdout.flush()
         status = result if isinstance(result, int) else 0
@@ -64,6 +66,21 @@ def run(arguments: list[str]) -> int:
         message = f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)"
         print(f"jubango: {message}", file=sys.stderr)
         return 1
+
+
+def _load_plugins() -> None:
+    """Import the modules that JUBANGO_PLUGINS names; they register games and evaluators. Raises UserError."""
+    from sgf_games.errors import UserError
+
+    for name in filter(None, (part.strip() for part in os.environ.get("JUBANGO_PLUGINS", "").split(","))):
+        if "" not in sys.path:
+            sys.path.append("")  # the current directory
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            raise UserError(f'JUBANGO_PLUGINS: there is no module "{name}" here') from None
 
 
 def _interrupted() -> int:

@@ -107,7 +107,7 @@ class SearchMover:
             return []
         chunk = self._chunk()
         began = time.perf_counter()
-        self._searching, statistics = self._program.advance(self._searching, jnp.int32(chunk))
+        self._searching, statistics = self._program.advance(self._searching, chunk)
         found = jax.device_get(statistics)
         now = time.perf_counter()
         self._seconds_each = (now - began) / chunk

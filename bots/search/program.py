@@ -60,12 +60,18 @@ def program(search: Search, trees: int) -> Program:
         mapped = jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
         return jit(mapped, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,))
 
+    advance = sharded(search.advance, (state, whole), (state, split))
+
+    @functools.lru_cache(maxsize=1024)
+    def placed(steps: int) -> jax.Array:  # putting a number on all devices takes longer than a short chunk
+        return jax.device_put(np.int32(steps), places(whole))
+
     return Program(
         idle=jit(lambda: search.idle(trees), out_shardings=places(state)),
         begin=sharded(search.begin, (state, *(split,) * 6), state),
         keep=sharded(search.keep, (state, split, split), (state, split)),
         stop=sharded(search.stop, (state, split), state),
-        advance=sharded(search.advance, (state, whole), (state, split)),
+        advance=lambda s, steps: advance(s, placed(int(steps))),
         trees=trees,
         place=functools.partial(jax.device_put, device=places(split)),
     )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from bots.config import SearchConfig
@@ -66,7 +65,7 @@ def run_many(
     dice = np.array([seed % 2**32 for seed in chosen], np.uint32)
     settings = settings_for(search, each + [each[0]] * extra, legal, dice)
     s = compiled.begin(compiled.idle(), mask, np.zeros_like(mask), roots, legal, settings, dice)
-    s, found = compiled.advance(s, jnp.int32(0))
+    s, found = compiled.advance(s, 0)
     chunk, deadline = 1, began + seconds
     while True:
         remaining, done = int(np.max(found.remaining)), int(np.min(np.asarray(found.done)[: len(states)]))
@@ -74,7 +73,7 @@ def run_many(
         if on_progress(done, wanted) is False or remaining == 0 or (late and done > 0):
             break
         before = time.perf_counter()
-        s, found = compiled.advance(s, jnp.int32(min(chunk, remaining)))
+        s, found = compiled.advance(s, min(chunk, remaining))
         jax.block_until_ready(found)
         spent = time.perf_counter() - before
         limit = min(TICK_SECONDS, max(deadline - time.perf_counter(), 1e-3)) if seconds else TICK_SECONDS

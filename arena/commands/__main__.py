@@ -1,0 +1,5 @@
+"""``python -m arena.commands`` is ``jubango``."""
+
+from arena.commands import main
+
+main()
