@@ -79,5 +79,6 @@ class Clock:
 
 
 def moves_left(points: int, ply: int) -> float:
-    """A player's moves still to come in a game on so many points: most games fill most of the board."""
-    return max(6.0, (0.9 * points - ply) / 2)
+    """A player's moves still to come on a board of so many points: most games fill most of it, and a third of it
+    is reckoned with to the end, for those that go on."""
+    return max(6.0, max(0.9 * points - ply, points / 3) / 2)

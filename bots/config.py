@@ -11,13 +11,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from sgf_games.catalogue import parse_spec
 from sgf_games.errors import UserError, nearest
 
+LONGEST_NAME = 80
+
+
+def _key(default: Any, about: str) -> Any:
+    """A key of a bot with its default and what it is."""
+    return Field(default, description=about)
+
 
 class BotConfig(BaseModel):
     """A named, frozen configuration. ``use`` says what kind of bot the other keys configure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    name: Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f~]+$")]
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f~]+$")]
     use: str
 
     @property
@@ -49,39 +56,41 @@ class SearchConfig(BotConfig):
     """A tree search put together from parts; the defaults are UCT (Kocsis & Szepesvari 2006)."""
 
     use: str = "uct"
-    simulations: Annotated[int, Field(ge=0, le=1_000_000)] = 400  # a move; 0 only for move=prior or value
-    seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0  # a move; 0: no limit
-    selection: Literal["ucb1", "puct", "alphago", "gumbel"] = "ucb1"
-    c: Annotated[float, Field(ge=0, le=1000)] = math.sqrt(2)  # C, c_puct or eta
-    base: Annotated[float, Field(ge=0, le=1e9)] = 0.0  # of PUCT's log term; 0: none
-    fpu: Literal["zero", "parent", "loss", "win"] = "zero"
-    fpu_reduction: Annotated[float, Field(ge=0, le=10)] = 0.0
-    order: Literal["any", "prior"] = "any"  # of UCB1's unvisited actions
-    considered: Annotated[int, Field(ge=1, le=1024)] = 16  # actions a Gumbel root begins with
-    gumbel_scale: Annotated[float, Field(ge=0, le=100)] = 1.0
-    c_visit: Annotated[float, Field(ge=0, le=1e6)] = 50.0
-    c_scale: Annotated[float, Field(ge=0, le=1000)] = 0.1
-    evaluator: str = "rollout"  # rollout, network, mixed, uniform, heuristic, or a registered one
-    rollouts: Annotated[int, Field(ge=1, le=1024)] = 1
-    rollout_moves: Literal["game", "uniform", "policy"] = "game"
-    network: str = ""  # a file of weights
-    weight: Annotated[float, Field(ge=0, le=1)] = 0.5  # of the rollouts in evaluator=mixed
-    width: Annotated[int, Field(ge=0, le=10_000)] = 0  # actions considered at a node; 0: all
-    depth: Annotated[int, Field(ge=0, le=100_000)] = 0  # 0: no limit
-    cutoff: Literal["value", "draw"] = "value"
-    opponent: Literal["searched", "sampled"] = "searched"
-    draws: Literal["half", "random"] = "half"
-    solver: bool = False
-    move: Literal["visits", "value", "prior", "gumbel"] = "visits"
-    temperature: Annotated[float, Field(ge=0, le=1000)] = 0.0
-    temperature_moves: Annotated[int, Field(ge=0, le=100_000)] = 0  # of a game; 0: all of it
-    noise: Annotated[float, Field(ge=0, le=1)] = 0.0  # Dirichlet noise in the root's prior
-    alpha: Annotated[float, Field(ge=0, le=1000)] = 0.0  # 0: 10 / legal actions
-    reuse: bool = False  # keep the tree for the next move
-    ensemble: Annotated[int, Field(ge=1, le=64)] = 1  # independent trees that share the simulations
-    transpositions: bool = False
-    leaves: Annotated[int, Field(ge=1, le=256)] = 1  # evaluated at once in one tree
-    ties: Literal["first", "random"] = "random"
+    simulations: Annotated[int, Field(ge=0, le=1_000_000)] = _key(400, "a move; 0 only with move=prior or value")
+    seconds: Annotated[float, Field(ge=0, le=86_400)] = _key(0.0, "a move at most; 0: no limit")
+    selection: Literal["ucb1", "puct", "alphago", "gumbel"] = _key("ucb1", "which child a simulation goes down to")
+    c: Annotated[float, Field(ge=0, le=1000)] = _key(math.sqrt(2), "exploration: C of ucb1, c_puct, or eta of alphago")
+    base: Annotated[float, Field(ge=0, le=1e9)] = _key(0.0, "of puct's log term, AlphaZero's is 19652; 0: none")
+    fpu: Literal["zero", "parent", "loss", "win"] = _key("zero", "puct's value of an unvisited action")
+    fpu_reduction: Annotated[float, Field(ge=0, le=10)] = _key(0.0, "what fpu=parent is lowered by")
+    order: Literal["any", "prior"] = _key("any", "of ucb1's unvisited actions")
+    considered: Annotated[int, Field(ge=1, le=1024)] = _key(16, "actions a gumbel root begins with")
+    gumbel_scale: Annotated[float, Field(ge=0, le=100)] = _key(1.0, "of the gumbel noise; 0: none")
+    c_visit: Annotated[float, Field(ge=0, le=1e6)] = _key(50.0, "gumbel: sigma(q) = (c_visit + max n) c_scale q")
+    c_scale: Annotated[float, Field(ge=0, le=1000)] = _key(0.1, "gumbel: see c_visit")
+    evaluator: str = _key("rollout", "of leaves: rollout, network, mixed, uniform, heuristic, or your own")
+    rollouts: Annotated[int, Field(ge=1, le=1024)] = _key(1, "games a leaf")
+    rollout_moves: Literal["game", "uniform", "policy"] = _key(
+        "game", "random as the game has it (Go: own eyes stay), any legal move, or by the network"
+    )
+    network: str = _key("", "a file of weights")
+    weight: Annotated[float, Field(ge=0, le=1)] = _key(0.5, "of the rollouts in evaluator=mixed")
+    width: Annotated[int, Field(ge=0, le=10_000)] = _key(0, "actions considered at a node, by prior; 0: all")
+    depth: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "plies the tree may be deep; 0: no limit")
+    cutoff: Literal["value", "draw"] = _key("value", "what a leaf at that depth counts")
+    opponent: Literal["searched", "sampled"] = _key("searched", "replies: best, or drawn from the prior")
+    draws: Literal["half", "random"] = _key("half", "count half, or go to a random side")
+    solver: bool = _key(False, "back up proved wins, losses and draws as such")
+    move: Literal["visits", "value", "prior", "gumbel"] = _key("visits", "what the move is chosen by in the end")
+    temperature: Annotated[float, Field(ge=0, le=1000)] = _key(0.0, "the move is drawn from visits^(1/t); 0: the most")
+    temperature_moves: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "of a game that have it; 0: all")
+    noise: Annotated[float, Field(ge=0, le=1)] = _key(0.0, "share of Dirichlet noise in the root's prior")
+    alpha: Annotated[float, Field(ge=0, le=1000)] = _key(0.0, "of that noise; 0: 10 / legal actions")
+    reuse: bool = _key(False, "keep the tree for the next move; its visits count as simulations")
+    ensemble: Annotated[int, Field(ge=1, le=64)] = _key(1, "independent trees that share the simulations")
+    transpositions: bool = _key(False, "positions reached by different orders share a node")
+    leaves: Annotated[int, Field(ge=1, le=256)] = _key(1, "evaluated at once in one tree (virtual losses)")
+    ties: Literal["first", "random"] = _key("random", "which of equal actions")
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -119,19 +128,19 @@ class MinimaxConfig(BotConfig):
     """Depth-limited alpha-beta (Knuth & Moore 1975), exact where the game ends within the depth."""
 
     use: str = "minimax"
-    depth: Annotated[int, Field(ge=1, le=64)] = 4
-    evaluator: str = "heuristic"  # of leaves: heuristic, uniform (a draw), rollout, or a registered one
-    rollouts: Annotated[int, Field(ge=1, le=1024)] = 8
+    depth: Annotated[int, Field(ge=1, le=64)] = _key(4, "plies looked ahead")
+    evaluator: str = _key("heuristic", "of leaves: heuristic, uniform (a draw), rollout, or your own")
+    rollouts: Annotated[int, Field(ge=1, le=1024)] = _key(8, "games a leaf with evaluator=rollout")
 
 
 class GtpConfig(BotConfig):
     """An external Go program that speaks the Go Text Protocol, one process per game under way."""
 
     use: Literal["gtp"] = "gtp"
-    command: Annotated[str, Field(min_length=1)]
-    move_seconds: Annotated[float, Field(gt=0, le=86_400)] = 60.0
-    start_seconds: Annotated[float, Field(gt=0, le=3_600)] = 30.0
-    processes: Annotated[int, Field(ge=1, le=256)] = 4
+    command: Annotated[str, Field(min_length=1, description="how to start it")]
+    move_seconds: Annotated[float, Field(gt=0, le=86_400)] = _key(60.0, "a move at most, or the game is lost")
+    start_seconds: Annotated[float, Field(gt=0, le=3_600)] = _key(30.0, "to start at most")
+    processes: Annotated[int, Field(ge=1, le=256)] = _key(4, "at once, a game each")
 
 
 MOST_SIMULATIONS = 50_000  # room for a search that is limited by seconds alone
@@ -183,14 +192,16 @@ PRESETS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
-    """The bot a spec string ``PRESET[:key=value,...]`` names. Raises UserError."""
+    """The bot a spec string ``PRESET[:key=value,...]`` names. It is called ``name``, or as it is written.
+    Raises UserError."""
+    name = name or _short(spec.strip())
     preset, _, rest = spec.strip().partition(":")
     if preset == "gtp" and rest.startswith("command="):  # a command line may hold commas
-        return bot_from_table({"name": name or spec, "use": "gtp", "command": rest[8:]}, f'bot "{spec}"')
+        return bot_from_table({"name": name, "use": "gtp", "command": rest[8:]}, f'bot "{spec}"')
     _, head, options = parse_spec(spec, "bot")
     if head:
         raise UserError(f'bot "{spec}": "{head}" is not key=value')
-    table = {"name": name or spec.strip(), "use": preset, **options}
+    table = {"name": name, "use": preset, **options}
     return bot_from_table(table, f'bot "{spec}"')
 
 
@@ -236,6 +247,11 @@ def expand_table(table: dict[str, Any], where: str) -> list[BotConfig]:
         name = str(table.get("name", "")) + (f"/{suffix}" if suffix else "")
         bots.append(bot_from_table({**table, **dict(zip(swept, values, strict=True)), "name": name}, where))
     return bots
+
+
+def _short(text: str) -> str:
+    """Text that fits a name."""
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 21]}…{text[-20:]}"
 
 
 def _number(value: Any) -> float:

@@ -108,7 +108,7 @@ class PgxGame(Game):
 
     def observe(self, state: PgxState) -> jax.Array:
         """pgx's own planes."""
-        return self._env.observe(state.inner, state.inner.current_player).astype(jnp.float32)
+        return self._env.observe(state.inner).astype(jnp.float32)
 
     @property
     def spec(self) -> str:

@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 import typer
 
-from arena.commands.output import Format, FormatOption, print_frame
+from arena.commands.output import Format, FormatOption, data, print_frame
+
+STANDS_IN = "; without network=FILE a uniform prior and rollouts stand in"
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
-    def bots(form: FormatOption = Format.table) -> None:
-        """What can play: presets, the keys they take, their values and where they come from."""
+    def bots(
+        name: Annotated[str, typer.Argument(metavar="[BOT]", help="Show all keys of this bot.")] = "",
+        form: FormatOption = Format.table,
+    ) -> None:
+        """What can play and where it comes from; with a name, the keys of that bot, their values and meanings."""
         import pandas as pd
 
-        from bots.config import KINDS, PRESETS
+        from bots.config import PRESETS
+        from sgf_games.errors import UserError, nearest
 
+        if name:
+            if name not in PRESETS:
+                raise UserError(f'no bot is called "{name}"{nearest(name, PRESETS)}')
+            print_frame(pd.DataFrame(_keys(name), columns=["key", "value", "choices", "about"]), form)
+            return
         rows = []
-        for name, (kind, values, about) in PRESETS.items():
-            keys = []
-            for key, field in KINDS[kind].model_fields.items():
-                if key in ("name", "use"):
-                    continue
-                value = values.get(key, None if field.is_required() else field.default)
-                keys.append(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value or '...'}")
-            rows.append((name, ", ".join(keys), about))
-        print_frame(pd.DataFrame(rows, columns=["bot", "keys", "about"]), form)
+        for preset, (kind, values, about) in PRESETS.items():
+            settings = ", ".join(f"{key}={_text(value)}" for key, value in values.items())
+            network = values.get("evaluator") in ("network", "mixed")
+            rows.append((preset, kind, settings, about + STANDS_IN * network))
+        print_frame(pd.DataFrame(rows, columns=["bot", "kind", "settings", "about"]), form)
+        if form is Format.table:
+            data().print(
+                "\nBOT:key=value,... changes a setting, e.g. uct:simulations=800,c=1; jubango bots BOT shows them all",
+                style="dim", highlight=False,
+            )  # fmt: skip
+
+
+def _keys(preset: str) -> list[tuple[str, str, str, str]]:
+    from bots.config import KINDS, PRESETS
+
+    kind, values, _ = PRESETS[preset]
+    rows = []
+    for key, field in KINDS[kind].model_fields.items():
+        if key in ("name", "use"):
+            continue
+        value = values.get(key, "" if field.is_required() else field.default)
+        rows.append((key, _text(value), _choices(field), field.description or ""))
+    return rows
+
+
+def _choices(field: Any) -> str:
+    options = getattr(field.annotation, "__args__", ())
+    if options:
+        return " | ".join(options)
+    return {int: "a whole number", float: "a number", bool: "true | false", str: "text"}[field.annotation]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

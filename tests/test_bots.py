@@ -1,0 +1,294 @@
+"""Bots as people configure them: presets, keys, networks, clocks, and games of pgx."""
+
+from __future__ import annotations
+
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from arena.commands import run as command
+from arena.pairings import round_robin
+from arena.play import Table
+from arena.tournament import match_plan
+from bots.bot import affordable_lanes
+from bots.clock import Clock, TimeControl, moves_left
+from bots.config import PRESETS, bot_from_spec
+from bots.evaluators.network import NetworkEvaluator
+from bots.networks.model import Shape, load_network, new_network, save_network
+from bots.search.mover import movers_for
+from bots.search.run import run_bot
+from sgf_games.catalogue import make_game
+from sgf_games.compiled import initial_state, initial_states, rules
+from sgf_games.errors import UserError
+
+TTT, C4 = make_game("tic_tac_toe"), make_game("connect_four")
+
+
+def play(game, specs, games, lanes=16, clock=None):
+    bots = [bot_from_spec(spec) for spec in specs]
+    table = Table(game, bots, lanes, clock=clock)
+    return [r for finished in table.play(round_robin([b.name for b in bots], games, 5)) for r in finished]
+
+
+def points(records, name):
+    return sum(r.score if r.black == name else 1 - r.score for r in records if name in (r.black, r.white))
+
+
+def table_name(spec):
+    return bot_from_spec(spec).name
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "uct:simulations=60", "uct-solver:simulations=60", "mcts-400:simulations=60", "minimax",
+        "alphago:simulations=60", "alphazero:simulations=60", "gumbel", "value:rollouts=8",
+        "uct:simulations=60,ensemble=3", "uct:simulations=60,reuse=true", "uct:simulations=60,leaves=6",
+        "uct:simulations=60,transpositions=true", "uct:simulations=60,width=5,depth=4,cutoff=draw",
+        "uct:simulations=60,draws=random", "uct:simulations=60,rollout_moves=uniform",
+        "alphazero:simulations=60,reuse=true,ensemble=2,noise=0.25,fpu=parent,fpu_reduction=0.2",
+        "uct-solver:simulations=60,reuse=true,ensemble=2",
+    ],
+)  # fmt: skip
+def test_every_kind_of_bot_beats_random_play(spec):
+    records = play(TTT, [spec, "random"], 20)
+    assert len(records) == 20
+    assert points(records, table_name(spec)) >= 13
+    assert not any(r.reason in ("illegal", "error", "crash") for r in records)
+
+
+def test_all_presets_play():
+    """Those that take a network play without one, and say so."""
+    names = [name for name in PRESETS if name != "gtp"]
+    assert {"random", "uct", "uct-solver", "minimax", "alphago", "alphazero", "gumbel", "policy", "value"} <= set(names)
+    assert {f"mcts-{n}" for n in (400, 800, 1600, 3200, 6400)} <= set(names)
+    for name in names:
+        bot = bot_from_spec(name)
+        assert bot.spec == name
+        stands_in = name in ("alphago", "alphazero", "gumbel", "policy", "value")
+        assert ("stand in" in bot.note) == stands_in
+    assert len(play(TTT, ["policy", "random"], 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("uct:simulations=0", "simulations=0 needs move=prior or value"),
+        ("uct:solver=true,draws=random", "solver=true needs draws=half"),
+        ("uct:solver=true,opponent=sampled", "solver=true needs opponent=searched"),
+        ("uct:reuse=true,depth=4", "reuse=true needs depth=0"),
+        ("uct:move=gumbel", "move=gumbel needs selection=gumbel"),
+        ("gumbel:seconds=2", "not seconds"),
+        ("gumbel:leaves=4", "needs leaves=1"),
+        ("uct:network=x", "network=FILE needs evaluator=network or mixed"),
+        ("uct:fpu=half", "fpu=half"),
+        ("uct:c=nan", "c=nan"),
+        ("uct:ensemble=0", "ensemble=0"),
+        ("uct:simulation=3", "did you mean simulations"),
+        ("minimax:depth=0", "depth=0"),
+        ("alphazer", "did you mean alphazero"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_one_line(spec, message):
+    with pytest.raises(UserError) as error:
+        bot_from_spec(spec)
+    assert message in str(error.value).replace('"', "")
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_evaluators_and_networks(tmp_path):
+    with pytest.raises(UserError, match="no evaluator is called"):
+        movers_for(TTT, [bot_from_spec("uct:evaluator=rolout")], 1)
+    with pytest.raises(UserError, match="cannot be read"):
+        movers_for(TTT, [bot_from_spec(f"policy:network={tmp_path}/none")], 1)
+    (tmp_path / "text").write_text("no weights")
+    with pytest.raises(UserError, match="is no file of this program's weights"):
+        movers_for(TTT, [bot_from_spec(f"policy:network={tmp_path}/text")], 1)
+
+
+def test_a_match_keeps_what_a_preset_changes():
+    """A key that is set back to its plain default stays so in the file of the run."""
+    plan = match_plan(
+        "alphazero:temperature=0,simulations=50,reuse=false", "uct-solver:solver=false", "tic_tac_toe", 2, 1
+    )
+    first, second = plan.bots
+    assert (first.temperature, first.simulations, first.reuse, first.base) == (0.0, 50, False, 19652.0)
+    assert second.solver is False
+    assert first.spec == "alphazero:simulations=50,temperature=0,reuse=false"
+
+
+def test_bots_share_programs_unless_they_keep_trees():
+    bots = [bot_from_spec(s, n) for n, s in {
+        "a": "uct:simulations=30", "b": "uct:simulations=90,c=0.5", "c": "uct:simulations=30,reuse=true",
+        "d": "uct:simulations=60,reuse=true", "e": "uct:simulations=30,leaves=2",
+    }.items()]  # fmt: skip
+    movers = movers_for(TTT, bots, 2)
+    assert movers["a"] is movers["b"]
+    assert len({id(m) for m in movers.values()}) == 4
+    assert affordable_lanes(make_game("go:9"), [bot_from_spec("uct:seconds=1")]) >= 2
+    with pytest.raises(UserError, match="lower simulations"):
+        affordable_lanes(make_game("go:25"), [bot_from_spec("uct:simulations=1000000,ensemble=2")])
+
+
+def test_the_value_bot_looks_at_every_move_once():
+    (result,) = run_bot(C4, bot_from_spec("value:rollouts=4"), [initial_state(C4)], [1])
+    assert result.visits.tolist() == [1] * 7
+    assert result.values[result.action] == result.values.max()
+    assert result.tree.depth.max() == 1
+
+
+def test_a_policy_bot_follows_its_prior(tmp_path):
+    shape = Shape.of(C4, channels=8, blocks=1)
+    path = tmp_path / "net.safetensors"
+    save_network(path, new_network(shape, seed=3), shape)
+    (result,) = run_bot(C4, bot_from_spec(f"policy:temperature=0,network={path}"), [initial_state(C4)], [1])
+    assert result.action == result.priors.argmax()
+    assert result.simulations == 0
+    assert result.priors.std() > 0.001, "not uniform"
+
+
+def test_networks_come_back_as_they_were_saved(tmp_path):
+    shape = Shape.of(C4, channels=8, blocks=1)
+    network, path = new_network(shape, seed=7), tmp_path / "net.safetensors"
+    save_network(path, network, shape)
+    again, found = load_network(path)
+    assert found == shape
+    states = initial_states(C4, 4)
+    planes = jax.vmap(C4.observe, in_axes=-1)(states)
+    for a, b in zip(network(planes), again(planes), strict=True):
+        assert np.array_equal(np.asarray(a), np.asarray(b))
+    legal = rules(C4).view_lanes(states).legal
+    evaluation = NetworkEvaluator.load(str(path), C4)(C4, states, legal, np.zeros(4, np.uint32))
+    assert np.abs(np.asarray(evaluation.value)).max() <= 1
+    with pytest.raises(UserError, match="was made for connect_four:7x6, not for tic_tac_toe"):
+        NetworkEvaluator.load(str(path), TTT)
+    specs = [f"{name},network={path}" for name in ("alphago:simulations=8", "gumbel:simulations=8")]
+    assert len(play(C4, [*specs, "random"], 2)) == 6
+
+
+# -- time ----------------------------------------------------------------------------------------
+
+
+def test_time_controls_are_read_and_written():
+    for text in ("60", "60+1", "300+3x30", "0.5+0.1"):
+        assert str(TimeControl.parse(text)) == text
+    assert TimeControl.parse("300+3x30") == TimeControl(300, byoyomi=30, periods=3)
+    for text in ("", "x", "-1", "0", "60+", "60+3x", "60-1", "0+0"):
+        with pytest.raises(UserError, match="clock"):
+            TimeControl.parse(text)
+
+
+def test_clocks_run():
+    fischer = Clock(TimeControl.parse("10+2"))
+    assert fischer.spend(4)
+    assert fischer.main == 8
+    assert not fischer.spend(8.1)
+    byoyomi = Clock(TimeControl.parse("10+3x5"))
+    assert byoyomi.spend(12)  # two seconds into the first period, which is not lost
+    assert (byoyomi.main, byoyomi.periods) == (0, 3)
+    assert byoyomi.spend(4.9)
+    assert byoyomi.spend(5.5)  # one period lost
+    assert byoyomi.periods == 2
+    assert not byoyomi.spend(10.1)
+
+
+@pytest.mark.parametrize("text", ["60", "60+1", "20+3x5", "1+0.2", "0+1x10"])
+def test_a_plan_never_runs_out_of_time(text):
+    """Thinking as long as planned, with the same lag every move, through a game of any length."""
+    clock = Clock(TimeControl.parse(text))
+    for ply in range(0, 500, 2):
+        budget = clock.budget(moves_left(81, ply))
+        assert 0 < budget < clock.left
+        assert clock.spend(budget + 0.04) or clock.left < 0.1
+        if clock.left < 0.1:
+            assert ply > 150, "not before the game is long over"
+            break
+    assert clock.main <= 0.5 * clock.control.main, "and it is used"
+
+
+def test_seconds_a_move():
+    began = time.perf_counter()
+    (result,) = run_bot(C4, bot_from_spec("uct:seconds=0.05"), [initial_state(C4)], [1])
+    assert 0 < result.simulations < 50_000
+    assert time.perf_counter() - began < 30
+    records = play(TTT, ["uct:seconds=0.02,simulations=50000", "random"], 2, lanes=2)
+    assert len(records) == 2
+
+
+def test_games_by_the_clock():
+    """A bot that thinks by the clock finishes its games; one that takes no notice of it loses on time."""
+    records = play(TTT, ["uct:simulations=50000", "random"], 2, lanes=1, clock=TimeControl.parse("20+1"))
+    assert {r.reason for r in records} == {"line"}
+    slow = play(C4, ["minimax:depth=9", "random"], 2, lanes=1, clock=TimeControl.parse("0.01"))
+    assert {r.reason for r in slow} == {"time"}
+    assert all(r.result == ("W+T" if r.black.startswith("minimax") else "B+T") for r in slow)
+
+
+# -- games ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "own"), [("connect_four", C4), ("tic_tac_toe", TTT)])
+def test_pgx_games_follow_the_same_rules(name, own):
+    pytest.importorskip("pgx")
+    game = make_game(f"pgx:{name}")
+    assert make_game(game.spec) == game
+    rng = np.random.default_rng(1)
+    for _ in range(6):
+        ours, theirs = initial_state(own), initial_state(game)
+        while True:
+            a, b = jax.device_get(rules(own).view(ours)), jax.device_get(rules(game).view(theirs))
+            assert bool(a.terminal) == bool(b.terminal)
+            assert np.array_equal(a.returns, b.returns)
+            assert np.array_equal(own.stones(ours), game.stones(theirs))
+            if a.terminal:
+                break
+            assert np.array_equal(a.legal, b.legal)
+            assert int(a.player) == int(b.player)
+            action = int(rng.choice(np.flatnonzero(a.legal)))
+            assert game.parse_action(game.action_text(action)) == action
+            assert game.action_point(theirs, action) == own.action_point(ours, action)
+            ours, theirs = rules(own).step(ours, action), rules(game).step(theirs, action)
+        over = rules(game).step(theirs, 0)
+        assert all(np.array_equal(x, y) for x, y in zip(*map(jax.tree.leaves, (theirs, over)), strict=True))
+
+
+def test_pgx_games_are_searched_and_recorded(tmp_path):
+    pytest.importorskip("pgx")
+    game = "pgx:hex"
+    status = command(["match", "uct:simulations=20", "random", "--game", game, "--games", "2", "--out", str(tmp_path)])
+    assert status == 0
+    sgf = sorted((tmp_path / "games").glob("*.sgf"))
+    assert len(sgf) == 2
+    assert command(["analyze", str(sgf[0]), "--simulations", "40", "--bot", "uct", "--format", "csv"]) == 0
+
+
+def test_games_that_cannot_be_played_here(capsys):
+    pytest.importorskip("pgx")
+    for spec, message in {
+        "pgx:backgammon": "no game that can be played here",
+        "pgx:otello": "did you mean othello",
+    }.items():
+        assert command(["match", "uct", "random", "--game", spec]) == 2
+        error = capsys.readouterr().err
+        assert message in error.replace('"', "")
+        assert error.count("\n") == 1
+
+
+def test_commands_say_what_stands_in(capsys):
+    assert command(["match", "policy", "random", "--game", "tic_tac_toe", "--games", "2"]) == 0
+    assert "stand in" in capsys.readouterr().err
+    assert command(["bots", "alphazero", "--format", "csv"]) == 0
+    assert "simulations,800" in capsys.readouterr().out
+    assert command(["bots", "alphazeri"]) == 2
+    assert command(["match", "uct", "random", "--clock", "soon"]) == 2
+    assert 'clock "soon": write seconds like' in capsys.readouterr().err
+
+
+def test_bench_search_prints_a_line_a_case(capsys):
+    assert command(["bench", "search", "--game", "tic_tac_toe", "--repeats", "1", "--format", "csv"]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert lines[0] == "case,cores,simulations_per_second,best"
+    assert len(lines) == 3
+    assert command(["bench", "search", "--game", "chess"]) == 2
