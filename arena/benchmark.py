@@ -121,7 +121,7 @@ def search_speed(case: SearchCase, repeats: int = 5) -> list[float]:
     numbers = [Numbers(case.simulations, c=1.25)] * compiled.trees
     seeds = np.arange(compiled.trees, dtype=np.uint32)
     settings = settings_for(search, numbers, legal, seeds)
-    arguments = compiled.place((mask, np.zeros_like(mask), roots, legal, settings, seeds))
+    arguments = jax.device_put((mask, np.zeros_like(mask), roots, legal, settings, seeds), compiled.sharding)
     s, speeds = compiled.idle(), []
     for _ in range(repeats + 1):
         jax.block_until_ready(s)

@@ -54,6 +54,9 @@ class ConnectFour(LineGame):
         filled = int(np.count_nonzero(self.stones(state)[:, action]))
         return self.height - 1 - filled, action
 
+    def move_points(self, actions: list[int]) -> list[tuple[int, int] | None]:
+        return falling_points(actions, self.height)
+
     def last_point(self, state: LineState, action: int) -> tuple[int, int] | None:
         row, column = self.action_point(state, action) or (0, action)
         return row + 1, column
@@ -72,3 +75,11 @@ class ConnectFour(LineGame):
         if word in COLUMNS and len(word) == 1:
             word += "1"
         return self.point_action(parse_vertex(word, self.height, self.width))
+
+
+def falling_points(columns: list[int], height: int) -> list[tuple[int, int] | None]:
+    """Where stones come to lie that are dropped into ``columns`` one after another."""
+    points: list[tuple[int, int] | None] = []
+    for i, column in enumerate(columns):
+        points.append((height - 1 - columns[:i].count(column), column))
+    return points

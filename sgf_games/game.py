@@ -10,6 +10,7 @@ Shape legend, used throughout the package:
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from jax import lax
 
 from sgf_games.coordinates import parse_vertex, vertex
 from sgf_games.errors import UserError
-from sgf_games.lanes import mix, random_bits
+from sgf_games.lanes import jit, mix, random_bits
 
 State = Any  # a pytree of arrays, one type per game
 
@@ -141,6 +142,10 @@ class Game(ABC):
         del state
         return divmod(action, self.width) if action < self.height * self.width else None
 
+    def move_points(self, actions: list[int]) -> list[tuple[int, int] | None]:
+        """The points of a game's moves from the first position on."""
+        return [self.action_point(None, action) for action in actions]
+
     def last_point(self, state: State, action: int) -> tuple[int, int] | None:
         """Where the stone of ``action`` lies in ``state``, the position it led to; None for a pass."""
         return self.action_point(state, action)
@@ -165,5 +170,10 @@ class Game(ABC):
 
     def result_text(self, state: State) -> str:
         """The result of a finished game as SGF's RE: ``B+3.5``, ``W+``, ``0``."""
-        first = float(self.returns(state)[0])
+        first = float(_compiled_returns(self)(state)[0])
         return "0" if first == 0 else ("B+" if first > 0 else "W+")
+
+
+@functools.cache
+def _compiled_returns(game: Game) -> Any:
+    return jit(game.returns)

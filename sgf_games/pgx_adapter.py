@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sgf_games.connect_four import falling_points
 from sgf_games.coordinates import COLUMNS, Point, vertex
 from sgf_games.errors import UserError, nearest
 from sgf_games.game import Game
@@ -125,6 +126,11 @@ class PgxGame(Game):
         if GAMES[self.env][0] != COLUMN:
             return super().action_point(state, action)
         return self.height - 1 - int(np.count_nonzero(self.stones(state)[:, action])), action
+
+    def move_points(self, actions: list[int]) -> list[Point | None]:
+        if GAMES[self.env][0] == COLUMN:
+            return falling_points(actions, self.height)
+        return super().move_points(actions)
 
     def last_point(self, state: PgxState, action: int) -> Point | None:
         if GAMES[self.env][0] != COLUMN:

@@ -15,7 +15,6 @@ from sgfmill import sgf as sgfmill_sgf
 from sgfmill import sgf_grammar, sgf_properties
 
 from sgf_games.catalogue import make_game
-from sgf_games.compiled import initial_state, rules
 from sgf_games.coordinates import Point, parse_sgf_pair, sgf_pair
 from sgf_games.errors import UserError
 from sgf_games.game import Game
@@ -64,16 +63,12 @@ def write_record(record: GameRecord) -> bytes:
         f"Result: {record.result} ({record.reason}{': ' + record.detail if record.detail else ''})",
     ]
     root.set("C", "\n".join(line for line in comment if line))
-    state = initial_state(game)
-    for i, text in enumerate(record.moves):
-        action = game.parse_action(text)
+    points = game.move_points([game.parse_action(text) for text in record.moves])
+    for i, point in enumerate(points):
         node = document.extend_main_sequence()
-        pair = sgf_pair(game.action_point(state, action))
-        node.set_raw("B" if i % 2 == 0 else "W", pair.encode())
+        node.set_raw("B" if i % 2 == 0 else "W", sgf_pair(point).encode())
         if i < len(record.comments) and record.comments[i]:
             node.set("C", record.comments[i])
-        if not is_go:  # where a stone falls depends on the position
-            state = rules(game).step(state, action)
     data = document.serialise()
     if is_go and game.width != game.height:
         # sgfmill knows square boards only. No text can hold these bytes: a "]" in it is escaped.

@@ -56,7 +56,7 @@ class SearchMover:
             pad = self._program.trees - jax.tree.leaves(repeated)[0].shape[0]
             return jax.tree.map(lambda x: jnp.pad(x, [(0, pad)] + [(0, 0)] * (x.ndim - 1)), repeated)
 
-        self._roots = jit(roots)
+        self._roots = jit(roots, out_shardings=self._program.sharding)
 
     def begin(self, requests: list[MoveRequest], states: Any) -> None:
         trees = self._program.trees

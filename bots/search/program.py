@@ -24,7 +24,7 @@ class Program(NamedTuple):
     stop: Any
     advance: Any
     trees: int
-    place: Any  # puts arrays, trees first, where the functions want them
+    sharding: NamedSharding  # of arrays with the trees first
 
 
 def trees_for(leaves: int, trees: int) -> tuple[int, int]:
@@ -73,5 +73,5 @@ def program(search: Search, trees: int) -> Program:
         stop=sharded(search.stop, (state, split), state),
         advance=lambda s, steps: advance(s, placed(int(steps))),
         trees=trees,
-        place=functools.partial(jax.device_put, device=places(split)),
+        sharding=places(split),
     )

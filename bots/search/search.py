@@ -29,7 +29,6 @@ from bots.search.tree import (
     empty_tree,
     lanes_last,
     pick,
-    put,
     subtree,
 )
 from sgf_games.game import Game, State
@@ -85,18 +84,14 @@ class Search:
         prior = jnp.where(prior > 0, (1 - share) * prior + share * settings.dirichlet, 0.0)
         b, open_end = jnp.arange(mask.shape[0]), jnp.full(mask.shape, OPEN, jnp.int8)
         root = jnp.where(mask, 0, self.spare)
+        # Old rows are read only for what is written over them: else the whole tree would be copied.
         value = jnp.where(kept, old.value[:, 0], value)
-        tree = write(old, b, root, states, player, open_end, prior, value)
         keep = kept[:, None] & (prior > 0)
         visits = jnp.where(keep, old.visits[:, 0], 0)
-        tree = tree._replace(
-            visits=put(tree.visits, visits, b, root),
-            value_sum=put(tree.value_sum, jnp.where(keep, old.value_sum[:, 0], 0.0), b, root),
-            child=put(tree.child, jnp.where(keep, old.child[:, 0], -1), b, root),
-        )
-        if self.solver:
-            proofs = jnp.where(keep, old.exact[:, 0], UNKNOWN)
-            tree = tree._replace(exact=put(tree.exact, proofs, b, root))
+        value_sum = jnp.where(keep, old.value_sum[:, 0], 0.0)
+        child = jnp.where(keep, old.child[:, 0], -1)
+        exact = jnp.where(keep, old.exact[:, 0], UNKNOWN) if self.solver else UNKNOWN
+        tree = write(old, b, root, states, player, open_end, prior, value, visits, value_sum, child, exact)
         table = s.table and s.table._replace(node=jnp.where(mask[:, None], -1, s.table.node))
         chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), settings, s.settings)
         return s._replace(

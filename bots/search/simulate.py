@@ -7,7 +7,7 @@ by side; A actions; D the longest path.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -239,20 +239,20 @@ def judge(search: Search, states: State, legal: jax.Array, seeds: jax.Array) -> 
 
 def write(
     tree: Tree, b: jax.Array, node: jax.Array, states: State, player: jax.Array, end: jax.Array,
-    prior: jax.Array, value: jax.Array,
+    prior: jax.Array, value: jax.Array, visits: Any = 0, value_sum: Any = 0.0, child: Any = -1, exact: Any = UNKNOWN,
 ) -> Tree:  # fmt: skip
-    """Fill a new node."""
+    """Fill a node; a new one has no visits, no children and no proofs."""
     at = (b, node)
     return tree._replace(
-        visits=put(tree.visits, 0, *at),
-        value_sum=put(tree.value_sum, 0.0, *at),
+        visits=put(tree.visits, visits, *at),
+        value_sum=put(tree.value_sum, value_sum, *at),
         prior=put(tree.prior, prior, *at),
-        child=put(tree.child, -1, *at),
+        child=put(tree.child, child, *at),
         player=put(tree.player, player, *at),
         value=put(tree.value, value, *at),
         end=put(tree.end, end, *at),
         state=jax.tree.map(lambda x, y: put(x, y, *at), tree.state, lanes_first(states)),
-        exact=put(tree.exact, UNKNOWN, *at),
+        exact=put(tree.exact, exact, *at),
     )
 
 
