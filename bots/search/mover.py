@@ -93,7 +93,7 @@ class SearchMover:
         if keeping.any():
             self._made = np.where(mask, np.asarray(self._searching.done), self._made)
         else:
-            self._made[mask] = 0
+            self._made = np.where(mask, 0, self._made)
 
     def _line(self, request: MoveRequest) -> list[int] | None:
         """The moves since this lane's trees stood at a root, if it is the same game."""
@@ -108,18 +108,20 @@ class SearchMover:
         chunk = self._chunk()
         began = time.perf_counter()
         self._searching, statistics = self._program.advance(self._searching, chunk)
-        found = jax.device_get(statistics)
+        done, remaining = jax.device_get((statistics.done, statistics.remaining))
         now = time.perf_counter()
         self._seconds_each = (now - began) / chunk
-        self.simulations += int((found.done - self._made).sum())
-        self._made = np.array(found.done)
+        self.simulations += int((done - self._made).sum())
+        self._made = done
+        found: RootStatistics | None = None  # fetched when somebody is ready
         answers, stopped = [], np.zeros(self._program.trees, bool)
         for lane, thinking in list(self._thinking.items()):
             own = slice(lane * self.ensemble, (lane + 1) * self.ensemble)
-            thinking.remaining = int(found.remaining[own].max())
-            late = now >= thinking.deadline and int(found.done[own].min()) > 0
+            thinking.remaining = int(remaining[own].max())
+            late = now >= thinking.deadline and int(done[own].min()) > 0
             if thinking.remaining == 0 or late:
                 stopped[own] = late
+                found = found or jax.device_get(statistics)
                 answers.append(self._answer(thinking, RootStatistics(*(x[own] for x in found))))
                 del self._thinking[lane]
         if stopped.any():

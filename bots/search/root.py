@@ -81,15 +81,17 @@ def final_move(
         rule = "prior"
     seen = legal & (visits > 0) if rule in ("visits", "value") else legal
     main = {"visits": visits, "value": value, "prior": np.asarray(found.prior), "gumbel": np.asarray(found.final)}[rule]
-    rng = np.random.default_rng([seed, 3])
     if temperature > 0 and rule != "gumbel":
         choices = np.flatnonzero(seen)
         logits = main[choices] if rule == "value" else np.log(main[choices].astype(np.float64))
         weights = np.exp((logits - logits.max()) / temperature)
-        return int(rng.choice(choices, p=weights / weights.sum()))
-    lots = rng.random(len(legal)) if ties == "random" else -np.arange(len(legal))
-    keys = [np.where(seen, x, -np.inf) for x in (main, visits, value, np.asarray(found.prior), lots)]
-    return int(np.lexsort(keys[::-1])[-1])
+        return int(np.random.default_rng([seed, 3]).choice(choices, p=weights / weights.sum()))
+    best = np.flatnonzero(seen)
+    for key in (main, visits, value, np.asarray(found.prior)):
+        best = best[key[best] == key[best].max()]
+        if len(best) == 1:
+            return int(best[0])
+    return int(np.random.default_rng([seed, 3]).choice(best) if ties == "random" else best[0])
 
 
 def merged(found: RootStatistics) -> RootStatistics:
