@@ -23,6 +23,7 @@ from bots.search.run import run, run_many
 from bots.search.search import Search
 from bots.search.searching import RootStatistics
 from bots.search.select import AlphaGo, Puct, Ucb1
+from bots.search.simulate import normalised
 from bots.search.tree import UNKNOWN, tree_bytes
 from sgf_games.catalogue import make_game
 from sgf_games.compiled import initial_state, initial_states, rules
@@ -349,6 +350,19 @@ def test_root_noise():
         assert deep.any()
         assert noisy.tree.prior[deep] == pytest.approx(1 / 6, abs=0.03)
     assert not np.allclose(first.priors, second.priors)
+
+
+def test_priors_are_masked_and_normalised():
+    """Weights need not add up; a legal action of weight zero stays legal; no weight at all is uniform."""
+    weights = jnp.array([[2.0, 0.0, 5.0, 2.0], [0.0, 0.0, 9.0, 0.0], [1e-30, 3e30, 0.0, -1.0]])
+    legal = jnp.array([[True, True, False, True], [True, True, False, True], [True, True, True, True]])
+    found = np.asarray(normalised(weights, legal, 0))
+    assert found[0] == pytest.approx([0.5, 0, 0, 0.5])
+    assert np.array_equal(found > 0, legal)
+    assert found[1] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
+    narrow = np.asarray(normalised(weights, legal, 2))
+    assert np.array_equal((narrow > 0).sum(axis=1), [2, 2, 2])
+    assert narrow.sum(axis=1) == pytest.approx(1)
 
 
 def test_an_ensemble_merges_visits():

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LEVELS = 4  # levels of a path that are backed up in one go
 GOLDEN = 0x9E3779B9
 PROVED_LOSS = -1e9  # chosen only where all is lost
+TINY = 1e-37  # a prior that is as good as zero
 
 
 def simulate(search: Search, s: Searching) -> Searching:
@@ -149,7 +150,7 @@ def random_scores(search: Search, s: Searching, prior: jax.Array, depth: jax.Arr
     throw = mix(per_lane(search, s.seed) + number.astype(jnp.uint32) * jnp.uint32(GOLDEN)) + depth.astype(jnp.uint32)
     bits = random_bits(throw[:, None], jnp.arange(prior.shape[-1]) + 0x2545)
     uniform = ((bits >> 8).astype(jnp.float32) + 0.5) / 2.0**24
-    return jnp.log(jnp.maximum(prior, 1e-37)) - jnp.log(-jnp.log(uniform))
+    return jnp.log(jnp.maximum(prior, TINY)) - jnp.log(-jnp.log(uniform))
 
 
 def without_doubles(search: Search, leaf: Leaf, active: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -228,13 +229,20 @@ def judge(search: Search, states: State, legal: jax.Array, seeds: jax.Array) -> 
         return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0], evaluation.value)
 
     value = lax.cond(jnp.any(terminal), exact, lambda: evaluation.value)
-    prior = jnp.where(legal, jnp.maximum(evaluation.prior, 1e-37), 0.0)
-    if 0 < search.width < search.game.num_actions:
-        best = lax.top_k(prior, search.width)[1]
-        keep = jnp.zeros_like(legal).at[jnp.arange(legal.shape[0])[:, None], best].set(True)
-        prior = jnp.where(keep, prior, 0.0)
-    total = steady_sum(prior)
-    return player, terminal, prior / jnp.where(total > 0, total, 1.0)[:, None], value
+    return player, terminal, normalised(evaluation.prior, legal, search.width), value
+
+
+def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
+    """float32 [B, A]: legal actions, the ``width`` largest of them if it is not 0, with priors that add up to 1.
+    None of them is quite zero, which would make it illegal; without any weight all are alike."""
+    if 0 < width < legal.shape[-1]:
+        best = lax.top_k(jnp.where(legal, weights, -1.0), width)[1]
+        legal &= jnp.zeros_like(legal).at[jnp.arange(legal.shape[0])[:, None], best].set(True)
+    weights = jnp.where(legal, jnp.maximum(weights, 0.0), 0.0)
+    total = steady_sum(weights)[:, None]
+    weights = jnp.where(total > 0, weights, legal)
+    total = jnp.where(total > 0, total, jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1))
+    return jnp.where(legal, jnp.maximum(weights / total, TINY), 0.0)
 
 
 def write(
