@@ -183,6 +183,18 @@ def test_reuse_equals_going_on(seed):
             same_tree(search_tree(lane_of(s, i)), textbook.root)
     assert all(int(found.done[i]) == 60 for i in np.flatnonzero(mask))
 
+    # A root move that has visits and is illegal now (superko): such a tree is not kept.
+    visited = np.asarray(found.visits) > 0
+    without = legal & ~(visited & (np.cumsum(visited, axis=1) == 1))
+    s = compiled.begin(s, mask, mask, roots, without, chosen, dice)
+    s, found = compiled.advance(s, 0)
+    assert not np.asarray(found.done)[mask].any()
+    s, found = compiled.advance(s, 64)
+    for i in np.flatnonzero(mask & without.any(axis=1)):
+        tree = search_tree(lane_of(s, i))
+        assert int(found.done[i]) == 60 == tree.visits[0] - 1
+        assert not found.visits[i][~without[i]].any()
+
 
 def exact_values(game, state, known):
     """Plain minimax: the value of ``state`` for its player."""

@@ -78,4 +78,4 @@ def show_notes(bots: Iterable[BotConfig]) -> None:
     """What people should know of the bots before they begin, on stderr."""
     for note in dict.fromkeys(bot.note for bot in bots):
         if note:
-            messages().print(note, style="yellow", highlight=False, markup=False)
+            messages().print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)

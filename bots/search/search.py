@@ -75,8 +75,9 @@ class Search:
         self, s: Searching, mask: jax.Array, kept: jax.Array, roots: State, legal: jax.Array,
         settings: Settings, seeds: jax.Array,
     ) -> Searching:  # fmt: skip
-        """Start over in the trees of ``mask``; those ``kept`` (bool [B]) go on from what :meth:`keep`
-        has left. roots: without history, trees FIRST. legal: bool [B, A], exact at the root. seeds: uint32 [B]."""
+        """Start over in the trees of ``mask``; those ``kept`` (bool [B]) go on from what :meth:`keep` has
+        left, unless it holds visits of moves that are not ``legal`` any more. roots: without history, trees
+        FIRST. legal: bool [B, A], exact at the root. seeds: uint32 [B]."""
         seed = jnp.where(mask, seeds, s.seed)
         states, old = lanes_last(roots), s.tree
         player, _, prior, value = judge(self, states, legal, mix(seed))
@@ -85,8 +86,9 @@ class Search:
         b, open_end = jnp.arange(mask.shape[0]), jnp.full(mask.shape, OPEN, jnp.int8)
         root = jnp.where(mask, 0, self.spare)
         # Old rows are read only for what is written over them: else the whole tree would be copied.
+        kept &= ~jnp.any((old.visits[:, 0] > 0) & (prior == 0), axis=-1)  # superko has forbidden what was visited
         value = jnp.where(kept, old.value[:, 0], value)
-        keep = kept[:, None] & (prior > 0)
+        keep = kept[:, None]
         visits = jnp.where(keep, old.visits[:, 0], 0)
         value_sum = jnp.where(keep, old.value_sum[:, 0], 0.0)
         child = jnp.where(keep, old.child[:, 0], -1)

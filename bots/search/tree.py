@@ -101,9 +101,9 @@ def subtree(tree: Tree, root: jax.Array) -> Tree:
     kept = index < count
     source = jnp.where(kept, source, nodes - 1)
     moved = jax.tree.map(lambda x: x[b, source], tree)
-    child = jnp.where(
-        (moved.child >= 0) & kept[..., None], new_index[b[..., None], jnp.maximum(moved.child, 0)], -1
-    )  # fmt: skip
+    below = jnp.maximum(moved.child, 0)
+    stays = (moved.child >= 0) & kept[..., None] & inside[b[..., None], below]  # a shared node may lie outside
+    child = jnp.where(stays, new_index[b[..., None], below], -1)
     return moved._replace(
         visits=jnp.where(kept[..., None], moved.visits, 0),
         value_sum=jnp.where(kept[..., None], moved.value_sum, 0.0),
