@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+
+import jax
+import pytest
+
 from sgf_games.lanes import prepare_machine
 
 prepare_machine(2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_programs():
+    """Every compiled program holds hundreds of memory maps, of which Linux gives a process 65,530; all that
+    the tests compile together would be more. What another module needs again comes from the disk."""
+    yield
+    jax.clear_caches()
+    gc.collect()

@@ -132,6 +132,12 @@ def test_bots_share_programs_unless_they_keep_trees():
         affordable_lanes(make_game("go:25"), [bot_from_spec("uct:simulations=1000000,ensemble=2")])
 
 
+def test_more_programs_than_a_process_can_hold_are_refused():
+    bots = [bot_from_spec(f"uct:rollouts={n}") for n in range(1, 42)]
+    with pytest.raises(UserError, match="need 41 programs of their own"):
+        movers_for(TTT, bots, 1)
+
+
 def test_the_value_bot_looks_at_every_move_once():
     (result,) = run_bot(C4, bot_from_spec("value:rollouts=4"), [initial_state(C4)], [1])
     assert result.visits.tolist() == [1] * 7

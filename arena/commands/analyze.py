@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from sgf_games.sgf import SgfGame
 
 SHOWN = 10  # moves in the table
-# Sixteen rollouts of one leaf fill the vectors that one rollout leaves empty, and a small c gathers
-# the visits where they tell something.
-ANALYST = "uct:simulations=1600,c=0.4,rollouts=16"
+# Leaves and trees that fill both the vectors and the cores with one position, and a small c, which gathers the
+# visits where they tell something.
+ANALYST = "uct:simulations=12800,c=0.4,leaves=32,ensemble=2"
 
 
 def register(app: typer.Typer) -> None:

@@ -17,10 +17,12 @@ from bots.search.program import program
 from bots.search.root import Numbers, final_move, merged, settings_for
 from bots.search.searching import RootStatistics, Searching
 from bots.search.tree import LONGEST_LINE
+from sgf_games.errors import UserError
 from sgf_games.game import Game
 from sgf_games.lanes import jit
 
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
+MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
 
 
 @dataclass
@@ -162,6 +164,11 @@ def movers_for(game: Game, bots: list[SearchConfig], lanes: int) -> dict[str, Se
     groups: dict[Any, list[SearchConfig]] = {}
     for bot in bots:
         groups.setdefault((composition(game, bot), bot.ensemble, bot.name if bot.reuse else ""), []).append(bot)
+    if len(groups) > MOST_PROGRAMS:
+        raise UserError(
+            f"these bots need {len(groups)} programs of their own, and one process holds {MOST_PROGRAMS} (its memory maps "
+            "run out); bots share a program if they differ only in numbers like simulations and c"
+        )
     movers = {}
     for group in groups.values():
         shared = SearchMover(game, group, lanes)
