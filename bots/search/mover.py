@@ -166,8 +166,8 @@ def movers_for(game: Game, bots: list[SearchConfig], lanes: int) -> dict[str, Se
         groups.setdefault((composition(game, bot), bot.ensemble, bot.name if bot.reuse else ""), []).append(bot)
     if len(groups) > MOST_PROGRAMS:
         raise UserError(
-            f"these bots need {len(groups)} programs of their own, and one process holds {MOST_PROGRAMS} (its memory maps "
-            "run out); bots share a program if they differ only in numbers like simulations and c"
+            f"these bots need {len(groups)} programs of their own, and one process holds {MOST_PROGRAMS} (its memory "
+            "maps run out); bots share a program if they differ only in numbers like simulations and c"
         )
     movers = {}
     for group in groups.values():
