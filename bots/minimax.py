@@ -26,6 +26,7 @@ from bots.evaluators.evaluator import Evaluator
 from bots.evaluators.rollout import Rollout
 from bots.search.composition import named_evaluator
 from bots.search.tree import add, lanes_first, lanes_last, pick, put
+from sgf_games.compiled import initial_states
 from sgf_games.game import Game
 from sgf_games.lanes import jit, mix
 
@@ -195,12 +196,20 @@ class MinimaxMover:
             evaluator = named_evaluator(bot.evaluator, bot.name)
         self.minimax = Minimax(game, evaluator, min(bot.depth, game.max_plies))
         self._idle, self._begin, self._advance = _compiled(self.minimax, lanes)
-        self._stack: Stack | None = None
         self._asked: dict[int, MoveRequest] = {}
         self._steps = 8
         self._distance = _distances(game)
         self._lanes = lanes
         self._roots = jit(jax.vmap(game.without_history, in_axes=-1, out_axes=0))
+        self._stack: Stack | None = self._warmed_up(game, lanes)
+
+    def _warmed_up(self, game: Game, lanes: int) -> Stack:
+        """An idle stack whose programs have run once: compiling is on nobody's clock."""
+        none, shape = np.zeros(lanes, bool), (lanes, game.num_actions)
+        roots = self._roots(initial_states(game, lanes))
+        legal, order, seeds = np.zeros(shape, bool), np.zeros(shape, np.int32), np.zeros(lanes, np.uint32)
+        stack = self._begin(self._idle(), none, roots, legal, order, seeds)
+        return self._advance(stack, jnp.int32(0))[0]
 
     def begin(self, requests: list[MoveRequest], states: Any) -> None:
         actions = len(requests[0].legal)
@@ -212,8 +221,7 @@ class MinimaxMover:
             lots = np.random.default_rng([request.seed, 4]).random(actions)
             order[i] = np.lexsort((lots, self._distance))
             self._asked[i] = request
-        stack = self._idle() if self._stack is None else self._stack
-        self._stack = self._begin(stack, mask, self._roots(states), legal, order, seeds)
+        self._stack = self._begin(self._stack, mask, self._roots(states), legal, order, seeds)
 
     def advance(self) -> list[MoveAnswer]:
         if not self._asked:

@@ -223,6 +223,15 @@ def test_seconds_a_move():
     assert len(records) == 2
 
 
+def test_compiling_is_on_nobody_s_clock():
+    """The first move of a bot whose program was never compiled before has its whole time."""
+    (result,) = run_bot(C4, bot_from_spec("uct:seconds=0.5,c=0.77,rollouts=3"), [initial_state(C4)], [1])
+    assert result.simulations > 300
+    fast = ["uct-solver:simulations=50000,rollouts=3", "minimax:depth=3,evaluator=rollout"]
+    records = play(TTT, fast, 2, lanes=1, clock=TimeControl.parse("3+0.2"))
+    assert {r.reason for r in records} == {"line"}
+
+
 def test_games_by_the_clock():
     """A bot that thinks by the clock finishes its games; one that takes no notice of it loses on time."""
     records = play(TTT, ["uct:simulations=50000", "random"], 2, lanes=1, clock=TimeControl.parse("20+1"))

@@ -17,6 +17,7 @@ from bots.search.program import program
 from bots.search.root import Numbers, final_move, merged, settings_for
 from bots.search.searching import RootStatistics, Searching
 from bots.search.tree import LONGEST_LINE
+from sgf_games.compiled import initial_states
 from sgf_games.errors import UserError
 from sgf_games.game import Game
 from sgf_games.lanes import jit
@@ -45,7 +46,6 @@ class SearchMover:
         self.ensemble = bots[0].ensemble
         self.search = search_for(game, bots)
         self._program = program(self.search, lanes * self.ensemble)
-        self._searching: Searching | None = None
         self._thinking: dict[int, _Thinking] = {}
         self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at
         self._made = np.zeros(self._program.trees, int)  # simulations each tree had at the last look
@@ -59,6 +59,20 @@ class SearchMover:
             return jax.tree.map(lambda x: jnp.pad(x, [(0, pad)] + [(0, 0)] * (x.ndim - 1)), repeated)
 
         self._roots = jit(roots, out_shardings=self._program.sharding)
+        self._searching: Searching | None = self._warmed_up(lanes, any(bot.reuse for bot in bots))
+
+    def _warmed_up(self, lanes: int, reuse: bool) -> Searching:
+        """An idle search all of whose programs have run once: compiling is on nobody's clock."""
+        trees = self._program.trees
+        none, legal = np.zeros(trees, bool), np.zeros((trees, self.game.num_actions), bool)
+        seeds = np.zeros(trees, np.uint32)
+        settings = settings_for(self.search, [Numbers()] * trees, legal, seeds)
+        roots = self._roots(initial_states(self.game, lanes))
+        s = self._program.begin(self._program.idle(), none, none, roots, legal, settings, seeds)
+        s, _ = self._program.advance(s, 0)
+        if reuse:
+            s, _ = self._program.keep(s, none, np.full((trees, LONGEST_LINE), -1, np.int32))
+        return self._program.stop(s, none)
 
     def begin(self, requests: list[MoveRequest], states: Any) -> None:
         trees = self._program.trees
@@ -83,8 +97,6 @@ class SearchMover:
             deadline = now + min(limits) if limits else float("inf")
             self._thinking[request.lane] = _Thinking(request, bot, own.simulations, deadline)
             self._held[request.lane] = (request.game_id, list(request.moves))
-        if self._searching is None:
-            self._searching = self._program.idle()
         kept = np.zeros(trees, bool)
         if keeping.any():
             self._searching, kept = self._program.keep(self._searching, keeping, lines)
@@ -145,7 +157,7 @@ class SearchMover:
         remaining = [-(-t.remaining // leaves) for t in self._thinking.values()]
         wanted = max(1, sum(remaining) // len(remaining))
         chunk = max(min(remaining), wanted // 12, 4)
-        if not self._seconds_each:  # the first chunk measures, and includes compiling
+        if not self._seconds_each:  # the first chunk measures
             return max(1, min(chunk, 4, max(remaining)))
         patience = min(t.deadline for t in self._thinking.values()) - time.perf_counter()
         patience = max(0.0, min(TICK_SECONDS, patience))

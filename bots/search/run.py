@@ -39,7 +39,8 @@ def run_many(
     """Search ``states`` (unbatched states of ``search.game``), a tree each, all at once.
 
     numbers: simulations, c and so on, for all or for each; by default as many simulations as the search has room for.
-    seconds: stop then at the latest; 0 for no limit. seeds: uint32, one a state; by default 0, 1, 2, ...
+    seconds: stop then at the latest, compiling not counted; 0 for no limit.
+    seeds: uint32, one a state; by default 0, 1, 2, ...
     move, temperature: see :func:`bots.search.root.final_move`.
     merge: every so many neighbouring states are one position in several trees, answered together.
     on_progress(done, wanted), of simulations a tree, is called a few times a second and stops the
@@ -65,8 +66,8 @@ def run_many(
     dice = np.array([seed % 2**32 for seed in chosen], np.uint32)
     settings = settings_for(search, each + [each[0]] * extra, legal, dice)
     s = compiled.begin(compiled.idle(), mask, np.zeros_like(mask), roots, legal, settings, dice)
-    s, found = compiled.advance(s, 0)
-    chunk, deadline = 1, began + seconds
+    s, found = jax.block_until_ready(compiled.advance(s, 0))
+    chunk, deadline = 1, time.perf_counter() + seconds  # compiling does not count
     while True:
         remaining, done = int(np.max(found.remaining)), int(np.min(np.asarray(found.done)[: len(states)]))
         late = bool(seconds) and time.perf_counter() >= deadline
