@@ -128,7 +128,7 @@ class MinimaxConfig(BotConfig):
     """Depth-limited alpha-beta (Knuth & Moore 1975), exact where the game ends within the depth."""
 
     use: str = "minimax"
-    depth: Annotated[int, Field(ge=1, le=64)] = _key(4, "plies looked ahead")
+    depth: Annotated[int, Field(ge=0, le=64)] = _key(0, "plies looked ahead; 0: 4, and to the end in games of up to 9")
     evaluator: str = _key("heuristic", "of leaves: heuristic, uniform (a draw), rollout, or your own")
     rollouts: Annotated[int, Field(ge=1, le=1024)] = _key(8, "games a leaf with evaluator=rollout")
 
@@ -169,7 +169,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any], str]] = {
         f"mcts-{n}": ("search", {"simulations": n}, f"the playout ladder: UCT with {n} rollouts a move")
         for n in (400, 800, 1600, 3200, 6400)
     },
-    "minimax": ("minimax", {}, "alpha-beta to a fixed depth (Knuth & Moore 1975)"),
+    "minimax": ("minimax", {}, "alpha-beta to a fixed depth, exact in tic-tac-toe (Knuth & Moore 1975)"),
     "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, network and rollouts (Silver et al. 2016)"),
     "alphazero": ("search", _ALPHAZERO, "PUCT on a network, tree kept, temperature (Silver et al. 2017, 2018)"),
     "gumbel": (

@@ -31,6 +31,7 @@ from sgf_games.game import Game
 from sgf_games.lanes import jit, mix
 
 TICK_SECONDS = 0.2
+SHORT_GAME, USUAL_DEPTH = 9, 4  # games looked through to their end; plies looked ahead in others
 SOONER = 1e-3  # what a finished game loses in worth with every ply
 ESTIMATE = 0.9  # the most an estimate is worth; a result within 64 plies is worth more
 
@@ -194,7 +195,8 @@ class MinimaxMover:
             evaluator = Rollout(bot.rollouts)
         else:
             evaluator = named_evaluator(bot.evaluator, bot.name)
-        self.minimax = Minimax(game, evaluator, min(bot.depth, game.max_plies))
+        depth = bot.depth or (game.max_plies if game.max_plies <= SHORT_GAME else USUAL_DEPTH)
+        self.minimax = Minimax(game, evaluator, min(depth, game.max_plies))
         self._idle, self._begin, self._advance = _compiled(self.minimax, lanes)
         self._asked: dict[int, MoveRequest] = {}
         self._steps = 8

@@ -87,7 +87,7 @@ def test_all_presets_play():
         ("uct:c=nan", "c=nan"),
         ("uct:ensemble=0", "ensemble=0"),
         ("uct:simulation=3", "did you mean simulations"),
-        ("minimax:depth=0", "depth=0"),
+        ("minimax:depth=65", "depth=65"),
         ("alphazer", "did you mean alphazero"),
     ],
 )

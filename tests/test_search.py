@@ -70,12 +70,14 @@ def begun(search, seeds, numbers):
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
-def test_a_tree_adds_up_after_every_chunk(name):
+@settings(max_examples=3, deadline=None)
+@given(seeds=st.lists(st.integers(0, 2**32 - 1), min_size=4, max_size=4))
+def test_a_tree_adds_up_after_every_chunk(name, seeds):
     search = COMPOSITIONS[name]
     budgets = [96, 50, 7, 1]
     depth = 3 if name == "cutoff" else 0
     numbers = [Numbers(n, c, depth=depth) for n, c in zip(budgets, [1.4, 0.5, 1.4, 1.0], strict=True)]
-    compiled, s = begun(search, [1, 2, 3, 4], numbers)
+    compiled, s = begun(search, seeds, numbers)
     for chunk in (1, 5, 30, 100):
         s, found = compiled.advance(s, chunk)
         for i, budget in enumerate(budgets):

@@ -222,7 +222,7 @@ def test_minimax_is_exact_in_tic_tac_toe():
         if not bool(rules(TTT).view(state).terminal):
             states.append(state)
     known: dict = {}
-    answers = ask(MinimaxMover(TTT, bot_from_spec("minimax:depth=9"), len(states)), TTT, states)
+    answers = ask(MinimaxMover(TTT, bot_from_spec("minimax"), len(states)), TTT, states)
     for state, answer in zip(states, answers, strict=True):
         exact = exact_values(TTT, state, known)
         assert round(answer.thought.value) == exact
