@@ -57,6 +57,16 @@ def test_agrees_with_the_textbook(name, leaves, seed):
         assert result.value == pytest.approx(textbook.root.total / textbook.root.visits, abs=1e-4)
 
 
+@pytest.mark.parametrize(("rule", "c"), [(Ucb1(), math.sqrt(2)), (Puct(), 1.25), (AlphaGo(), 5.0)])
+def test_constants_nobody_gave(rule, c):
+    """A search without a constant is the search with the rule's usual one, and not another."""
+    state, _ = random_tree(np.random.default_rng(3))
+    search = Search(Tiny(), rule, Table(), SIMULATIONS)
+    plain, same, other = (run_many(search, [state], Numbers(SIMULATIONS, x))[0] for x in (None, c, 8 * c))
+    assert np.array_equal(plain.tree.visits, same.tree.visits)
+    assert not np.array_equal(plain.tree.visits, other.tree.visits)
+
+
 def edges(visits, value_sum, prior, value=0.0):
     as_float = lambda x: jnp.array([x], jnp.float32)  # noqa: E731
     return Edges(jnp.array([visits]), as_float(value_sum), as_float(prior), jnp.array([value], jnp.float32))

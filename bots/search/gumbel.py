@@ -57,6 +57,7 @@ class Gumbel:
     c_scale: float = 0.1
     rescale: bool = True
     gumbel: ClassVar[bool] = True
+    usual_c: ClassVar[float] = 0.0  # it has none
 
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
         policy = _softmax(_logits(edges.prior) + self.completed(edges))

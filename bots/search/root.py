@@ -20,7 +20,7 @@ class Numbers(NamedTuple):
     """The numbers of one tree, as a person gives them."""
 
     simulations: int = 400
-    c: float = 1.25
+    c: float | None = None  # by default the selection rule's own
     fpu_reduction: float = 0.0
     depth: int = 0  # 0: no limit
     noise: float = 0.0  # the share of Dirichlet noise in the root's prior
@@ -47,7 +47,7 @@ def settings_for(search: Search, numbers: Sequence[Numbers], legal: np.ndarray, 
             schedule[i, : len(visits)] = visits
     arrays: dict[str, Any] = {
         "simulations": np.array([own.simulations for own in numbers], np.int32),
-        "c": np.array([own.c for own in numbers], np.float32),
+        "c": np.array([search.selection.usual_c if own.c is None else own.c for own in numbers], np.float32),
         "fpu_reduction": np.array([own.fpu_reduction for own in numbers], np.float32),
         "depth": np.array([own.depth or 2**30 for own in numbers], np.int32),
         "noise": np.array([own.noise for own in numbers], np.float32),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
@@ -47,6 +48,7 @@ class Selection(Protocol):
     """A frozen (hashable) rule."""
 
     gumbel: ClassVar[bool]  # does the root follow a schedule of its own?
+    usual_c: ClassVar[float]  # the constant where none is given
 
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
         """float32 [B, A]: the largest is chosen; what is illegal (prior 0) is masked afterwards."""
@@ -63,6 +65,7 @@ class Ucb1:
 
     order: Literal["any", "prior"] = "any"
     gumbel: ClassVar[bool] = False
+    usual_c: ClassVar[float] = math.sqrt(2)
 
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
         n = jnp.maximum(edges.visits, 1).astype(jnp.float32)
@@ -85,6 +88,7 @@ class Puct:
     base: float = 0.0
     fpu: Literal["zero", "parent", "loss", "win"] = "zero"
     gumbel: ClassVar[bool] = False
+    usual_c: ClassVar[float] = 1.25
 
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
         total = edges.node_visits.astype(jnp.float32)
@@ -108,6 +112,7 @@ class AlphaGo:
     give it (after Silver et al. 2016, Methods, "Searching with policy and value networks")."""
 
     gumbel: ClassVar[bool] = False
+    usual_c: ClassVar[float] = 5.0
 
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
         return edges.q + settings.c[:, None] * edges.prior / (1 + edges.visits).astype(jnp.float32)
