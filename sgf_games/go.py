@@ -145,7 +145,7 @@ class Go(Game):
         return jnp.where(state.player == 0, mover, -mover) - jnp.float32(self.komi)
 
     def heuristic(self, state: GoState) -> jax.Array:
-        """The area as the position stands, a quarter of the board counting as won."""
+        """The area as the position stands: tanh of four times the margin over the board's points."""
         black = self.margin(state)
         mover = jnp.where(state.player == 0, black, -black)
         return jnp.tanh(4.0 * mover / (self.width * self.height))

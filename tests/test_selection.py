@@ -20,10 +20,10 @@ from bots.search.gumbel import Gumbel, considered_visits
 from bots.search.root import Numbers
 from bots.search.run import run_many
 from bots.search.search import Search
-from bots.search.select import AlphaGo, Edges, Puct, Settings, Ucb1, first_largest, steady_sum
+from bots.search.select import AlphaGo, Edges, Puct, Settings, Ucb1, steady_sum
 from sgf_games.catalogue import make_game
 from sgf_games.compiled import rules
-from sgf_games.lanes import mix
+from sgf_games.lanes import first_largest, mix
 
 RULES = {
     "ucb1": (Ucb1(), ucb1, 0.9, {}),

@@ -11,7 +11,7 @@ from jax import lax
 
 from bots.evaluators.evaluator import Evaluation, Evaluator
 from sgf_games.game import Game, State
-from sgf_games.lanes import mix, random_bits
+from sgf_games.lanes import coin, first_largest, lottery, mix, random_bits
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class Rollout:
         mover = jnp.tile(jax.vmap(game.current_player, in_axes=-1)(states), self.rollouts)
         result = jnp.take_along_axis(returns, mover[None], axis=0)[0]
         if self.draws == "random":
-            coin = jnp.where(mix(each ^ jnp.uint32(0x51ED27)) >> 31 == 1, 1.0, -1.0)
-            result = jnp.where(result == 0, coin, result)
+            result = jnp.where(result == 0, coin(each), result)
         value = result.reshape(self.rollouts, lanes)
         total = value[0]
         for k in range(1, self.rollouts):  # in this order whatever the batch
@@ -65,18 +64,11 @@ def _policy_playout(game: Game, policy: Evaluator, states: State, seeds: jax.Arr
         legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
         throw = random_bits(seeds, jnp.full(seeds.shape, t))
         prior = policy(game, states, legal, throw).prior
-        return step(states, drawn_action(prior, legal, throw)), t + 1
+        action = first_largest(jnp.where(legal, lottery(prior, throw), -jnp.inf))
+        return step(states, action), t + 1
 
     def going_on(carry: tuple) -> jax.Array:
         return ~jnp.all(terminal(carry[0])) & (carry[1] < game.max_plies)
 
     states, _ = lax.while_loop(going_on, body, (states, jnp.int32(0)))
     return jax.vmap(game.returns, in_axes=-1, out_axes=-1)(states)
-
-
-def drawn_action(weights: jax.Array, legal: jax.Array, bits: jax.Array) -> jax.Array:
-    """int32 [B]: an action of each lane, with the probability of its weight. bits: uint32 [B]."""
-    uniform = random_bits(bits[:, None], jnp.arange(weights.shape[-1]) + 0x2545)
-    uniform = ((uniform >> 8).astype(jnp.float32) + 0.5) / 2.0**24
-    score = jnp.log(jnp.maximum(weights, 1e-37)) - jnp.log(-jnp.log(uniform))
-    return jnp.argmax(jnp.where(legal, score, -jnp.inf), axis=-1).astype(jnp.int32)

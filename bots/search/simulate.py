@@ -14,11 +14,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from bots.search.searching import Leaf, Paths, Searching
-from bots.search.select import Edges, first_largest, steady_sum
+from bots.search.select import Edges, steady_sum
 from bots.search.transpositions import look_up, remember
 from bots.search.tree import CUT_OFF, EXACT, OPEN, UNKNOWN, Tree, add, lanes_first, lanes_last, pick, put
 from sgf_games.game import State
-from sgf_games.lanes import mix, random_bits
+from sgf_games.lanes import coin, first_largest, lottery, mix, random_bits
 
 if TYPE_CHECKING:
     from bots.search.search import Search
@@ -148,9 +148,7 @@ def random_scores(search: Search, s: Searching, prior: jax.Array, depth: jax.Arr
     """float32 [L, A]: the largest falls on each action with the probability of its prior."""
     number = per_lane(search, s.done) + worker_of_lanes(search, s)
     throw = mix(per_lane(search, s.seed) + number.astype(jnp.uint32) * jnp.uint32(GOLDEN)) + depth.astype(jnp.uint32)
-    bits = random_bits(throw[:, None], jnp.arange(prior.shape[-1]) + 0x2545)
-    uniform = ((bits >> 8).astype(jnp.float32) + 0.5) / 2.0**24
-    return jnp.log(jnp.maximum(prior, TINY)) - jnp.log(-jnp.log(uniform))
+    return lottery(prior, throw)
 
 
 def without_doubles(search: Search, leaf: Leaf, active: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -206,8 +204,7 @@ def expand(
         action=put(tree.action, leaf.action, b, at),
     )
     if search.draws == "random":
-        coin = jnp.where(mix(seeds ^ jnp.uint32(0x51ED27)) >> 31 == 1, 1.0, -1.0)
-        value = jnp.where((end == EXACT) & (value == 0), coin, value)
+        value = jnp.where((end == EXACT) & (value == 0), coin(seeds), value)
     return s._replace(tree=tree, table=table), jnp.where(active, node, search.spare), value
 
 
