@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from bots.bot import affordable_lanes
-from bots.config import SearchConfig
-from bots.search.result import SearchResult
-from bots.search.run import run_bot
-from sgf_games.compiled import rules
-from sgf_games.coordinates import Point
-from sgf_games.game import Game
-from sgf_games.replay import Position
+from jubango.bots.bot import affordable_lanes
+from jubango.bots.config import SearchConfig
+from jubango.bots.search.result import SearchResult
+from jubango.bots.search.run import run_bot
+from jubango.sgf_games.compiled import rules
+from jubango.sgf_games.coordinates import Point
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.replay import Position
 
 MOST_LANES = 64  # positions searched at once
 LONGEST_VARIATION = 12  # moves

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sgf_games.errors import UserError, nearest
+from jubango.sgf_games.errors import UserError, nearest
 
 ELO = 400 / math.log(10)  # Elo points in one unit of log-odds
 Z95 = 1.959964

@@ -6,15 +6,15 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.ratings import RatingList, Result, crosstable_cells, rate
-from sgf_games.errors import UserError
-from sgf_games.record import score_of
-from sgf_games.sgf import read_sgf
+from jubango.analysis.ratings import RatingList, Result, crosstable_cells, rate
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.record import score_of
+from jubango.sgf_games.sgf import read_sgf
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.position import PositionAnalysis
+    from jubango.analysis.position import PositionAnalysis
 
 
 def games_frame(folder: Path | str) -> pd.DataFrame:

@@ -12,20 +12,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from bots.evaluators.evaluator import Evaluator, Uniform
-from bots.evaluators.rollout import Rollout
-from bots.search.program import program
-from bots.search.root import Numbers, settings_for
-from bots.search.search import Search
-from bots.search.select import Puct, Selection, Ucb1
-from sgf_games import bitboard as bb
-from sgf_games import go_playout
-from sgf_games.catalogue import make_game
-from sgf_games.compiled import initial_states, rules
-from sgf_games.game import Game
-from sgf_games.go import Go
-from sgf_games.lanes import jit, mix
-from sgf_games.mnk import LineGame
+from jubango.bots.evaluators.evaluator import Evaluator, Uniform
+from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.search.program import program
+from jubango.bots.search.root import Numbers, settings_for
+from jubango.bots.search.search import Search
+from jubango.bots.search.select import Puct, Selection, Ucb1
+from jubango.sgf_games import bitboard as bb
+from jubango.sgf_games import go_playout
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import initial_states, rules
+from jubango.sgf_games.dice import mix
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.machine import jit
+from jubango.sgf_games.mnk import LineGame
 
 STEPS = 200  # rules steps in one call
 

@@ -12,9 +12,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from analysis.heatmap import BLACK, WHITE, board_text
-from analysis.ratings import RatingList, Result, crosstable_cells, rate
-from arena.tournament import Progress
+from jubango.analysis.plot import BLACK, WHITE, board_text
+from jubango.analysis.ratings import RatingList, Result, crosstable_cells, rate
+from jubango.arena.tournament import Progress
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines

@@ -13,18 +13,18 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from analysis.ratings import RatingList, Result, rate
-from analysis.tables import crosstable, ratings_frame
-from arena.pairings import GameTask, round_robin
-from arena.play import Table
-from bots.bot import affordable_lanes
-from bots.clock import TimeControl
-from bots.config import BotConfig, GtpConfig, bot_from_spec, expand_table
-from sgf_games.catalogue import make_game
-from sgf_games.errors import UserError, nearest
-from sgf_games.game import Game
-from sgf_games.library import Library, write_safely
-from sgf_games.record import GameRecord
+from jubango.analysis.ratings import RatingList, Result, rate
+from jubango.analysis.tables import crosstable, ratings_frame
+from jubango.arena.clock import TimeControl
+from jubango.arena.pairings import GameTask, round_robin
+from jubango.arena.table import Table
+from jubango.bots.bot import affordable_lanes
+from jubango.bots.config import BotConfig, GtpConfig, bot_from_spec, expand_table
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.library import Library, write_safely
+from jubango.sgf_games.record import GameRecord
 
 
 class _File(BaseModel):

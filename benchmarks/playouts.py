@@ -15,14 +15,11 @@ import statistics
 import time
 import warnings
 
-from arena.benchmark import playout_speed
-from sgf_games.catalogue import make_game
-from sgf_games.lanes import prepare_machine
+import jax
+import jax.numpy as jnp
 
-prepare_machine()
-
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
+from jubango.arena.benchmark import playout_speed
+from jubango.sgf_games.catalogue import make_game
 
 
 def pgx_env(name: str):

@@ -96,9 +96,9 @@ def open_spiel_speed(name: str, simulations: int) -> float:
 
 def lines() -> list[tuple]:
     """(case, peer, how to ask it)."""
-    from arena.benchmark import SearchCase
-    from bots.evaluators.rollout import Rollout
-    from bots.search.select import Ucb1
+    from jubango.arena.benchmark import SearchCase
+    from jubango.bots.evaluators.rollout import Rollout
+    from jubango.bots.search.select import Ucb1
 
     rollout = {"evaluator": Rollout(), "selection": Ucb1()}
     return [
@@ -127,10 +127,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only lines that hold this text")
     parser.add_argument("--flat", action="store_true", help="cost of a simulation against their number")
     options = parser.parse_args()
-    from sgf_games.lanes import prepare_machine
 
-    prepare_machine()
-    from arena.benchmark import SearchCase, search_speed
+    from jubango.arena.benchmark import SearchCase, search_speed
 
     if options.flat:
         flat(options.rounds)
@@ -168,7 +166,7 @@ def main() -> None:
 
 
 def flat(rounds: int) -> None:
-    from arena.benchmark import SearchCase, search_speed
+    from jubango.arena.benchmark import SearchCase, search_speed
 
     for game in ("go:9", "connect_four", "tic_tac_toe"):
         counts = (128, 512, 1024, 2048, 4096)

@@ -15,10 +15,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from arena import tournament
-from arena.dashboard import Dashboard
-from arena.play import Table
-from sgf_games.lanes import prepare_machine
+from jubango.arena import tournament
+from jubango.arena.dashboard import Dashboard
+from jubango.arena.table import Table
 
 WARM = 5  # calls of each function before it counts
 
@@ -58,7 +57,6 @@ class TimedTable(Table):
 def main() -> None:
     from rich.console import Console
 
-    prepare_machine()
     tournament.Table = TimedTable  # type: ignore[misc]
     for file in sys.argv[1:] or ["examples/demo.toml", "examples/ladder-connect_four.toml"]:
         plan = tournament.read_plan(Path(file))

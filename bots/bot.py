@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
-from bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
-from sgf_games.errors import UserError
-from sgf_games.game import Game
+from jubango.bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
 
 
 class MoveRequest(NamedTuple):
@@ -100,9 +100,9 @@ class RandomMover:
 
 def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     """How many games' trees a quarter of the machine's memory holds. Raises UserError for none."""
-    from bots.search.composition import composition, simulations_for
-    from bots.search.program import VECTOR
-    from bots.search.tree import tree_bytes
+    from jubango.bots.composition import composition, simulations_for
+    from jubango.bots.search.program import VECTOR
+    from jubango.bots.search.tree import tree_bytes
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     largest: dict[Any, int] = {}  # bytes of a game's trees, for each program
@@ -125,9 +125,9 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
 
 def make_movers(game: Game, bots: list[BotConfig], lanes: int) -> dict[str, Mover]:
     """A mover for every bot, by name. Raises UserError for a bot that cannot play this game."""
-    from bots.gtp.engine import GtpMover
-    from bots.minimax import MinimaxMover
-    from bots.search.mover import movers_for
+    from jubango.bots.gtp.engine import GtpMover
+    from jubango.bots.minimax import MinimaxMover
+    from jubango.bots.search.player import movers_for
 
     movers: dict[str, Mover] = {}
     for bot in bots:

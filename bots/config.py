@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sgf_games.catalogue import parse_spec
-from sgf_games.errors import UserError, nearest
+from jubango.sgf_games.catalogue import parse_spec
+from jubango.sgf_games.errors import UserError, nearest
 
 LONGEST_NAME = 80
 

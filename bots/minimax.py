@@ -20,15 +20,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from bots.bot import MoveAnswer, MoveRequest, Thought
-from bots.config import MinimaxConfig
-from bots.evaluators.evaluator import Evaluator
-from bots.evaluators.rollout import Rollout
-from bots.search.composition import named_evaluator
-from bots.search.tree import add, lanes_first, lanes_last, pick, put
-from sgf_games.compiled import initial_states
-from sgf_games.game import Game
-from sgf_games.lanes import jit, mix
+from jubango.bots.bot import MoveAnswer, MoveRequest, Thought
+from jubango.bots.composition import named_evaluator
+from jubango.bots.config import MinimaxConfig
+from jubango.bots.evaluators.evaluator import Evaluator
+from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.search.tree import add, lanes_first, lanes_last, pick, put
+from jubango.sgf_games.compiled import initial_states
+from jubango.sgf_games.dice import mix
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.machine import jit
 
 TICK_SECONDS = 0.2
 SHORT_GAME, USUAL_DEPTH = 9, 4  # games looked through to their end; plies looked ahead in others

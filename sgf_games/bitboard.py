@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sgf_games.lanes import fused, until_settled
+from jubango.sgf_games.kernels import fused, until_settled
 
 Rows = list[jax.Array]
 

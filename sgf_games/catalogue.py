@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sgf_games.connect_four import ConnectFour
-from sgf_games.errors import UserError, nearest
-from sgf_games.game import Game
-from sgf_games.go import KO_RULES, Go
-from sgf_games.mnk import Mnk
-from sgf_games.pgx_adapter import GAMES as PGX_GAMES
-from sgf_games.pgx_adapter import PgxGame
+from jubango.sgf_games.connect_four import ConnectFour
+from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.go import KO_RULES, Go
+from jubango.sgf_games.mnk import Mnk
+from jubango.sgf_games.pgx_adapter import GAMES as PGX_GAMES
+from jubango.sgf_games.pgx_adapter import PgxGame
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sgf_games.game import Game, State
-from sgf_games.lanes import jit
+from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.machine import jit
 
 
 class View(NamedTuple):

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgf_games import bitboard as bb
-from sgf_games.coordinates import COLUMNS, parse_vertex
-from sgf_games.errors import UserError
-from sgf_games.mnk import LineGame, LineState
+from jubango.sgf_games import bitboard as bb
+from jubango.sgf_games.coordinates import COLUMNS, parse_vertex
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.mnk import LineGame, LineState
 
 
 @dataclass(frozen=True)

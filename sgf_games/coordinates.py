@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgf_games.errors import UserError
+from jubango.sgf_games.errors import UserError
 
 Point = tuple[int, int]  # (row, column), row 0 at the top
 

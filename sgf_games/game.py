@@ -19,9 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sgf_games.coordinates import parse_vertex, vertex
-from sgf_games.errors import UserError
-from sgf_games.lanes import jit, mix, random_bits
+from jubango.sgf_games.coordinates import parse_vertex, vertex
+from jubango.sgf_games.dice import mix, random_bits
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.machine import jit
 
 State = Any  # a pytree of arrays, one type per game
 

@@ -23,12 +23,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgf_games import bitboard as bb
-from sgf_games.coordinates import Point, vertex
-from sgf_games.errors import UserError
-from sgf_games.game import Game
-from sgf_games.go_playout import playout
-from sgf_games.lanes import fused, jit, mix, until_settled, where_needed
+from jubango.sgf_games import bitboard as bb
+from jubango.sgf_games.coordinates import Point, vertex
+from jubango.sgf_games.dice import mix
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.go_playout import playout
+from jubango.sgf_games.kernels import fused, until_settled, where_needed
+from jubango.sgf_games.machine import jit
 
 KO_RULES = ("simple", "positional", "situational")
 

@@ -24,8 +24,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from sgf_games import bitboard as bb
-from sgf_games.lanes import fused, random_bits
+from jubango.sgf_games import bitboard as bb
+from jubango.sgf_games.dice import random_bits
+from jubango.sgf_games.kernels import fused
 
 
 class Playing(NamedTuple):

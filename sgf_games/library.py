@@ -13,9 +13,9 @@ import re
 import sqlite3
 from pathlib import Path
 
-from sgf_games.errors import UserError
-from sgf_games.record import GameRecord, score_of
-from sgf_games.sgf import write_record
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.record import GameRecord, score_of
+from jubango.sgf_games.sgf import write_record
 
 SCHEMA = """
 create table if not exists games (

@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sgf_games import bitboard as bb
-from sgf_games.errors import UserError
-from sgf_games.game import Game
-from sgf_games.lanes import fused, random_bits
+from jubango.sgf_games import bitboard as bb
+from jubango.sgf_games.dice import random_bits
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.kernels import fused
 
 
 class LineState(NamedTuple):

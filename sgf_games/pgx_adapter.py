@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgf_games.connect_four import falling_points
-from sgf_games.coordinates import COLUMNS, Point, vertex
-from sgf_games.errors import UserError, nearest
-from sgf_games.game import Game
+from jubango.sgf_games.connect_four import falling_points
+from jubango.sgf_games.coordinates import COLUMNS, Point, vertex
+from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.game import Game
 
 # What an action is: a point of the board, a column, or a number without a place; and the longest game.
 POINTS, COLUMN, NUMBER = "points", "column", "number"

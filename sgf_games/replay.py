@@ -9,12 +9,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from sgf_games.compiled import initial_state, rules
-from sgf_games.coordinates import Point
-from sgf_games.errors import UserError
-from sgf_games.game import Game, State
-from sgf_games.go import Go
-from sgf_games.sgf import SgfGame, SgfNode
+from jubango.sgf_games.compiled import initial_state, rules
+from jubango.sgf_games.coordinates import Point
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.sgf import SgfGame, SgfNode
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from pathlib import Path
 from sgfmill import sgf as sgfmill_sgf
 from sgfmill import sgf_grammar, sgf_properties
 
-from sgf_games.catalogue import make_game
-from sgf_games.coordinates import Point, parse_sgf_pair, sgf_pair
-from sgf_games.errors import UserError
-from sgf_games.game import Game
-from sgf_games.go import Go
-from sgf_games.record import GameRecord
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.coordinates import Point, parse_sgf_pair, sgf_pair
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.record import GameRecord
 
 SPEC_PROPERTY = "JG"
 LARGEST_FILE = 20_000_000  # bytes

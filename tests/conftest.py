@@ -7,9 +7,9 @@ import gc
 import jax
 import pytest
 
-from sgf_games.lanes import prepare_machine
+from jubango.sgf_games.machine import configure
 
-prepare_machine(2)
+configure(cores=2)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from analysis.tables import games_frame
-from arena.pairings import round_robin
-from arena.play import Table
-from arena.tournament import parse_plan, read_plan, run_tournament
-from bots.config import bot_from_spec, expand_table
-from sgf_games.catalogue import make_game
-from sgf_games.errors import UserError
+from jubango.analysis.tables import games_frame
+from jubango.arena.pairings import round_robin
+from jubango.arena.table import Table
+from jubango.arena.tournament import parse_plan, read_plan, run_tournament
+from jubango.bots.config import bot_from_spec, expand_table
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.errors import UserError
 
 ROOT = Path(__file__).parents[1]
 FAKE = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'fake_engine.py'))}"
@@ -208,7 +208,7 @@ def run_command(path: Path, out: Path) -> subprocess.Popen:
     command = [
         sys.executable,
         "-c",
-        "from arena.commands import main; main()",
+        "from jubango.arena.commands import main; main()",
         "tournament",
         str(path),
         "--out",
@@ -287,9 +287,9 @@ gnugo = pytest.mark.skipif(
 @gnugo
 def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
     """GNU Go as opponent, then as referee: it loads every SGF and ends in the same position."""
-    from bots.gtp.protocol import Engine
-    from sgf_games.replay import position_at
-    from sgf_games.sgf import read_sgf
+    from jubango.bots.gtp.protocol import Engine
+    from jubango.sgf_games.replay import position_at
+    from jubango.sgf_games.sgf import read_sgf
 
     text = (
         'name = "g"\ngame = "go:7,komi=5"\ngames_per_pairing = 4\n[[bots]]\nname = "random"\nuse = "random"\n'
@@ -319,8 +319,8 @@ def test_gnugo_as_referee_of_random_games(spec):
     """Random legal games, captures and kos included: GNU Go accepts every move and refuses our illegal ones."""
     import numpy as np
 
-    from bots.gtp.protocol import Engine, EngineFailure
-    from sgf_games.compiled import initial_state, rules
+    from jubango.bots.gtp.protocol import Engine, EngineFailure
+    from jubango.sgf_games.compiled import initial_state, rules
 
     game = make_game(spec)
     compiled, rng = rules(game), np.random.default_rng(11)

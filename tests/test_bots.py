@@ -8,20 +8,20 @@ import jax
 import numpy as np
 import pytest
 
-from arena.commands import run as command
-from arena.pairings import round_robin
-from arena.play import Table
-from arena.tournament import match_plan
-from bots.bot import affordable_lanes
-from bots.clock import Clock, TimeControl, moves_left
-from bots.config import PRESETS, bot_from_spec
-from bots.evaluators.network import NetworkEvaluator
-from bots.networks.model import Shape, load_network, new_network, save_network
-from bots.search.mover import movers_for
-from bots.search.run import run_bot
-from sgf_games.catalogue import make_game
-from sgf_games.compiled import initial_state, initial_states, rules
-from sgf_games.errors import UserError
+from jubango.arena.clock import Clock, TimeControl, moves_left
+from jubango.arena.commands import run as command
+from jubango.arena.pairings import round_robin
+from jubango.arena.table import Table
+from jubango.arena.tournament import match_plan
+from jubango.bots.bot import affordable_lanes
+from jubango.bots.config import PRESETS, bot_from_spec
+from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.networks.model import Shape, load_network, new_network, save_network
+from jubango.bots.search.player import movers_for
+from jubango.bots.search.run import run_bot
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import initial_state, initial_states, rules
+from jubango.sgf_games.errors import UserError
 
 TTT, C4 = make_game("tic_tac_toe"), make_game("connect_four")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.commands import run
+from jubango.arena.commands import run
 
 ROOT = Path(__file__).parents[1]
 
@@ -142,7 +142,7 @@ def test_help_of_every_command(capsys):
 def test_a_person_can_play(tmp_path):
     """Moves, a wrong move, undo, and a game to its end, typed at the real command."""
     typed = "b2\nb2\nz9\nundo\nhelp\na1\nc1\n"
-    command = [sys.executable, "-c", "from arena.commands import main; main()", "play", "--game", "tic_tac_toe"]
+    command = [sys.executable, "-c", "from jubango.arena.commands import main; main()", "play", "--game", "tic_tac_toe"]
     command += ["--black", "human", "--white", "uct:simulations=50", "--sgf", str(tmp_path / "g.sgf")]
     done = subprocess.run(command, input=typed, capture_output=True, text=True, cwd=ROOT, env=os.environ, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -155,7 +155,7 @@ def test_a_person_can_play(tmp_path):
 
 
 def test_the_examples_are_valid():
-    from arena.tournament import read_plan
+    from jubango.arena.tournament import read_plan
 
     plans = [read_plan(path) for path in sorted((ROOT / "examples").glob("*.toml"))]
     assert len(plans) >= 5

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from analysis.heatmap import board_text, scale_colour, short_count
-from arena.dashboard import Dashboard, clock
-from arena.pairings import round_robin
-from arena.play import Table
-from arena.tournament import Progress, parse_plan
+from jubango.analysis.plot import board_text, scale_colour, short_count
+from jubango.arena.dashboard import Dashboard, clock
+from jubango.arena.pairings import round_robin
+from jubango.arena.table import Table
+from jubango.arena.tournament import Progress, parse_plan
 
 PLAN = """
 name = "a [bold]name"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bots.evaluators.evaluator import EVALUATORS
-from sgf_games.catalogue import CATALOGUE
+from jubango.bots.evaluators.evaluator import EVALUATORS
+from jubango.sgf_games.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,14 +37,14 @@ def test_the_code_of_a_page_runs(page):
 
 def test_the_command_finds_plugins(tmp_path):
     (tmp_path / "my_things.py").write_text(
-        "from sgf_games.catalogue import register_game\nfrom sgf_games.mnk import Mnk\n"
+        "from jubango.sgf_games.catalogue import register_game\nfrom jubango.sgf_games.mnk import Mnk\n"
         "register_game('my_game', Mnk, size='3', about='mine')\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "JUBANGO_PLUGINS": "my_things"}
 
     def command(*words, **plugins):
         return subprocess.run(
-            [sys.executable, "-m", "arena.commands", *words], capture_output=True, text=True, cwd=tmp_path,
+            [sys.executable, "-m", "jubango.arena.commands", *words], capture_output=True, text=True, cwd=tmp_path,
             env={**environment, **plugins},
         )  # fmt: skip
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sgf_games.catalogue import CATALOGUE, make_game, register_game
-from sgf_games.compiled import initial_states, rules
-from sgf_games.errors import UserError
-from sgf_games.lanes import jit
+from jubango.sgf_games.catalogue import CATALOGUE, make_game, register_game
+from jubango.sgf_games.compiled import initial_states, rules
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.machine import jit
 
 SPECS = [
     "go:5,ko=positional", "go:3x4,komi=0.5,ko=situational,suicide=true", "go:16x2", "connect_four", "tic_tac_toe",
@@ -96,7 +96,7 @@ def test_random_tic_tac_toe_ends_as_computed():
 
 def test_the_plain_playout_agrees_with_the_fast_one():
     """The generic playout that users' own games get has the same distribution."""
-    from sgf_games.game import Game
+    from jubango.sgf_games.game import Game
 
     game = make_game("connect_four")
     n = 2_000
@@ -175,8 +175,8 @@ def test_tic_tac_toe_counts():
 
 
 def test_gomoku_has_572_lines():
-    from sgf_games import bitboard as bb
-    from sgf_games.mnk import has_line
+    from jubango.sgf_games import bitboard as bb
+    from jubango.sgf_games.mnk import has_line
 
     rng = np.random.default_rng(2)
     n = 15
@@ -219,7 +219,7 @@ def test_a_game_of_ones_own():
     from dataclasses import dataclass
     from typing import ClassVar
 
-    from sgf_games.mnk import Mnk
+    from jubango.sgf_games.mnk import Mnk
 
     @dataclass(frozen=True)
     class Reversed(Mnk):

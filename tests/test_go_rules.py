@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from referee.go import PASS, RefereeGo
 
-from sgf_games.catalogue import make_game
-from sgf_games.compiled import rules
-from sgf_games.go import Go
-from sgf_games.lanes import jit
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import rules
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.machine import jit
 
 
 @functools.cache
@@ -84,8 +84,8 @@ def test_rule_sets_differ_where_the_referee_says(ko, suicide):
 
 def test_legal_positions_of_tiny_boards():
     """1 on 1x1, 57 on 2x2, 12,675 on 3x3 (Tromp): no position with a chain in atari to itself."""
-    from sgf_games import bitboard as bb
-    from sgf_games.go import chains_with_two_liberties
+    from jubango.sgf_games import bitboard as bb
+    from jubango.sgf_games.go import chains_with_two_liberties
 
     for size, expected in ((1, 1), (2, 57), (3, 12675)):
         n = size * size
@@ -171,8 +171,8 @@ def test_snapback_ko_and_capture_by_drawing():
 
 def test_random_playouts_end_in_finished_positions_of_legal_games():
     """A playout's games are legal move by move, and end only when nothing but eyes is left."""
-    from sgf_games import bitboard as bb
-    from sgf_games import go_playout
+    from jubango.sgf_games import bitboard as bb
+    from jubango.sgf_games import go_playout
 
     game = make_game("go:5")
     lanes = 32

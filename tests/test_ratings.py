@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.ratings import ELO, Z95, elo_of_score, expected_score, rate
-from analysis.tables import crosstable, ratings_frame, results_of
-from sgf_games.errors import UserError
+from jubango.analysis.ratings import ELO, Z95, elo_of_score, expected_score, rate
+from jubango.analysis.tables import crosstable, ratings_frame, results_of
+from jubango.sgf_games.errors import UserError
 
 # American League East 1987, wins of the row over the column (Agresti, table 11.10).
 TEAMS = ["Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore"]

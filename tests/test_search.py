@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from referee.search import TextbookSearch, puct
 from tiny import Table, Tiny, random_tree, same_tree
 
-from bots.evaluators.evaluator import Evaluation, Mixed, Uniform
-from bots.evaluators.rollout import Rollout
-from bots.search.gumbel import Gumbel
-from bots.search.program import program
-from bots.search.result import lane_of, search_tree
-from bots.search.root import Numbers, final_move, merged, settings_for
-from bots.search.run import run, run_many
-from bots.search.search import Search
-from bots.search.searching import RootStatistics
-from bots.search.select import AlphaGo, Puct, Ucb1
-from bots.search.simulate import normalised
-from bots.search.tree import UNKNOWN, tree_bytes
-from sgf_games.catalogue import make_game
-from sgf_games.compiled import initial_state, initial_states, rules
-from sgf_games.errors import UserError
+from jubango.bots.evaluators.evaluator import Evaluation, Mixed, Uniform
+from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.search.program import program
+from jubango.bots.search.result import lane_of, search_tree
+from jubango.bots.search.root import Numbers, final_move, merged, settings_for
+from jubango.bots.search.rules.gumbel import Gumbel
+from jubango.bots.search.run import run, run_many
+from jubango.bots.search.search import Search
+from jubango.bots.search.select import AlphaGo, Puct, Ucb1
+from jubango.bots.search.simulate import normalised
+from jubango.bots.search.state import RootStatistics
+from jubango.bots.search.tree import UNKNOWN, tree_bytes
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import initial_state, initial_states, rules
+from jubango.sgf_games.errors import UserError
 
 C4, TTT = make_game("connect_four"), make_game("tic_tac_toe")
 

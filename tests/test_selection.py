@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from referee.search import TextbookSearch, alphago, puct, ucb1
 from tiny import Table, Tiny, random_tree, same_tree
 
-from bots.evaluators.evaluator import Evaluation
-from bots.search.gumbel import Gumbel, considered_visits
-from bots.search.root import Numbers
-from bots.search.run import run_many
-from bots.search.search import Search
-from bots.search.select import AlphaGo, Edges, Puct, Settings, Ucb1, steady_sum
-from sgf_games.catalogue import make_game
-from sgf_games.compiled import rules
-from sgf_games.lanes import first_largest, mix
+from jubango.bots.evaluators.evaluator import Evaluation
+from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.gumbel import Gumbel, considered_visits
+from jubango.bots.search.run import run_many
+from jubango.bots.search.search import Search
+from jubango.bots.search.select import AlphaGo, Edges, Puct, Settings, Ucb1, steady_sum
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import rules
+from jubango.sgf_games.dice import mix
+from jubango.sgf_games.kernels import first_largest
 
 RULES = {
     "ucb1": (Ucb1(), ucb1, 0.9, {}),

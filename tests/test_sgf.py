@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sgfmill import sgf as sgfmill_sgf
 
-from sgf_games.catalogue import make_game
-from sgf_games.compiled import initial_state, rules
-from sgf_games.coordinates import parse_sgf_pair, parse_vertex, sgf_pair, vertex
-from sgf_games.errors import UserError
-from sgf_games.record import GameRecord
-from sgf_games.replay import position_at, positions
-from sgf_games.sgf import parse_sgf, write_record
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import initial_state, rules
+from jubango.sgf_games.coordinates import parse_sgf_pair, parse_vertex, sgf_pair, vertex
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.record import GameRecord
+from jubango.sgf_games.replay import position_at, positions
+from jubango.sgf_games.sgf import parse_sgf, write_record
 
 
 @given(st.integers(1, 25), st.integers(1, 25), st.data())

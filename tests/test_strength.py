@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from test_search import after, exact_values
 
-from analysis.position import analyse
-from arena.pairings import round_robin
-from arena.play import Table
-from bots.bot import MoveRequest
-from bots.config import bot_from_spec
-from bots.minimax import MinimaxMover
-from sgf_games.catalogue import make_game
-from sgf_games.compiled import initial_state, rules
-from sgf_games.replay import Position
+from jubango.analysis.position import analyse
+from jubango.arena.pairings import round_robin
+from jubango.arena.table import Table
+from jubango.bots.bot import MoveRequest
+from jubango.bots.config import bot_from_spec
+from jubango.bots.minimax import MinimaxMover
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import initial_state, rules
+from jubango.sgf_games.replay import Position
 
 TTT = make_game("tic_tac_toe")
 
@@ -160,7 +160,7 @@ class Perfect:
         self.asked += requests
 
     def advance(self):
-        from bots.bot import MoveAnswer
+        from jubango.bots.bot import MoveAnswer
 
         answers = []
         for request in self.asked:
@@ -232,7 +232,7 @@ def test_minimax_is_exact_in_tic_tac_toe():
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_minimax_cuts_change_nothing(depth):
     """Alpha-beta gives the value of the full tree to the same depth, with the heuristic at its leaves."""
-    from bots.minimax import ESTIMATE, SOONER
+    from jubango.bots.minimax import ESTIMATE, SOONER
 
     game = make_game("connect_four:5x4")
     rng = np.random.default_rng(depth)

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bots.evaluators.evaluator import Evaluation
-from sgf_games.game import Game
+from jubango.bots.evaluators.evaluator import Evaluation
+from jubango.sgf_games.game import Game
 
 
 class TinyState(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from arena.commands import analyze, bench, bots, games, match, play, rate, tournament
+from jubango.arena.commands import analyze, bench, bots, games, match, play, rate, tournament
 
 # What typer raises for a misused command line; its module differs between versions of typer.
 ClickException: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    from sgf_games.errors import UserError
+    from jubango.sgf_games.errors import UserError
 
     try:
         _load_plugins()
@@ -70,7 +70,7 @@ def run(arguments: list[str]) -> int:
 
 def _load_plugins() -> None:
     """Import the modules that JUBANGO_PLUGINS names; they register games and evaluators. Raises UserError."""
-    from sgf_games.errors import UserError
+    from jubango.sgf_games.errors import UserError
 
     for name in filter(None, (part.strip() for part in os.environ.get("JUBANGO_PLUGINS", "").split(","))):
         if "" not in sys.path:

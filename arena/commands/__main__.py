@@ -1,5 +1,5 @@
-"""``python -m arena.commands`` is ``jubango``."""
+"""``python -m jubango.arena.commands`` is ``jubango``."""
 
-from arena.commands import main
+from jubango.arena.commands import main
 
 main()

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json, show_notes
+from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json, show_notes
 
 if TYPE_CHECKING:
-    from analysis.position import PositionAnalysis
-    from sgf_games.sgf import SgfGame
+    from jubango.analysis.position import PositionAnalysis
+    from jubango.sgf_games.sgf import SgfGame
 
 SHOWN = 10  # moves in the table
 # Leaves and trees that fill both the vectors and the cores with one position, and a small c, which gathers the
@@ -36,13 +36,12 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Visits, win rates and principal variations of a position, and its visit-count heatmap."""
-        from analysis.position import analyse
-        from analysis.tables import analysis_frame
-        from bots.config import SearchConfig, bot_from_spec
-        from sgf_games.errors import UserError
-        from sgf_games.lanes import prepare_machine
-        from sgf_games.replay import position_at, positions
-        from sgf_games.sgf import read_sgf
+        from jubango.analysis.position import analyse
+        from jubango.analysis.tables import analysis_frame
+        from jubango.bots.config import SearchConfig, bot_from_spec
+        from jubango.sgf_games.errors import UserError
+        from jubango.sgf_games.replay import position_at, positions
+        from jubango.sgf_games.sgf import read_sgf
 
         if every and move is not None:
             raise UserError("--all and --move exclude each other; give one")
@@ -61,7 +60,6 @@ def register(app: typer.Typer) -> None:
         sgf = games[number - 1]
         wanted = positions(sgf) if every else [position_at(sgf, move)]
         show_notes([config])
-        prepare_machine()
         with messages().status("searching") as status:
             found = analyse(
                 wanted, config, seed,
@@ -95,9 +93,9 @@ def _title(sgf: SgfGame, one: PositionAnalysis) -> str:
 
 
 def _draw(png: Path, sgf: SgfGame, one: PositionAnalysis) -> None:
-    from analysis.heatmap import save_png
-    from sgf_games.errors import UserError
-    from sgf_games.go import Go
+    from jubango.analysis.plot import save_png
+    from jubango.sgf_games.errors import UserError
+    from jubango.sgf_games.go import Go
 
     position = one.position
     side = ("Black", "White")[one.player]
@@ -119,7 +117,7 @@ def _print_position(sgf: SgfGame, one: PositionAnalysis) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from analysis.heatmap import board_text
+    from jubango.analysis.plot import board_text
 
     out = data()
     position = one.position

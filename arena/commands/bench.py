@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from arena.commands.output import Format, FormatOption, messages, print_frame
+from jubango.arena.commands.output import Format, FormatOption, messages, print_frame
 
 
 def register(app: typer.Typer) -> None:
@@ -24,17 +24,17 @@ def register(app: typer.Typer) -> None:
         """Random games: moves and games a second on all cores."""
         import pandas as pd
 
-        from arena.benchmark import playout_speed
-        from sgf_games.catalogue import make_game
-        from sgf_games.lanes import prepare_machine
+        from jubango.arena.benchmark import playout_speed
+        from jubango.sgf_games.catalogue import make_game
+        from jubango.sgf_games.machine import devices
 
-        devices = prepare_machine()
+        cores = len(devices())
         rows = []
         for spec in game or ["go:9", "go:13", "go:19", "connect_four", "tic_tac_toe"]:
             made = make_game(spec)
             with messages().status(f"playing {made.spec}"):
                 moves, games = playout_speed(made, lanes, seconds)
-            rows.append((made.spec, lanes, devices, round(moves), round(games)))
+            rows.append((made.spec, lanes, cores, round(moves), round(games)))
         frame = pd.DataFrame(rows, columns=["game", "lanes", "cores", "moves_per_second", "games_per_second"])
         print_frame(frame, form)
 
@@ -47,20 +47,20 @@ def register(app: typer.Typer) -> None:
         """Tree searches: simulations a second on all cores, with a uniform prior and zero value, and with rollouts."""
         import pandas as pd
 
-        from arena.benchmark import SEARCH_CASES, search_speed
-        from sgf_games.errors import UserError
-        from sgf_games.lanes import prepare_machine
+        from jubango.arena.benchmark import SEARCH_CASES, search_speed
+        from jubango.sgf_games.errors import UserError
+        from jubango.sgf_games.machine import devices
 
         cases = [case for case in SEARCH_CASES if game in (None, case.game)]
         if not cases:
             known = ", ".join(dict.fromkeys(case.game for case in SEARCH_CASES))
             raise UserError(f"--game {game}: no case has this game; there are {known}")
-        devices = prepare_machine()
+        cores = len(devices())
         rows = []
         for case in cases:
             with messages().status(f"searching {case.label}"):
                 speeds = sorted(search_speed(case, repeats))
-            rows.append((case.label, devices, round(speeds[len(speeds) // 2]), round(speeds[-1])))
+            rows.append((case.label, cores, round(speeds[len(speeds) // 2]), round(speeds[-1])))
         frame = pd.DataFrame(rows, columns=["case", "cores", "simulations_per_second", "best"])
         print_frame(frame, form)
 

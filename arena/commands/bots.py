@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from arena.commands.output import Format, FormatOption, data, print_frame
+from jubango.arena.commands.output import Format, FormatOption, data, print_frame
 
 STANDS_IN = "; without network=FILE a uniform prior and rollouts stand in"
 
@@ -20,8 +20,8 @@ def register(app: typer.Typer) -> None:
         """What can play and where it comes from; with a name, the keys of that bot, their values and meanings."""
         import pandas as pd
 
-        from bots.config import PRESETS
-        from sgf_games.errors import UserError, nearest
+        from jubango.bots.config import PRESETS
+        from jubango.sgf_games.errors import UserError, nearest
 
         if name:
             if name not in PRESETS:
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _keys(preset: str) -> list[tuple[str, str, str, str]]:
-    from bots.config import KINDS, PRESETS
+    from jubango.bots.config import KINDS, PRESETS
 
     kind, values, _ = PRESETS[preset]
     rows = []

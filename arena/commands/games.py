@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from arena.commands.output import Format, FormatOption, print_frame
+from jubango.arena.commands.output import Format, FormatOption, print_frame
 
 
 def register(app: typer.Typer) -> None:
@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
         """What can be played: names for --game, their sizes and keys."""
         import pandas as pd
 
-        from sgf_games.catalogue import CATALOGUE
+        from jubango.sgf_games.catalogue import CATALOGUE
 
         rows = [(name, entry.size, entry.about) for name, entry in CATALOGUE.items()]
         frame = pd.DataFrame(rows, columns=["game", "default size", "about"])

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from arena.commands.output import Format, FormatOption, messages, show_notes
+from jubango.arena.commands.output import Format, FormatOption, messages, show_notes
 
 
 def register(app: typer.Typer) -> None:
@@ -25,20 +25,18 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""
-        from analysis.ratings import rate
-        from arena.commands.tournament import print_ratings
-        from arena.dashboard import Dashboard
-        from arena.tournament import match_plan, play_match, run_tournament
-        from sgf_games.lanes import prepare_machine
+        from jubango.analysis.ratings import rate
+        from jubango.arena.commands.tournament import print_ratings
+        from jubango.arena.dashboard import Dashboard
+        from jubango.arena.tournament import match_plan, play_match, run_tournament
 
         plan = match_plan(first, second, game, games, seed, clock)
         show_notes(plan.bots)
-        prepare_machine()
         dashboard = Dashboard(messages())
         with dashboard.running():
             if out is not None:
                 ratings = run_tournament(plan, out, dashboard.show)
-                from sgf_games.library import Library
+                from jubango.sgf_games.library import Library
 
                 library = Library(out)
                 results = library.results()

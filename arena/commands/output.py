@@ -17,7 +17,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bots.config import BotConfig
+    from jubango.bots.config import BotConfig
 
 
 class Format(StrEnum):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arena.commands.output import data, show_notes
+from jubango.arena.commands.output import data, show_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bots.config import BotConfig
-    from sgf_games.game import Game
+    from jubango.bots.config import BotConfig
+    from jubango.sgf_games.game import Game
 
 HELP = "a move like D4 (or a column in connect four), pass, undo, resign, help, quit"
 
@@ -28,17 +28,17 @@ def register(app: typer.Typer) -> None:
         sgf: Annotated[Path | None, typer.Option(help="Write the game here when it ends.")] = None,
     ) -> None:
         """Play in the terminal. Moves like D4; pass, undo, resign, help, quit."""
-        from bots.config import bot_from_spec
-        from sgf_games.catalogue import make_game
-        from sgf_games.errors import UserError
-        from sgf_games.lanes import prepare_machine
+        from jubango.bots.config import bot_from_spec
+        from jubango.sgf_games.catalogue import make_game
+        from jubango.sgf_games.errors import UserError
+        from jubango.sgf_games.machine import configure
 
         rules_of = make_game(game)
         players = [None if spec == "human" else bot_from_spec(spec) for spec in (black, white)]
         if rules_of.num_players != 2:
             raise UserError(f"{rules_of.spec} has {rules_of.num_players} player(s); this board is for two")
         show_notes([bot for bot in players if bot])
-        prepare_machine(1)
+        configure(cores=1)
         Session(data(), rules_of, players, seed).run(sgf)
 
 
@@ -46,8 +46,8 @@ class Session:
     """One game: the moves, and the position they lead to."""
 
     def __init__(self, console: Console, game: Game, players: list[BotConfig | None], seed: int) -> None:
-        from bots.bot import make_movers
-        from sgf_games.compiled import rules
+        from jubango.bots.bot import make_movers
+        from jubango.sgf_games.compiled import rules
 
         self.console, self.game, self.players, self.seed = console, game, players, seed
         self.rules = rules(game)
@@ -58,7 +58,7 @@ class Session:
         self._replay()
 
     def _replay(self) -> None:
-        from sgf_games.compiled import initial_state
+        from jubango.sgf_games.compiled import initial_state
 
         self.states = [initial_state(self.game)]
         for action in self.moves:
@@ -97,7 +97,7 @@ class Session:
             self.console.print(f"result: {result}", style="bold", highlight=False)
 
     def _draw(self) -> None:
-        from analysis.heatmap import board_text
+        from jubango.analysis.plot import board_text
 
         state = self.states[-1]
         last = self.game.last_point(state, self.moves[-1]) if self.moves else None
@@ -105,7 +105,7 @@ class Session:
 
     def _human_move(self, player: int, view: Any) -> str:
         """Ask until there is a move. Returns "R" for a resignation."""
-        from sgf_games.errors import UserError
+        from jubango.sgf_games.errors import UserError
 
         while True:
             colour = ("Black ●", "White ○")[player]
@@ -151,8 +151,8 @@ class Session:
         import jax
         import jax.numpy as jnp
 
-        from arena.pairings import move_seed
-        from bots.bot import MoveRequest
+        from jubango.arena.pairings import move_seed
+        from jubango.bots.bot import MoveRequest
 
         mover = self.movers[bot.name]
         game_id = f"play-{self.round}"
@@ -181,9 +181,9 @@ class Session:
     def _save(self, path: Path, result: str, reason: str) -> None:
         from datetime import UTC, datetime
 
-        from sgf_games.errors import UserError
-        from sgf_games.record import GameRecord
-        from sgf_games.sgf import write_record
+        from jubango.sgf_games.errors import UserError
+        from jubango.sgf_games.record import GameRecord
+        from jubango.sgf_games.sgf import write_record
 
         names = [bot.name if bot else "human" for bot in self.players]
         specs = [bot.spec if bot else "human" for bot in self.players]

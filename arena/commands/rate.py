@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from arena.commands.output import Format, FormatOption
+from jubango.arena.commands.output import Format, FormatOption
 
 
 def register(app: typer.Typer) -> None:
@@ -25,10 +25,10 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Elo ratings with 95 % errors (Bradley-Terry), and the crosstable."""
-        from analysis.ratings import rate as fit
-        from analysis.tables import results_of
-        from arena.commands.tournament import print_ratings
-        from sgf_games.errors import UserError
+        from jubango.analysis.ratings import rate as fit
+        from jubango.analysis.tables import results_of
+        from jubango.arena.commands.tournament import print_ratings
+        from jubango.sgf_games.errors import UserError
 
         anchors: dict[str, float] = {}
         for text in anchor or []:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arena.commands.output import Format, FormatOption, data, messages, print_frame, show_notes
+from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, show_notes
 
 if TYPE_CHECKING:
-    from analysis.ratings import RatingList, Result
+    from jubango.analysis.ratings import RatingList, Result
 
 
 def register(app: typer.Typer) -> None:
@@ -21,15 +21,13 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Run a tournament, or go on with it where it stopped, and print the final table."""
-        from arena.dashboard import Dashboard
-        from arena.tournament import read_plan, run_tournament
-        from sgf_games.lanes import prepare_machine
-        from sgf_games.library import Library
+        from jubango.arena.dashboard import Dashboard
+        from jubango.arena.tournament import read_plan, run_tournament
+        from jubango.sgf_games.library import Library
 
         plan = read_plan(file)
         folder = out or Path("runs") / plan.name
         show_notes(plan.bots)
-        prepare_machine()
         dashboard = Dashboard(messages())
         with dashboard.running():
             ratings = run_tournament(plan, folder, dashboard.show)
@@ -45,10 +43,10 @@ def register(app: typer.Typer) -> None:
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> None:
     """The standings, and for people the crosstable and the first-move advantage too."""
-    from arena.dashboard import cross_table, standings_table
+    from jubango.arena.dashboard import cross_table, standings_table
 
     if form is not Format.table:
-        from analysis.tables import ratings_frame
+        from jubango.analysis.tables import ratings_frame
 
         print_frame(ratings_frame(ratings), form)
         return

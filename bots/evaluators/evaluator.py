@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from sgf_games.game import Game, State
+from jubango.sgf_games.game import Game, State
 
 
 class Evaluation(NamedTuple):

@@ -10,10 +10,10 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 
-from bots.evaluators.evaluator import Evaluation
-from bots.networks.model import Network, Shape, load_network
-from sgf_games.errors import UserError
-from sgf_games.game import Game, State
+from jubango.bots.evaluators.evaluator import Evaluation
+from jubango.bots.networks.model import Network, Shape, load_network
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game, State
 
 
 @dataclass(frozen=True)

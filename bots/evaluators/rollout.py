@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from bots.evaluators.evaluator import Evaluation, Evaluator
-from sgf_games.game import Game, State
-from sgf_games.lanes import coin, first_largest, lottery, mix, random_bits
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
+from jubango.sgf_games.dice import coin, lottery, mix, random_bits
+from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.kernels import first_largest
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from bots.bot import MoveAnswer, MoveRequest
-from bots.config import GtpConfig
-from bots.gtp.protocol import Engine, EngineFailure
-from sgf_games.errors import UserError
-from sgf_games.game import Game
-from sgf_games.go import Go
+from jubango.bots.bot import MoveAnswer, MoveRequest
+from jubango.bots.config import GtpConfig
+from jubango.bots.gtp.protocol import Engine, EngineFailure
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.go import Go
 
 COLOURS = ("b", "w")
 

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from sgf_games.errors import UserError
-from sgf_games.game import Game
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from bots.search.search import Search
-from sgf_games.lanes import jit
+from jubango.bots.search.search import Search
+from jubango.sgf_games.machine import jit
 
 VECTOR = 32  # lanes that one vector instruction of the rules handles
 

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from bots.search.searching import Searching
-from bots.search.tree import OPEN
+from jubango.bots.search.state import Searching
+from jubango.bots.search.tree import OPEN
 
 
 @dataclass(frozen=True)

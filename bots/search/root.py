@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from bots.search.gumbel import considered_visits
-from bots.search.search import Search
-from bots.search.searching import RootStatistics
-from bots.search.select import Settings
-from bots.search.tree import UNKNOWN
+from jubango.bots.search.rules.gumbel import considered_visits
+from jubango.bots.search.search import Search
+from jubango.bots.search.select import Settings
+from jubango.bots.search.state import RootStatistics
+from jubango.bots.search.tree import UNKNOWN
 
 MoveRule = Literal["visits", "value", "prior", "gumbel"]
 

@@ -10,16 +10,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from bots.config import SearchConfig
-from bots.search.composition import numbers_for, search_for
-from bots.search.program import program
-from bots.search.result import SearchResult, lane_of
-from bots.search.root import MoveRule, Numbers, final_move, merged, settings_for
-from bots.search.search import Search
-from bots.search.searching import RootStatistics
-from sgf_games.compiled import rules
-from sgf_games.errors import UserError
-from sgf_games.game import Game
+from jubango.bots.composition import numbers_for, search_for
+from jubango.bots.config import SearchConfig
+from jubango.bots.search.program import program
+from jubango.bots.search.result import SearchResult, lane_of
+from jubango.bots.search.root import MoveRule, Numbers, final_move, merged, settings_for
+from jubango.bots.search.search import Search
+from jubango.bots.search.state import RootStatistics
+from jubango.sgf_games.compiled import rules
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
 
 TICK_SECONDS = 0.1  # between two looks at the clock and the progress
 
@@ -41,7 +41,7 @@ def run_many(
     numbers: simulations, c and so on, for all or for each; by default as many simulations as the search has room for.
     seconds: stop then at the latest, compiling not counted; 0 for no limit.
     seeds: uint32, one a state; by default 0, 1, 2, ...
-    move, temperature: see :func:`bots.search.root.final_move`.
+    move, temperature: see :func:`jubango.bots.search.root.final_move`.
     merge: every so many neighbouring states are one position in several trees, answered together.
     on_progress(done, wanted), of simulations a tree, is called a few times a second and stops the
     search by returning False; what has been found by then is returned.

@@ -17,12 +17,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from bots.evaluators.evaluator import Evaluator
-from bots.search.searching import Paths, RootStatistics, Searching
-from bots.search.select import Edges, Selection, Settings
-from bots.search.simulate import LEVELS, judge, mean_value, simulate, write
-from bots.search.transpositions import empty_table
-from bots.search.tree import (
+from jubango.bots.evaluators.evaluator import Evaluator
+from jubango.bots.search.select import Edges, Selection, Settings
+from jubango.bots.search.simulate import LEVELS, judge, mean_value, simulate, write
+from jubango.bots.search.state import Paths, RootStatistics, Searching
+from jubango.bots.search.transpositions import empty_table
+from jubango.bots.search.tree import (
     LONGEST_LINE,
     OPEN,
     UNKNOWN,
@@ -31,8 +31,8 @@ from bots.search.tree import (
     pick,
     subtree,
 )
-from sgf_games.game import Game, State
-from sgf_games.lanes import mix
+from jubango.sgf_games.dice import mix
+from jubango.sgf_games.game import Game, State
 
 
 @dataclass(frozen=True)

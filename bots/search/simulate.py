@@ -13,15 +13,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from bots.search.searching import Leaf, Paths, Searching
-from bots.search.select import Edges, steady_sum
-from bots.search.transpositions import look_up, remember
-from bots.search.tree import CUT_OFF, EXACT, OPEN, UNKNOWN, Tree, add, lanes_first, lanes_last, pick, put
-from sgf_games.game import State
-from sgf_games.lanes import coin, first_largest, lottery, mix, random_bits
+from jubango.bots.search.select import Edges, steady_sum
+from jubango.bots.search.state import Leaf, Paths, Searching
+from jubango.bots.search.transpositions import look_up, remember
+from jubango.bots.search.tree import CUT_OFF, EXACT, OPEN, UNKNOWN, Tree, add, lanes_first, lanes_last, pick, put
+from jubango.sgf_games.dice import coin, lottery, mix, random_bits
+from jubango.sgf_games.game import State
+from jubango.sgf_games.kernels import first_largest
 
 if TYPE_CHECKING:
-    from bots.search.search import Search
+    from jubango.bots.search.search import Search
 
 LEVELS = 4  # levels of a path that are backed up in one go
 GOLDEN = 0x9E3779B9

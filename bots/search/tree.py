@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sgf_games.game import Game
+from jubango.sgf_games.game import Game
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 UNKNOWN = 2.0  # no value is as large

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import jax
 
-from bots.search.select import Settings
-from bots.search.transpositions import Transpositions
-from bots.search.tree import Tree
+from jubango.bots.search.select import Settings
+from jubango.bots.search.transpositions import Transpositions
+from jubango.bots.search.tree import Tree
 
 
 class Paths(NamedTuple):

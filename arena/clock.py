@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from sgf_games.errors import UserError
+from jubango.sgf_games.errors import UserError
 
 LAG = 0.05  # seconds kept back for what happens between clock and search
 

@@ -12,16 +12,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from arena.pairings import GameTask, move_seed
-from bots.bot import MoveAnswer, Mover, MoveRequest, Thought, make_movers
-from bots.clock import Clock, TimeControl, moves_left
-from bots.config import BotConfig, GtpConfig
-from sgf_games.compiled import initial_states, rules
-from sgf_games.coordinates import Point
-from sgf_games.game import Game
-from sgf_games.go import Go
-from sgf_games.mnk import LineGame
-from sgf_games.record import GameRecord
+from jubango.arena.clock import Clock, TimeControl, moves_left
+from jubango.arena.pairings import GameTask, move_seed
+from jubango.bots.bot import MoveAnswer, Mover, MoveRequest, Thought, make_movers
+from jubango.bots.config import BotConfig, GtpConfig
+from jubango.sgf_games.compiled import initial_states, rules
+from jubango.sgf_games.coordinates import Point
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.mnk import LineGame
+from jubango.sgf_games.record import GameRecord
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit).
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bots.config import SearchConfig
-from bots.evaluators.evaluator import EVALUATORS, Evaluator, Mixed
-from bots.evaluators.rollout import Rollout
-from bots.search.gumbel import Gumbel
-from bots.search.root import Numbers
-from bots.search.search import Search
-from bots.search.select import AlphaGo, Puct, Selection, Ucb1
-from sgf_games.errors import UserError, nearest
-from sgf_games.game import Game
+from jubango.bots.config import SearchConfig
+from jubango.bots.evaluators.evaluator import EVALUATORS, Evaluator, Mixed
+from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.gumbel import Gumbel
+from jubango.bots.search.search import Search
+from jubango.bots.search.select import AlphaGo, Puct, Selection, Ucb1
+from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.game import Game
 
 
 def search_for(game: Game, bots: list[SearchConfig]) -> Search:
@@ -73,7 +73,7 @@ def evaluator_for(game: Game, bot: SearchConfig) -> Evaluator:
     """The evaluator a bot names. Raises UserError for an unknown one or a file that is no network."""
     network: Evaluator | None = None
     if bot.network:
-        from bots.evaluators.network import NetworkEvaluator
+        from jubango.bots.evaluators.network import NetworkEvaluator
 
         network = NetworkEvaluator.load(bot.network, game)
     moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgf_games import bitboard as bb
-from sgf_games import go_playout, lanes
-from sgf_games.lanes import fused, jit
+from jubango.sgf_games import bitboard as bb
+from jubango.sgf_games import go_playout, kernels
+from jubango.sgf_games.dice import random_bits
+from jubango.sgf_games.kernels import fused
+from jubango.sgf_games.machine import jit
 
 
 def two_stages():
@@ -41,8 +43,8 @@ def test_fused_equals_plain(values, flag):
 
 @pytest.mark.parametrize(("equations", "arrays"), [(5000, 1000), (300, 1000), (5000, 30), (1, 1)])
 def test_splitting_into_kernels_changes_nothing(monkeypatch, equations, arrays):
-    monkeypatch.setattr(lanes, "MAX_EQUATIONS", equations)
-    monkeypatch.setattr(lanes, "MAX_ARRAYS", arrays)
+    monkeypatch.setattr(kernels, "MAX_EQUATIONS", equations)
+    monkeypatch.setattr(kernels, "MAX_ARRAYS", arrays)
     rng = np.random.default_rng(1)
     stones = rng.integers(0, 3, (2, 5, 5, 16))
     rows = [
@@ -89,7 +91,7 @@ FLOODS = {
 
 def test_random_point_is_uniform():
     rows = [jnp.full(20_000, value, jnp.uint16) for value in (0b101, 0, 0b11)]
-    bits = lanes.random_bits(jnp.full(20_000, 7, jnp.uint32), jnp.arange(20_000))
+    bits = random_bits(jnp.full(20_000, 7, jnp.uint32), jnp.arange(20_000))
     points, found = jit(bb.random_point)(rows, bits)
     assert bool(jnp.all(found))
     counts = [int(jnp.sum(points[0] == 1)), int(jnp.sum(points[0] == 4)), int(jnp.sum(points[2] == 1)),

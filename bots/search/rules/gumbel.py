@@ -16,7 +16,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from bots.search.select import Edges, Settings, steady_sum
+from jubango.bots.search.select import Edges, Settings, steady_sum
 
 TINY = 1e-37  # a prior that is as good as zero and still has a logarithm
 LOWEST = -1e9  # a considered action may always be visited, whatever its logit

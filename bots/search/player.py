@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bots.bot import MoveAnswer, MoveRequest, Thought
-from bots.config import SearchConfig
-from bots.search.composition import composition, numbers_for, search_for, temperature_for
-from bots.search.program import program
-from bots.search.root import Numbers, final_move, merged, settings_for
-from bots.search.searching import RootStatistics, Searching
-from bots.search.tree import LONGEST_LINE
-from sgf_games.compiled import initial_states
-from sgf_games.errors import UserError
-from sgf_games.game import Game
-from sgf_games.lanes import jit
+from jubango.bots.bot import MoveAnswer, MoveRequest, Thought
+from jubango.bots.composition import composition, numbers_for, search_for, temperature_for
+from jubango.bots.config import SearchConfig
+from jubango.bots.search.program import program
+from jubango.bots.search.root import Numbers, final_move, merged, settings_for
+from jubango.bots.search.state import RootStatistics, Searching
+from jubango.bots.search.tree import LONGEST_LINE
+from jubango.sgf_games.compiled import initial_states
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.machine import jit
 
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process

@@ -15,11 +15,7 @@ fused and the plain form equal.
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -33,47 +29,6 @@ from jax.interpreters import partial_eval as pe
 # recompute each other, and a kernel with more arrays is not vectorised.
 MAX_EQUATIONS = 2_700
 MAX_ARRAYS = 120
-
-
-def jit(function: Callable, **options: Any) -> Callable:
-    """``jax.jit`` with this project's compiler options (full-width vectors on CPUs).
-
-    The wrapper is made on the first call, so that importing a module never starts a backend.
-    """
-
-    @functools.cache
-    def compiled() -> Callable:
-        cpu = jax.default_backend() == "cpu"
-        extra: dict[str, Any] = {"compiler_options": {"xla_cpu_prefer_vector_width": 512}} if cpu else {}
-        return jax.jit(function, **{**options, **extra})
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return compiled()(*args, **kwargs)
-
-    return call
-
-
-def cache_directory() -> Path:
-    """Where compiled programs are kept between runs: ``$XDG_CACHE_HOME/jubango`` or ``~/.cache``."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "jubango"
-
-
-def prepare_machine(cores: int | None = None) -> int:
-    """Make every core a device and keep compiled programs on disk. Returns the device count.
-
-    Must run before JAX is first used; later calls only report. ``JUBANGO_CORES`` overrides.
-    """
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    asked = os.environ.get("JUBANGO_CORES", "")
-    wanted = cores or (int(asked) if asked.isdecimal() and int(asked) > 0 else available)
-    with contextlib.suppress(RuntimeError):  # a backend is already up: keep what it has
-        jax.config.update("jax_num_cpu_devices", wanted)
-    jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "xla"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    return len(jax.devices())
 
 
 def fused(*stages: Callable) -> Callable:
@@ -297,31 +252,6 @@ def where_needed(needed: jax.Array, function: Callable, *args: Any) -> Any:
     run.def_vmap(_batch_is_lanes(run))
     out = run(needed, *leaves)
     return jax.tree.unflatten(out_tree, out)
-
-
-def mix(x: jax.Array) -> jax.Array:
-    """A 32-bit hash, one to one (the finaliser of MurmurHash3)."""
-    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
-    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
-    return x ^ (x >> 16)
-
-
-def random_bits(seed: jax.Array, counter: jax.Array) -> jax.Array:
-    """uint32 random bits for each (seed, counter), whatever the batch around them."""
-    return mix(mix(seed ^ (counter.astype(jnp.uint32) * jnp.uint32(0x9E3779B9))) + seed)
-
-
-def coin(seed: jax.Array) -> jax.Array:
-    """float32: 1 or -1, evenly."""
-    return jnp.where(mix(seed ^ jnp.uint32(0x51ED27)) >> 31 == 1, 1.0, -1.0)
-
-
-def lottery(weights: jax.Array, seed: jax.Array) -> jax.Array:
-    """float32 [..., A]: scores of which the largest falls on each action with the probability of its weight
-    (the Gumbel-max trick). weights: [..., A], not negative; seed: uint32 [...]."""
-    bits = random_bits(seed[..., None], jnp.arange(weights.shape[-1]) + 0x2545)
-    uniform = ((bits >> 8).astype(jnp.float32) + 0.5) / 2.0**24
-    return jnp.log(jnp.maximum(weights, 1e-37)) - jnp.log(-jnp.log(uniform))
 
 
 def first_largest(scores: jax.Array) -> jax.Array:

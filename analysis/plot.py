@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from sgf_games.coordinates import COLUMNS, Point
+from jubango.sgf_games.coordinates import COLUMNS, Point
 
 # A sequential scale, light to dark, that keeps its order in grey and for the colour-blind.
 _SCALE = ((254, 240, 217), (253, 204, 138), (252, 141, 89), (227, 74, 51), (179, 0, 0))

@@ -1,0 +1,1 @@
+"""Plays thousands of board games at once and says which bot is stronger."""

@@ -1,0 +1,112 @@
+"""This machine: its cores as JAX devices, compiled programs kept on disk, and how functions are compiled.
+
+Importing this module tells JAX what jubango wants, every core a device and a cache of compiled programs, unless
+the user has chosen otherwise or has already used JAX. It starts no backend.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import jax
+import platformdirs
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Compiled(Generic[P, R]):
+    """A function compiled by :func:`jit`; calling it runs the program."""
+
+    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
+        self.__wrapped__ = function
+        self._options = options
+        self._jitted: Any = None
+        _ALL.add(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._jitted is None:  # the first call, so that importing a module never starts a backend
+            extra = {"compiler_options": {"xla_cpu_prefer_vector_width": 512}} if on_cpu() else {}
+            self._jitted = jax.jit(self.__wrapped__, **{**self._options, **extra})
+        return self._jitted(*args, **kwargs)
+
+    def free(self) -> None:
+        """Let the compiled programs go; the next call compiles again, or loads what the disk holds."""
+        if self._jitted is not None:
+            self._jitted.clear_cache()
+            self._jitted = None
+
+
+_ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()
+
+
+def jit(function: Callable[P, R], **options: Any) -> Compiled[P, R]:
+    """``jax.jit`` with this project's compiler options (full-width vectors on CPUs).
+
+    Search inside your own programs runs fastest when they are compiled by this.
+    """
+    return Compiled(function, options)
+
+
+def free_programs() -> None:
+    """Let go of every compiled program of this process."""
+    for compiled in list(_ALL):
+        compiled.free()
+    jax.clear_caches()
+
+
+def on_cpu() -> bool:
+    return jax.default_backend() == "cpu"
+
+
+def devices() -> list[jax.Device]:
+    """The devices that searches are spread over."""
+    return jax.local_devices()
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cache_directory() -> Path:
+    """Where compiled programs are kept: the user's cache folder, unless ``JUBANGO_CACHE`` names another."""
+    chosen = os.environ.get("JUBANGO_CACHE")
+    return Path(chosen) if chosen else platformdirs.user_cache_path("jubango", appauthor=False)
+
+
+def configure(cores: int | None = None, cache: Path | str | None = None) -> None:
+    """Choose how many cores to use, a JAX device each, and where compiled programs are kept.
+
+    Nothing needs this: without it every core is used and the cache is in the user's cache folder. It must be called
+    before JAX is first used; afterwards the number of devices stays as it is.
+    """
+    if cores is not None:
+        with contextlib.suppress(RuntimeError):  # a backend is already up: keep what it has
+            jax.config.update("jax_num_cpu_devices", cores)
+    if cache is not None:
+        jax.config.update("jax_compilation_cache_dir", str(cache))
+
+
+def _choose_defaults() -> None:
+    """What nobody has chosen. ``JUBANGO_CORES`` and ``JUBANGO_CACHE`` choose from outside."""
+    asked = os.environ.get("JUBANGO_CORES", "")
+    wanted = int(asked) if asked.isdecimal() and int(asked) > 0 else cores()
+    devices_chosen = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    now: Any = jax.config
+    if now.jax_num_cpu_devices <= 0 and not devices_chosen:
+        configure(cores=wanted)
+    if not now.jax_compilation_cache_dir:
+        configure(cache=cache_directory() / "xla")
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+_choose_defaults()
