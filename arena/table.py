@@ -1,25 +1,26 @@
-"""Batched play: a table of lanes, a game in each, every lane at its own pace."""
+"""The game loop: a table of lanes, a game in each, every lane at its own pace."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import jax
 import numpy as np
 
 from jubango.arena.clock import Clock, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
-from jubango.bots.bot import MoveAnswer, Mover, MoveRequest, Thought, make_movers
 from jubango.bots.config import BotConfig, GtpConfig
-from jubango.sgf_games.compiled import initial_states, rules
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
+from jubango.bots.roster import make_players
+from jubango.sgf_games.compiled import FRESH, LEAVE, table_program
 from jubango.sgf_games.coordinates import Point
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
+from jubango.sgf_games.machine import gathered, spread
 from jubango.sgf_games.mnk import LineGame
 from jubango.sgf_games.record import GameRecord
 
@@ -38,154 +39,228 @@ class Lane:
     asked_at: float = 0.0
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
     began: float = field(default_factory=time.perf_counter)
+    taken_back: int = 0  # how often moves were taken back
+
+    @property
+    def game_id(self) -> str:
+        """What players know the game by: another one after moves were taken back, so that they look anew."""
+        return f"{self.task.game_id}#{self.taken_back}" if self.taken_back else self.task.game_id
 
 
 class Table:
     """Plays tasks to their end, ``lanes`` at once. The order in which games finish depends on
-    their lengths; what happens in a game depends on its task alone."""
+    their lengths; what happens in a game depends on its task alone.
+
+    players: by the bots' names; made by the roster where they are not given.
+    on_tick(table) is called after every round of answers, on_move(lane, answer) after every move.
+    """
 
     def __init__(
         self, game: Game, bots: Iterable[BotConfig], lanes: int, event: str = "",
         on_tick: Callable[[Table], None] = lambda table: None, clock: TimeControl | None = None,
+        players: dict[str, Player] | None = None, on_move: Callable[[Lane, MoveAnswer], None] | None = None,
     ) -> None:  # fmt: skip
-        self.game, self.event, self.on_tick, self.clock = game, event, on_tick, clock
+        self.game, self.event, self.on_tick, self.clock, self.on_move = game, event, on_tick, clock, on_move
         self.bots = {bot.name: bot for bot in bots}
         self.lanes: list[Lane | None] = [None] * lanes
         self.moves_made = 0
-        self._rules = rules(game)
-        self.movers: dict[str, Mover] = make_movers(game, list(self.bots.values()), lanes)
-        self._states = initial_states(game, lanes)
-        self._step(np.full(lanes, -1, np.int32), np.ones(lanes, bool))  # the first look, by the program that steps
+        given = players or {}
+        made = make_players(game, [bot for name, bot in self.bots.items() if name not in given], lanes)
+        self.players: dict[str, Player] = {**given, **made}
+        # Those that look for answers from elsewhere come first, so that the others' work does not keep them waiting.
+        self._everybody = sorted(set(self.players.values()), key=lambda player: player.works_here)
+        number, size = spread(lanes)
+        self._program = table_program(game, size, number)
+        self._told = np.full(size, LEAVE, np.int32)
+        self._states = self._program.first()
+        self._free = list(range(lanes))  # lanes without a game
+        self._unasked: list[int] = []  # lanes whose next player has not been asked yet
+        self._step()
 
     @property
     def simulations(self) -> int:
         """Made so far by all searches."""
-        return sum(getattr(mover, "simulations", 0) for mover in set(self.movers.values()))
+        return sum(player.simulations for player in self._everybody)
 
     def board(self, lane: int) -> tuple[np.ndarray, Point | None]:
         """(stones [H, W], the last stone's point) of one lane, for display."""
         playing = self.lanes[lane]
-        now = self.game.stones(self._state(lane))
+        state = self.state(lane)
+        now = self.game.stones(state)
         if playing is None or not playing.moves:
             return now, None
-        return now, self.game.last_point(self._state(lane), playing.moves[-1])
+        return now, self.game.last_point(state, playing.moves[-1])
 
-    def _state(self, lane: int) -> Any:
-        return jax.tree.map(lambda x: np.asarray(x)[..., lane], self._states)
+    def state(self, lane: int) -> State:
+        """The position of one lane, unbatched, on the host."""
+        return jax.tree.map(lambda x: gathered(x, axis=x.ndim - 1)[..., lane], self._states)
 
     def play(self, tasks: Iterable[GameTask]) -> Iterator[list[GameRecord]]:
         """Finished games, as they finish. Close the iterator or the table to end early."""
-        waiting = list(tasks)
+        waiting = list(tasks)[::-1]  # the next is the last
         try:
             self._seat(waiting)
-            while any(self.lanes):
-                self._ask()
-                yield from self._collect(waiting)
+            while len(self._free) < len(self.lanes):
+                records = self.tick(waiting)
+                if records:
+                    yield records
                 self.on_tick(self)
         finally:
             self.close()
 
     def close(self) -> None:
-        for mover in set(self.movers.values()):
-            mover.close()
+        for player in self._everybody:
+            player.close()
 
-    def _seat(self, waiting: list[GameTask]) -> np.ndarray:
-        """Give every free lane the next game that has its engines. Returns which lanes were given one."""
-        fresh = np.zeros(len(self.lanes), bool)
-        busy = Counter(n for lane in self.lanes if lane for n in (lane.task.black, lane.task.white))
-        room = {name: bot.processes - busy[name] for name, bot in self.bots.items() if isinstance(bot, GtpConfig)}
-        for i, lane in enumerate(self.lanes):
-            if lane is not None:
-                continue
-            for k, task in enumerate(waiting):
-                if all(room.get(name, 1) > 0 for name in (task.black, task.white)):
-                    clocks = (Clock(self.clock), Clock(self.clock)) if self.clock else ()
-                    self.lanes[i] = Lane(waiting.pop(k), clocks=clocks)
-                    fresh[i] = True
-                    for name in (task.black, task.white):
-                        if name in room:
-                            room[name] -= 1
-                    break
-            else:
+    def tick(self, waiting: list[GameTask]) -> list[GameRecord]:
+        """Ask whoever is to move, and make the moves that are answered. Returns the games that ended; free lanes take
+        the next of ``waiting``, last first."""
+        records: list[GameRecord] = []
+        asked = self._ask()
+        while True:
+            quick = [player for player in asked if not player.patient]
+            answers = [answer for player in quick for answer in player.advance()]
+            if not answers:
                 break
-        return fresh
+            records += self._make_moves(answers, waiting)
+            asked = self._ask()
+        answers = [answer for player in self._everybody for answer in player.advance()]
+        if answers:
+            records += self._make_moves(answers, waiting)
+        return records
 
-    def _ask(self) -> None:
-        requests: dict[int, tuple[Mover, list[MoveRequest]]] = {}
-        for i, lane in enumerate(self.lanes):
-            if lane is None or lane.asked:
-                continue
-            player = int(self._view.player[i])
+    def _seat(self, waiting: list[GameTask]) -> None:
+        """Give every free lane the next game that has its engines."""
+        engines = {name: bot.processes for name, bot in self.bots.items() if isinstance(bot, GtpConfig)}
+        if engines:
+            busy = Counter(n for lane in self.lanes if lane for n in (lane.task.black, lane.task.white))
+            engines = {name: processes - busy[name] for name, processes in engines.items()}
+        for i in sorted(self._free):
+            task = self._next_task(waiting, engines)
+            if task is None:
+                break
+            clocks = (Clock(self.clock), Clock(self.clock)) if self.clock else ()
+            self.lanes[i] = Lane(task, clocks=clocks)
+            self._told[i] = FRESH
+            self._free.remove(i)
+            self._unasked.append(i)
+        if (self._told == FRESH).any():
+            self._step()
+
+    @staticmethod
+    def _next_task(waiting: list[GameTask], engines: dict[str, int]) -> GameTask | None:
+        for k in range(len(waiting) - 1, -1, -1):
+            names = [name for name in (waiting[k].black, waiting[k].white) if name in engines]
+            if all(engines[name] > 0 for name in names):
+                for name in names:
+                    engines[name] -= 1
+                return waiting.pop(k)
+        return None
+
+    def _ask(self) -> list[Player]:
+        """Ask the players to move in all lanes that wait for it. Returns those that were asked."""
+        requests: dict[Player, list[MoveRequest]] = {}
+        for i in self._unasked:
+            lane = self.lanes[i]
+            assert lane is not None
+            player = self._player[i]
             bot = self.bots[lane.task.white if player else lane.task.black]
-            mover = self.movers[bot.name]
-            seed = move_seed(lane.task.seed, len(lane.moves))
-            seconds = 0.0
+            ply = len(lane.moves)
+            seconds = left = 0.0
             if lane.clocks:
                 points = self.game.height * self.game.width
-                seconds = lane.clocks[player].budget(moves_left(points, len(lane.moves)))
-            request = MoveRequest(
-                i, lane.task.game_id, bot, seed, self._view.legal[i], list(lane.moves), player, seconds,
-                lane.clocks[player].left if lane.clocks else 0.0,
-            )  # fmt: skip
+                seconds, left = lane.clocks[player].budget(moves_left(points, ply)), lane.clocks[player].left
             lane.asked_at = time.perf_counter()
-            requests.setdefault(id(mover), (mover, []))[1].append(request)
             lane.asked = True
-        for mover, asked in requests.values():
+            request = MoveRequest(
+                i, lane.game_id, bot, move_seed(lane.task.seed, ply), self._legal[i], lane.moves, player, seconds, left
+            )
+            requests.setdefault(self.players[bot.name], []).append(request)
+        self._unasked.clear()
+        for mover, asked in requests.items():
             mover.begin(asked, self._states)
+        return list(requests)
 
-    def _collect(self, waiting: list[GameTask]) -> Iterator[list[GameRecord]]:
-        answers: list[MoveAnswer] = []
-        movers = sorted(set(self.movers.values()), key=lambda mover: not mover.blocking)
-        for mover in movers:
-            answers += mover.advance()
-        if not answers:
-            return
-        actions = np.full(len(self.lanes), -1, np.int32)
-        finished: list[tuple[int, GameRecord]] = []
+    def _make_moves(self, answers: Sequence[MoveAnswer], waiting: list[GameTask]) -> list[GameRecord]:
+        records: list[GameRecord] = []
+        moved: list[int] = []
         for answer in answers:
-            lane = self.lanes[answer.lane]
+            i = answer.lane
+            lane = self.lanes[i]
             assert lane is not None
             lane.asked = False
             if lane.clocks and not answer.failure:
-                player = int(self._view.player[answer.lane])
                 spent = time.perf_counter() - lane.asked_at
-                if not lane.clocks[player].spend(spent):
-                    answer = MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
-            if answer.failure:
-                finished.append((answer.lane, self._forfeit(answer.lane, lane, answer)))
-                continue
-            actions[answer.lane] = answer.action
-            lane.moves.append(answer.action)
-            lane.thoughts.append(answer.thought)
-            self.moves_made += 1
-        self._step(actions, np.zeros(len(self.lanes), bool))
-        for i in map(int, np.flatnonzero(actions >= 0)):
-            if self._view.terminal[i]:
-                lane = self.lanes[i]
-                assert lane is not None
-                reason = "score" if isinstance(self.game, Go) else "line" if isinstance(self.game, LineGame) else "end"
-                finished.append((i, self._record(lane, self.game.result_text(self._state(i)), reason)))
-        if not finished:
-            return
-        for i, record in finished:
-            self.lanes[i] = None
-            for name in (record.black, record.white):
-                self.movers[name].finish(record.game_id)
-        fresh = self._seat(waiting)
-        if fresh.any():
-            self._step(np.full(len(self.lanes), -1, np.int32), fresh)
-        yield [record for _, record in finished]
+                if not lane.clocks[self._player[i]].spend(spent):
+                    answer = MoveAnswer(i, failure="time", detail=f"the clock ran out after {spent:.1f} s")
+            if answer.failure == "undo":
+                self._take_back(i, lane)
+            elif answer.failure:
+                records.append(self._forfeit(i, lane, answer))
+            else:
+                self._told[i] = answer.action
+                lane.moves.append(answer.action)
+                lane.thoughts.append(answer.thought)
+                moved.append(i)
+            if self.on_move:
+                self.on_move(lane, answer)
+        if moved:
+            self.moves_made += len(moved)
+            self._step()
+            self._unasked += moved
+            over = self._over[moved]
+            if over.any():
+                ended = [i for i, is_over in zip(moved, over.tolist(), strict=True) if is_over]
+                states = jax.tree.map(lambda x: gathered(x, axis=x.ndim - 1), self._states)
+                records += [self._finished(i, states) for i in ended]
+        if records:
+            self._seat(waiting)
+        return records
 
-    def _step(self, actions: np.ndarray, fresh: np.ndarray) -> None:
-        self._states, view = self._rules.step_lanes(self._states, actions, fresh)
-        self._view = jax.device_get(view)
+    def _step(self) -> None:
+        """Do as the lanes are told, and look at them."""
+        self._states, look = self._program.step(self._states, self._told)
+        self._told = np.full(len(self._told), LEAVE, np.int32)
+        seen = gathered(look)
+        self._legal = seen[:, :-2].view(bool)
+        self._player = seen[:, -2].tolist()
+        self._over = seen[:, -1]
+
+    def _take_back(self, i: int, lane: Lane) -> None:
+        """Take back the last move and, where a bot made it, the one before, so that the same person moves again."""
+        two = self.players[lane.task.black] is not self.players[lane.task.white]
+        kept = lane.moves[: -2 if two else -1]
+        lane.moves, lane.thoughts, lane.taken_back = [], lane.thoughts[: len(kept)], lane.taken_back + 1
+        self._told[i] = FRESH
+        self._step()
+        for action in kept:
+            self._told[i] = action
+            self._step()
+        lane.moves = kept
+        self._unasked.append(i)
 
     def _forfeit(self, i: int, lane: Lane, answer: MoveAnswer) -> GameRecord:
-        winner = "B" if int(self._view.player[i]) else "W"
-        result = f"{winner}+{FAILURE_LETTERS[answer.failure]}"
-        return self._record(lane, result, answer.failure, answer.detail)
+        winner = "B" if self._player[i] else "W"
+        return self._end(i, lane, f"{winner}+{FAILURE_LETTERS[answer.failure]}", answer.failure, answer.detail)
 
-    def _record(self, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+    def _finished(self, i: int, states: State) -> GameRecord:
+        lane = self.lanes[i]
+        assert lane is not None
+        reason = "score" if isinstance(self.game, Go) else "line" if isinstance(self.game, LineGame) else "end"
+        result = self.game.result_text(jax.tree.map(lambda x: x[..., i], states))
+        self._unasked.remove(i)
+        return self._end(i, lane, result, reason)
+
+    def _end(self, i: int, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+        self.lanes[i] = None
+        self._free.append(i)
+        task = lane.task
+        for name in (task.black, task.white):
+            self.players[name].finish(lane.game_id)
+        return self.record(lane, result, reason, detail)
+
+    def record(self, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+        """What is kept of a game."""
         task = lane.task
         return GameRecord(
             game_id=task.game_id,
@@ -195,19 +270,12 @@ class Table:
             black_spec=self.bots[task.black].spec,
             white_spec=self.bots[task.white].spec,
             seed=task.seed,
-            moves=tuple(self.game.action_text(action) for action in lane.moves),
+            moves=tuple(map(self.game.action_text, lane.moves)),
             result=result,
             reason=reason,
             detail=" ".join(detail.split()),
             event=self.event,
             seconds=round(time.perf_counter() - lane.began, 3),
             date=datetime.now(UTC).isoformat(timespec="seconds"),
-            comments=tuple(_comment(thought) for thought in lane.thoughts),
+            comments=tuple("" if thought is None else thought.text for thought in lane.thoughts),
         )
-
-
-def _comment(thought: Thought | None) -> str:
-    if thought is None:
-        return ""
-    win_rate = 50 + 50 * thought.value
-    return f"{thought.visits} of {thought.simulations} visits, win rate {win_rate:.1f} %"

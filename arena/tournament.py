@@ -18,8 +18,8 @@ from jubango.analysis.tables import crosstable, ratings_frame
 from jubango.arena.clock import TimeControl
 from jubango.arena.pairings import GameTask, round_robin
 from jubango.arena.table import Table
-from jubango.bots.bot import affordable_lanes
 from jubango.bots.config import BotConfig, GtpConfig, bot_from_spec, expand_table
+from jubango.bots.roster import affordable_lanes
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
 from jubango.bots.config import SearchConfig
-from jubango.bots.evaluators.evaluator import EVALUATORS, Evaluator, Mixed
+from jubango.bots.evaluators.evaluator import EVALUATORS, Evaluator, Params
+from jubango.bots.evaluators.mixed import Mixed
+from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
+from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.rule import Rule
+from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.bots.search.select import AlphaGo, Puct, Selection, Ucb1
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game
 
 
-def search_for(game: Game, bots: list[SearchConfig]) -> Search:
+def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
     """The composition that ``bots`` share; its capacity is that of the largest."""
     bot = bots[0]
     return Search(
         game,
-        _selection(bot),
+        _rule(bot),
         evaluator_for(game, bot),
         capacity=max(simulations_for(game, one) for one in bots),
         width=bot.width,
@@ -44,11 +55,11 @@ def simulations_for(game: Game, bot: SearchConfig) -> int:
     return -(-bot.simulations // bot.ensemble)
 
 
-def numbers_for(game: Game, bot: SearchConfig, legal: int) -> Numbers:
-    """What one tree of the bot is told at a root with ``legal`` actions."""
+def numbers_for(game: Game, bot: SearchConfig, legal: np.ndarray) -> Numbers:
+    """What one tree of the bot is told at a root with these ``legal`` actions, bool [A]."""
     simulations = simulations_for(game, bot)
     if bot.simulations == 0:  # each move once, or none at all
-        simulations = legal if bot.move == "value" else 0
+        simulations = int(legal.sum()) if bot.move == "value" else 0
     return Numbers(
         simulations, bot.c, bot.fpu_reduction, bot.depth, bot.noise, bot.alpha, bot.considered, bot.gumbel_scale
     )
@@ -59,7 +70,7 @@ def temperature_for(bot: SearchConfig, ply: int) -> float:
     return 0.0 if bot.temperature_moves and ply >= bot.temperature_moves else bot.temperature
 
 
-def _selection(bot: SearchConfig) -> Selection:
+def _rule(bot: SearchConfig) -> Rule:
     if bot.selection == "ucb1":
         return Ucb1(bot.order)
     if bot.selection == "puct":
@@ -71,22 +82,46 @@ def _selection(bot: SearchConfig) -> Selection:
 
 def evaluator_for(game: Game, bot: SearchConfig) -> Evaluator:
     """The evaluator a bot names. Raises UserError for an unknown one or a file that is no network."""
-    network: Evaluator | None = None
-    if bot.network:
-        from jubango.bots.evaluators.network import NetworkEvaluator
+    return _judgement(game, bot)[0]
 
-        network = NetworkEvaluator.load(bot.network, game)
+
+def params_for(game: Game, bot: SearchConfig) -> Params:
+    """The weights of the evaluator a bot names: its network's, in the place where the evaluator takes them."""
+    return _judgement(game, bot)[1]
+
+
+def network_of(bot: SearchConfig) -> tuple:
+    """What tells a bot's weights from another's."""
+    if not bot.network:
+        return ()
+    try:
+        stat = Path(bot.network).stat()
+    except OSError:
+        return (bot.network,)
+    return bot.network, stat.st_mtime_ns, stat.st_size
+
+
+def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
+    network, weights = _loaded(game, bot.network, network_of(bot)) if bot.network else (None, ())
     moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
-    rollout = Rollout(bot.rollouts, moves, network if moves == "policy" else None, bot.draws)
+    policy = network if moves == "policy" else None
+    rollout = Rollout(bot.rollouts, moves, policy, bot.draws)
+    for_rollout: Params = weights if policy else ()
     if bot.evaluator == "rollout" or (bot.evaluator in ("network", "mixed") and network is None):
-        return rollout
+        return rollout, for_rollout
     if bot.evaluator == "network":
         assert network is not None
-        return network
+        return network, weights
     if bot.evaluator == "mixed":
         assert network is not None
-        return Mixed(network, rollout, bot.weight)
-    return named_evaluator(bot.evaluator, bot.name)
+        return Mixed(network, rollout, bot.weight), (weights, for_rollout)
+    return named_evaluator(bot.evaluator, bot.name), ()
+
+
+@functools.lru_cache(maxsize=16)
+def _loaded(game: Game, path: str, version: tuple) -> tuple[NetworkEvaluator, Params]:
+    del version  # part of the key: a file may change
+    return NetworkEvaluator.load(path, game)
 
 
 def named_evaluator(name: str, bot: str) -> Evaluator:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,15 +21,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jubango.bots.bot import MoveAnswer, MoveRequest, Thought
 from jubango.bots.composition import named_evaluator
 from jubango.bots.config import MinimaxConfig
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
 from jubango.bots.search.tree import add, lanes_first, lanes_last, pick, put
 from jubango.sgf_games.compiled import initial_states
 from jubango.sgf_games.dice import mix
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.machine import jit
 
 TICK_SECONDS = 0.2
@@ -121,7 +122,7 @@ class Minimax:
         seeds = mix(s.seed + s.nodes.astype(jnp.uint32))
         estimate = lax.cond(
             judged,
-            lambda: ESTIMATE * self.evaluator(self.game, states, legal, seeds).value,
+            lambda: ESTIMATE * self.evaluator((), self.game, states, legal, seeds).value,
             lambda: jnp.zeros(d.shape, jnp.float32),
         )
         value, whose = jnp.where(terminal, exact, estimate), mover
@@ -184,11 +185,9 @@ def _compiled(minimax: Minimax, lanes: int) -> tuple[Any, Any, Any]:
     )
 
 
-class MinimaxMover:
+class MinimaxPlayer(Player):
     """Alpha-beta in up to ``lanes`` games. Moves are tried from the middle of the board outwards, equal
     ones in random order."""
-
-    blocking = True
 
     def __init__(self, game: Game, bot: MinimaxConfig, lanes: int) -> None:
         evaluator: Evaluator
@@ -214,7 +213,7 @@ class MinimaxMover:
         stack = self._begin(self._idle(), none, roots, legal, order, seeds)
         return self._advance(stack, jnp.int32(0))[0]
 
-    def begin(self, requests: list[MoveRequest], states: Any) -> None:
+    def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
         actions = len(requests[0].legal)
         mask, legal = np.zeros(self._lanes, bool), np.zeros((self._lanes, actions), bool)
         seeds, order = np.zeros(self._lanes, np.uint32), np.zeros((self._lanes, actions), np.int32)
@@ -242,9 +241,6 @@ class MinimaxMover:
                 answers.append(MoveAnswer(lane, int(action[lane]), thought))
                 del self._asked[lane]
         return answers
-
-    def finish(self, game_id: str) -> None:
-        pass
 
     def close(self) -> None:
         self._stack = None

@@ -89,6 +89,11 @@ def make_game(spec: str) -> Game:
     return entry.make(**values)
 
 
+def as_game(game: Game | str) -> Game:
+    """``game`` itself, or the one that a spec string names. Raises UserError."""
+    return make_game(game) if isinstance(game, str) else game
+
+
 def _value(text: str, kind: object, where: str) -> object:
     """Read a value as a field's type, given as its annotation's text or the type itself."""
     kind = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))

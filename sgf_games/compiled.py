@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
 
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.machine import jit, shard, split_last
 
 
 class View(NamedTuple):
@@ -27,17 +29,12 @@ class Rules(NamedTuple):
 
     step: Callable[[State, Any], State]
     view: Callable[[State], View]
-    step_lanes: Callable[[State, Any, Any], tuple[State, View]]
     view_lanes: Callable[[State], View]
 
 
 @functools.cache
 def rules(game: Game) -> Rules:
-    """``step`` and ``view`` take one state; the others a batch of them, batch axis last.
-
-    ``step_lanes(states, actions, fresh)``: an action of -1 leaves its lane alone; a lane with
-    ``fresh`` starts a new game instead. Returns the states and a view of them.
-    """
+    """``step`` and ``view`` take one state, ``view_lanes`` a batch of them, batch axis last."""
 
     def view(state: State) -> View:
         return View(
@@ -47,22 +44,52 @@ def rules(game: Game) -> Rules:
             game.returns(state),
         )
 
-    def step_lanes(states: State, actions: jax.Array, fresh: jax.Array) -> tuple[State, View]:
-        stepped = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jnp.maximum(actions, 0))
-        first = game.init()
-
-        def settle(old: jax.Array, new: jax.Array, start: jax.Array) -> jax.Array:
-            return jnp.where(fresh, start[..., None], jnp.where(actions >= 0, new, old))
-
-        states = jax.tree.map(settle, states, stepped, first)
-        return states, jax.vmap(view, in_axes=-1)(states)
-
     return Rules(
         step=jit(game.step),
         view=jit(view),
-        step_lanes=jit(step_lanes, donate_argnums=(0,)),
         view_lanes=jit(jax.vmap(view, in_axes=-1)),
     )
+
+
+LEAVE, FRESH = -1, -2  # what a lane can be told besides an action
+
+
+class TableProgram(NamedTuple):
+    """Compiled rules of a table of lanes, split over devices."""
+
+    first: Callable[[], State]
+    step: Callable[[State, np.ndarray], tuple[State, jax.Array]]
+
+
+@functools.lru_cache(maxsize=32)
+def table_program(game: Game, lanes: int, number: int) -> TableProgram:
+    """``first() -> states`` of ``lanes`` lanes, batch axis last, split over ``number`` devices, and
+    ``step(states, told) -> (states, look)``: int32 [lanes] of actions, LEAVE (let be) and FRESH (a new game begins);
+    look is uint8 [lanes, A + 2]: legal actions, the player to move, whether the game is over."""
+    split, _ = shard(number)
+    specs = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
+    places = jax.tree.map(lambda spec: NamedSharding(split.mesh, spec), specs)
+
+    def step(states: State, told: jax.Array) -> tuple[State, jax.Array]:
+        stepped = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jnp.maximum(told, 0))
+        start = game.init()
+
+        def settle(old: jax.Array, new: jax.Array, first: jax.Array) -> jax.Array:
+            return jnp.where(told == FRESH, first[..., None], jnp.where(told >= 0, new, old))
+
+        states = jax.tree.map(settle, states, stepped, start)
+        legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
+        player, over = (jax.vmap(f, in_axes=-1)(states) for f in (game.current_player, game.is_terminal))
+        return states, jnp.concatenate([legal, player[:, None], over[:, None]], axis=-1).astype(jnp.uint8)
+
+    mapped = jax.shard_map(
+        step, mesh=split.mesh, in_specs=(specs, split.spec), out_specs=(specs, split.spec), check_vma=False
+    )
+    return TableProgram(
+        first=jit(lambda: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init()),
+                  out_shardings=places),
+        step=jit(mapped, in_shardings=(places, split), out_shardings=(places, split)),
+    )  # fmt: skip
 
 
 @functools.cache
@@ -71,6 +98,26 @@ def initial_state(game: Game) -> State:
     return jit(game.init)()
 
 
+@functools.lru_cache(maxsize=64)
 def initial_states(game: Game, lanes: int) -> State:
     """A batch of first positions, batch axis last."""
-    return jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), initial_state(game))
+    return jit(lambda: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init()))()
+
+
+def stacked(states: Sequence[State], lanes: int) -> State:
+    """A batch of unbatched states, batch axis last, on the host; the first state fills it up to ``lanes``."""
+    fetched = jax.device_get(list(states))
+    fetched += [fetched[0]] * (lanes - len(fetched))
+    return jax.tree.map(lambda *leaves: np.stack(leaves, axis=-1), *fetched)
+
+
+def view_of(game: Game, states: Sequence[State]) -> View:
+    """What the host needs to know of unbatched ``states``, which are looked at all at once; batch axis first."""
+    lanes = 1 if len(states) == 1 else -(-len(states) // 32) * 32
+    view = jax.device_get(rules(game).view_lanes(stacked(states, lanes)))
+    return View(*(x[: len(states)] for x in view))
+
+
+def legal_actions(game: Game, states: Sequence[State]) -> np.ndarray:
+    """bool [n, A] of unbatched ``states``."""
+    return view_of(game, states).legal  # type: ignore[return-value]

@@ -7,6 +7,7 @@ the user has chosen otherwise or has already used JAX. It starts no backend.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import weakref
 from collections.abc import Callable
@@ -14,7 +15,10 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import jax
+import numpy as np
 import platformdirs
+import psutil
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,11 +73,54 @@ def devices() -> list[jax.Device]:
     return jax.local_devices()
 
 
+VECTOR = 32  # lanes that one vector instruction of the rules handles
+
+
+def spread(games: int, lanes_each: int = 1) -> tuple[int, int]:
+    """(devices to use, games to hold) for at least ``games`` games of ``lanes_each`` lanes each.
+
+    Every device gets whole vectors of lanes, since one that is not full is done lane by lane, and a
+    small batch stays on one device.
+    """
+    number, lanes = len(devices()), games * lanes_each
+    if lanes <= VECTOR or games == 1:
+        number = 1
+    if lanes <= 2 or games == 1:
+        return 1, games
+    vector = -(-VECTOR // lanes_each)
+    return number, -(-games // (number * vector)) * vector * number
+
+
+@functools.lru_cache
+def shard(number: int) -> tuple[NamedSharding, NamedSharding]:
+    """How arrays lie on the first ``number`` devices: (split evenly along the first axis, whole on each)."""
+    mesh = Mesh(np.array(devices()[:number]), ("lanes",))
+    return NamedSharding(mesh, PartitionSpec("lanes")), NamedSharding(mesh, PartitionSpec())
+
+
+def split_last(rank: int) -> PartitionSpec:
+    """Of an array that is split along its last axis."""
+    return PartitionSpec(*[None] * (rank - 1), "lanes")
+
+
+def gathered(array: jax.Array, axis: int = 0) -> np.ndarray:
+    """An array that is split along ``axis`` on the host; quicker than asking JAX for it whole."""
+    parts = sorted(array.addressable_shards, key=lambda part: part.index[axis].start or 0)
+    if len(parts) == 1:
+        return np.asarray(parts[0].data)
+    return np.concatenate([np.asarray(part.data) for part in parts], axis=axis)
+
+
 def cores() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def memory_bytes() -> int:
+    """The machine's memory."""
+    return psutil.virtual_memory().total
 
 
 def cache_directory() -> Path:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 
+from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game, State
+
+Params = Any  # a pytree of arrays: the weights of an evaluator, () where it has none
 
 
 class Evaluation(NamedTuple):
@@ -19,53 +24,93 @@ class Evaluation(NamedTuple):
     value: jax.Array  # float32 [B] in [-1, 1], from the view of the player to move
 
 
-class Evaluator(Protocol):
-    """A frozen (hashable) object; its call is traced into the search's program."""
+class Evaluator(ABC):
+    """A frozen (hashable) object; its call is traced into the search's program.
 
-    def __call__(self, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
-        """states: B last, without history. legal: bool [B, A]. seeds: uint32 [B], the only source
-        of randomness, so that a lane's result does not depend on its neighbours."""
-        ...
+    Weights are an argument, so that a network that learns, or another of the same shape, needs no other program.
+    """
+
+    @abstractmethod
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        """params: the weights. states: B last, without history. legal: bool [B, A]. seeds: uint32 [B], the only
+        source of randomness, so that a lane's result does not depend on its neighbours."""
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(Evaluator):
     """Every action alike, every position even: what a search makes of the rules alone."""
 
-    def __call__(self, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         return Evaluation(legal.astype(jnp.float32), jnp.zeros(legal.shape[:1], jnp.float32))
 
 
 @dataclass(frozen=True)
-class Heuristic:
+class Heuristic(Evaluator):
     """The game's own estimate of a position, ``Game.heuristic``; every action alike."""
 
-    def __call__(self, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         value = jax.vmap(game.heuristic, in_axes=-1)(states)
         return Evaluation(legal.astype(jnp.float32), value)
 
 
 @dataclass(frozen=True)
-class Mixed:
-    """The prior of ``first`` and the weighted mean of both values: weight of ``second``'s.
+class OneByOne(Evaluator):
+    """A function of ONE position, batched here.
 
-    AlphaGo: the value network first, rollouts second, weight 0.5 (Silver et al. 2016, Methods,
-    "Searching with policy and value networks": lambda).
+    function: ``(game, state, legal, seed) -> (prior [A], value [])``, or with the weights before them,
+        ``(params, game, state, legal, seed)``, where its first parameter is called ``params``.
     """
 
-    first: Evaluator
-    second: Evaluator
-    weight: float = 0.5
+    function: Callable[..., tuple[jax.Array, jax.Array]]
 
-    def __call__(self, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
-        a, b = (e(game, states, legal, seeds) for e in (self.first, self.second))
-        return Evaluation(a.prior, (1 - self.weight) * a.value + self.weight * b.value)
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        first = (params,) if self.takes_params else ()
+
+        def one(state: State, legal: jax.Array, seed: jax.Array) -> tuple[jax.Array, jax.Array]:
+            prior, value = self.function(*first, game, state, legal, seed)
+            shape = legal.shape
+            return jnp.broadcast_to(jnp.asarray(prior, jnp.float32), shape), jnp.asarray(value, jnp.float32)
+
+        return Evaluation(*jax.vmap(one, in_axes=(-1, 0, 0))(states, legal, seeds))
+
+    @property
+    def takes_params(self) -> bool:
+        return next(iter(inspect.signature(self.function).parameters), "") == "params"
 
 
 # Evaluators a bot can be configured with by name: `uct:evaluator=NAME`.
 EVALUATORS: dict[str, Callable[[], Evaluator]] = {"uniform": Uniform, "heuristic": Heuristic}
 
+_Thing = TypeVar("_Thing", bound=Callable[..., Any])
 
-def register_evaluator(name: str, make: Callable[[], Evaluator]) -> None:
-    """Let bots say ``evaluator=NAME``. ``make`` returns the evaluator, e.g. its class."""
-    EVALUATORS[name] = make
+
+def evaluator(name: str) -> Callable[[_Thing], _Thing]:
+    """Let bots say ``evaluator=NAME``. Decorates a function of one position (see :class:`OneByOne`) or a subclass of
+    :class:`Evaluator` that is made without arguments; gives back what it decorates.
+
+    Raises UserError for a name that is taken by one of jubango's own.
+    """
+    if name in ("rollout", "network", "mixed") or not name.isidentifier():
+        raise UserError(f'evaluator "{name}": choose another name, a word that is not rollout, network or mixed')
+
+    def register(thing: _Thing) -> _Thing:
+        EVALUATORS[name] = lambda: as_evaluator(thing)
+        return thing
+
+    return register
+
+
+def as_evaluator(thing: object) -> Evaluator:
+    """The evaluator that an Evaluator, a class of them, a registered name or a function of one position stands for.
+    Raises UserError."""
+    if isinstance(thing, Evaluator):
+        return thing
+    if isinstance(thing, str):
+        if thing not in EVALUATORS:
+            raise UserError(f'no evaluator is called "{thing}"{nearest(thing, EVALUATORS)}')
+        return EVALUATORS[thing]()
+    if isinstance(thing, type) and issubclass(thing, Evaluator):
+        return thing()
+    if not callable(thing):
+        raise UserError(f"evaluator {thing!r}: is neither an Evaluator nor a function of (game, state, legal, seed)")
+    return OneByOne(thing)

@@ -1,54 +1,39 @@
-"""A network as an evaluator: its policy is the prior, its value the value."""
+"""A network as an evaluator: its policy is the prior, its value the value. Its weights are the params."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 
-from jubango.bots.evaluators.evaluator import Evaluation
-from jubango.bots.networks.model import Network, Shape, load_network
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
+from jubango.bots.networks.model import Shape, apply, load_weights
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 
 
 @dataclass(frozen=True)
-class NetworkEvaluator:
-    """The weights of a file. They become constants of the search's program: other weights, named by the
-    digest of their bytes, are another program."""
+class NetworkEvaluator(Evaluator):
+    """Any network of one shape. Params: its weights by name, as :func:`jubango.bots.networks.model.load_weights`
+    reads them."""
 
-    path: str
-    digest: str
+    shape: Shape
 
     @classmethod
-    def load(cls, path: str, game: Game) -> NetworkEvaluator:
-        """Raises UserError for a file that cannot be read or was made for another game."""
-        try:
-            digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        except OSError as error:
-            raise UserError(f"network {path}: cannot be read: {error.strerror}") from None
-        evaluator = cls(path, digest)
-        _, shape = _loaded(path, digest)
+    def load(cls, path: str | Path, game: Game) -> tuple[NetworkEvaluator, Params]:
+        """The evaluator for a file and the weights in it. Raises UserError for a file that cannot be read or
+        was made for another game."""
+        weights, shape = load_weights(path)
         own = Shape.of(game, shape.channels, shape.blocks)
         if (own.height, own.width, own.planes, own.actions) != (shape.height, shape.width, shape.planes, shape.actions):
             raise UserError(f"network {path}: was made for {shape.game}, not for {game.spec}")
-        return evaluator
+        return cls(own), weights
 
-    def __call__(self, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
-        network, _ = _loaded(self.path, self.digest)
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         planes = jax.vmap(game.observe, in_axes=-1)(states)
-        logits, value = network(planes)
+        logits, value = apply(self.shape, params, planes)
         logits = jnp.where(legal, logits, -jnp.inf)
         grown = jnp.exp(logits - jnp.max(jnp.where(legal, logits, -1e9), axis=-1, keepdims=True))
         return Evaluation(jnp.where(legal, grown, 0.0), value)
-
-
-@functools.cache
-def _loaded(path: str, digest: str) -> tuple[Network, Shape]:
-    del digest  # part of the key: a file may change
-    with jax.ensure_compile_time_eval():
-        return load_network(path)

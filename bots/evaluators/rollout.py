@@ -9,15 +9,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
 from jubango.sgf_games.dice import coin, lottery, mix, random_bits
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import first_largest
 
 
 @dataclass(frozen=True)
-class Rollout:
+class Rollout(Evaluator):
     """The mean result of ``rollouts`` games. Kocsis & Szepesvari 2006, section 3; prior: every action alike.
+
+    Params: those of ``policy``.
 
     moves: "game", random as the game plays them itself (in Go never filling an own eye); "uniform", any
         legal move; or "policy", drawn from the prior of ``policy`` (Silver et al. 2016, rollout policy).
@@ -29,13 +31,13 @@ class Rollout:
     policy: Evaluator | None = None
     draws: Literal["half", "random"] = "half"
 
-    def __call__(self, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         lanes = seeds.shape[0]
         # All rollouts of a position are lanes of one batch: [..., B] -> [..., rollouts * B].
         repeated = jax.tree.map(lambda x: jnp.concatenate([x] * self.rollouts, axis=-1), states)
         which = jnp.repeat(jnp.arange(1, self.rollouts + 1, dtype=jnp.uint32), lanes)
         each = mix(jnp.tile(seeds, self.rollouts) + which * jnp.uint32(0x632BE5AB))
-        returns = self._play(game, repeated, each)  # [players, rollouts * B]
+        returns = self._play(params, game, repeated, each)  # [players, rollouts * B]
         mover = jnp.tile(jax.vmap(game.current_player, in_axes=-1)(states), self.rollouts)
         result = jnp.take_along_axis(returns, mover[None], axis=0)[0]
         if self.draws == "random":
@@ -46,16 +48,16 @@ class Rollout:
             total = total + value[k]
         return Evaluation(legal.astype(jnp.float32), total / self.rollouts)
 
-    def _play(self, game: Game, states: State, seeds: jax.Array) -> jax.Array:
+    def _play(self, params: Params, game: Game, states: State, seeds: jax.Array) -> jax.Array:
         if self.moves == "game":
             return game.random_playout(states, seeds)
         if self.moves == "uniform":
             return Game.random_playout(game, states, seeds)
         assert self.policy is not None, "a policy's rollouts need a policy"
-        return _policy_playout(game, self.policy, states, seeds)
+        return _policy_playout(params, game, self.policy, states, seeds)
 
 
-def _policy_playout(game: Game, policy: Evaluator, states: State, seeds: jax.Array) -> jax.Array:
+def _policy_playout(params: Params, game: Game, policy: Evaluator, states: State, seeds: jax.Array) -> jax.Array:
     """float32 [players, B]: games in which every move is drawn from the policy's prior."""
     step = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)
     terminal = jax.vmap(game.is_terminal, in_axes=-1)
@@ -64,7 +66,7 @@ def _policy_playout(game: Game, policy: Evaluator, states: State, seeds: jax.Arr
         states, t = carry
         legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
         throw = random_bits(seeds, jnp.full(seeds.shape, t))
-        prior = policy(game, states, legal, throw).prior
+        prior = policy(params, game, states, legal, throw).prior
         action = first_largest(jnp.where(legal, lottery(prior, throw), -jnp.inf))
         return step(states, action), t + 1
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
-from jubango.bots.bot import MoveAnswer, MoveRequest
 from jubango.bots.config import GtpConfig
 from jubango.bots.gtp.protocol import Engine, EngineFailure
+from jubango.bots.player import MoveAnswer, MoveRequest, Player
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 
 COLOURS = ("b", "w")
 
 
-class GtpMover:
+class GtpPlayer(Player):
     """Runs up to ``bot.processes`` engines; the arena keeps no more games of this bot under way."""
-
-    blocking = False
 
     def __init__(self, game: Game, bot: GtpConfig) -> None:
         if not isinstance(game, Go):
@@ -27,7 +25,7 @@ class GtpMover:
         if game.width != game.height:
             raise UserError(f'bot "{bot.name}": GTP engines play on square boards, not {game.spec}')
         self._game, self._bot = game, bot
-        self._started: list[Engine] = []  # all of them, to be ended with the mover
+        self._started: list[Engine] = []  # all of them, to be ended with the player
         self._idle: list[Engine] = []
         self._playing: dict[str, tuple[Engine, int]] = {}  # game -> (engine, moves it has seen)
         self._threads = ThreadPoolExecutor(max_workers=bot.processes)
@@ -54,7 +52,11 @@ class GtpMover:
         engine.ask("clear_board", self._bot.start_seconds)
         engine.ask(f"komi {self._game.komi:g}", self._bot.start_seconds)
 
-    def begin(self, requests: list[MoveRequest], states: Any) -> None:
+    @property
+    def works_here(self) -> bool:
+        return False
+
+    def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
         self._answers += [self._threads.submit(self._answer, request) for request in requests]
 
     def _answer(self, request: MoveRequest) -> MoveAnswer:

@@ -6,6 +6,7 @@ normalisation, so that a position's evaluation does not depend on the batch.
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -84,12 +85,12 @@ def save_network(path: str | Path, network: Network, shape: Shape) -> None:
     """Write weights as safetensors, with their shape in the file's metadata."""
     from safetensors.numpy import save_file
 
-    weights = {name: np.asarray(value) for name, value in _weights(network).items()}
+    weights = {name: np.asarray(value) for name, value in weights_of(network).items()}
     save_file(weights, str(path), metadata={"jubango": json.dumps(asdict(shape))})
 
 
-def load_network(path: str | Path) -> tuple[Network, Shape]:
-    """The inverse of :func:`save_network`. Raises UserError."""
+def load_weights(path: str | Path) -> tuple[dict[str, jax.Array], Shape]:
+    """(the weights by name, what they are for). Raises UserError."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -100,18 +101,29 @@ def load_network(path: str | Path) -> tuple[Network, Shape]:
         raise UserError(f"network {path}: cannot be read: {error.strerror or error}") from None
     except (SafetensorError, KeyError, TypeError, ValueError):
         raise UserError(f"network {path}: is no file of this program's weights") from None
-    network = new_network(shape)
-    wanted = {name: value.shape for name, value in _weights(network).items()}
+    wanted = {name: value.shape for name, value in _flat(_parts(shape)[1]).items()}
     if wanted != {name: value.shape for name, value in weights.items()}:
         raise UserError(f"network {path}: its weights do not fit the shape it states")
-    state = nnx.state(network, nnx.Param)
-    flat = {".".join(map(str, key)): variable for key, variable in nnx.to_flat_state(state)}
-    for name, value in weights.items():
-        flat[name].set_value(jnp.asarray(value))
-    nnx.update(network, state)
-    return network, shape
+    return {name: jnp.asarray(value) for name, value in weights.items()}, shape
 
 
-def _weights(network: Network) -> dict[str, Any]:
-    flat = nnx.to_flat_state(nnx.state(network, nnx.Param))
-    return {".".join(map(str, key)): variable.get_value() for key, variable in flat}
+def weights_of(network: Network) -> dict[str, jax.Array]:
+    """The weights by name: what :func:`apply` takes."""
+    return {name: variable.get_value() for name, variable in _flat(nnx.state(network, nnx.Param)).items()}
+
+
+def apply(shape: Shape, weights: dict[str, jax.Array], planes: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The network of ``shape`` with these weights: [B, H, W, C] -> (policy logits [B, A], value [B])."""
+    definition, state = _parts(shape)
+    flat = [(key, variable.replace(weights[".".join(map(str, key))])) for key, variable in nnx.to_flat_state(state)]
+    return nnx.merge(definition, nnx.from_flat_state(flat))(planes)
+
+
+@functools.cache
+def _parts(shape: Shape) -> tuple[Any, Any]:
+    """(what the network is, the shapes of its weights), without making any."""
+    return nnx.split(nnx.eval_shape(lambda: new_network(shape)), nnx.Param)  # type: ignore[return-value]
+
+
+def _flat(state: Any) -> dict[str, Any]:
+    return {".".join(map(str, key)): variable for key, variable in nnx.to_flat_state(state)}

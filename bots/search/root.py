@@ -1,19 +1,15 @@
-"""The root: what a search is told before it begins, and which move it plays in the end."""
+"""The root: what a search is told before it begins, and which moves it plays in the end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jubango.bots.search.rules.gumbel import considered_visits
-from jubango.bots.search.search import Search
-from jubango.bots.search.select import Settings
+from jubango.bots.search.rules.rule import MoveRule
 from jubango.bots.search.state import RootStatistics
 from jubango.bots.search.tree import UNKNOWN
-
-MoveRule = Literal["visits", "value", "prior", "gumbel"]
 
 
 class Numbers(NamedTuple):
@@ -29,82 +25,77 @@ class Numbers(NamedTuple):
     gumbel_scale: float = 1.0  # 0: no Gumbel noise
 
 
-def settings_for(search: Search, numbers: Sequence[Numbers], legal: np.ndarray, seeds: np.ndarray) -> Settings:
-    """The arrays a program takes. legal: bool [B, A]. seeds: uint32 [B]; they decide the noise too."""
-    trees, actions = legal.shape
-    gumbel = search.selection.gumbel
-    dirichlet = np.zeros((trees, actions), np.float32)
-    root_gumbel = np.zeros((trees, actions if gumbel else 0), np.float32)
-    schedule = np.zeros((trees, search.capacity if gumbel else 0), np.int32)
-    for i, own in enumerate(numbers):
-        count = int(legal[i].sum())
-        if own.noise and count:
-            alpha = own.alpha or 10.0 / count
-            dirichlet[i, legal[i]] = np.random.default_rng([int(seeds[i]), 1]).dirichlet(np.full(count, alpha))
-        if gumbel:
-            root_gumbel[i] = own.gumbel_scale * np.random.default_rng([int(seeds[i]), 2]).gumbel(size=actions)
-            visits = considered_visits(min(own.considered, count), own.simulations)[: search.capacity]
-            schedule[i, : len(visits)] = visits
-    arrays: dict[str, Any] = {
-        "simulations": np.array([own.simulations for own in numbers], np.int32),
-        "c": np.array([search.selection.usual_c if own.c is None else own.c for own in numbers], np.float32),
-        "fpu_reduction": np.array([own.fpu_reduction for own in numbers], np.float32),
-        "depth": np.array([own.depth or 2**30 for own in numbers], np.int32),
-        "noise": np.array([own.noise for own in numbers], np.float32),
-        "dirichlet": dirichlet,
-        "gumbel": root_gumbel,
-        "considered": schedule,
-    }
-    return Settings(**arrays)
+def final_moves(
+    found: RootStatistics,
+    moves: Sequence[MoveRule],
+    temperatures: Sequence[float],
+    seeds: Sequence[int],
+    ties: str = "first",
+) -> np.ndarray:
+    """int [n]: the moves to play, from the statistics of n roots.
+
+    moves: what each is chosen by. With a temperature t > 0 it is drawn with probabilities visits^(1/t) (AlphaGo Zero,
+    Methods, "Play"), prior^(1/t) or exp(value / t). At 0 the largest decides; among equals the more visits, the
+    higher mean, the higher prior, and then the lowest action or, ``ties`` being "random", any. A
+    proved win is always played and a proved loss never while there is something else.
+    """
+    visits, value, prior = found.visits, found.value, found.prior
+    legal = prior > 0
+    if found.exact.shape[-1]:
+        proved = np.where(legal & (found.exact < UNKNOWN), found.exact, 0.0)
+        wins, losses_out = proved >= 1, legal & (proved > -1)
+        legal = np.where(
+            wins.any(1, keepdims=True), wins, np.where(losses_out.any(1, keepdims=True), losses_out, legal)
+        )
+    seen = legal & (visits > 0)
+    by_visits = np.array([rule in ("visits", "value") for rule in moves])
+    by_visits &= seen.any(axis=1)  # without visits the prior decides
+    by = [rule if rule == "gumbel" or ok else "prior" for rule, ok in zip(moves, by_visits, strict=True)]
+    main = prior.astype(np.float64)
+    for rule, key in (("visits", visits), ("value", value), ("gumbel", found.final)):
+        rows = np.array([own == rule for own in by])
+        if rows.any():
+            main[rows] = key[rows]
+    choices = np.where(by_visits[:, None], seen, legal)
+    best = choices
+    for key in (main, visits, value, prior):
+        best = best & (key == np.where(best, key, -np.inf).max(axis=1, keepdims=True))
+    out = best.argmax(axis=1)
+    warm = (np.asarray(temperatures) > 0) & (np.array(by) != "gumbel")
+    drawn = warm | ((best.sum(axis=1) > 1) if ties == "random" else False)
+    for i in np.flatnonzero(drawn):  # dice
+        rng = np.random.default_rng([seeds[i], 3])
+        if warm[i]:
+            among = np.flatnonzero(choices[i])
+            logits = main[i, among].astype(np.float32) if by[i] == "value" else np.log(main[i, among])
+            weights = np.exp((logits - logits.max()) / temperatures[i])
+            out[i] = rng.choice(among, p=weights / weights.sum())
+        else:
+            out[i] = rng.choice(np.flatnonzero(best[i]))
+    return out
 
 
 def final_move(
     found: RootStatistics, rule: MoveRule = "visits", temperature: float = 0.0, seed: int = 0, ties: str = "first"
 ) -> int:
-    """The move to play, from the statistics of ONE root.
-
-    With ``temperature`` t > 0 it is drawn with probabilities visits^(1/t) (AlphaGo Zero, Methods,
-    "Play"), prior^(1/t) or exp(value / t). At 0 the largest decides; among equals the more visits, the
-    higher mean, the higher prior, and then the lowest action or, ``ties`` being "random", any. A
-    proved win is always played and a proved loss never while there is something else.
-    """
-    legal = np.asarray(found.prior) > 0
-    visits, value = np.asarray(found.visits), np.asarray(found.value)
-    if found.exact.size:
-        exact = np.asarray(found.exact)
-        proved = np.where(legal & (exact < UNKNOWN), exact, 0.0)
-        if (proved >= 1).any():
-            legal = proved >= 1
-        elif (legal & (proved > -1)).any():
-            legal &= proved > -1
-    if rule in ("visits", "value") and not (visits * legal).any():
-        rule = "prior"
-    seen = legal & (visits > 0) if rule in ("visits", "value") else legal
-    main = {"visits": visits, "value": value, "prior": np.asarray(found.prior), "gumbel": np.asarray(found.final)}[rule]
-    if temperature > 0 and rule != "gumbel":
-        choices = np.flatnonzero(seen)
-        logits = main[choices] if rule == "value" else np.log(main[choices].astype(np.float64))
-        weights = np.exp((logits - logits.max()) / temperature)
-        return int(np.random.default_rng([seed, 3]).choice(choices, p=weights / weights.sum()))
-    best = np.flatnonzero(seen)
-    for key in (main, visits, value, np.asarray(found.prior)):
-        best = best[key[best] == key[best].max()]
-        if len(best) == 1:
-            return int(best[0])
-    return int(np.random.default_rng([seed, 3]).choice(best) if ties == "random" else best[0])
+    """The move to play, from the statistics of ONE root; see :func:`final_moves`."""
+    batch = RootStatistics(*(np.asarray(x)[None] for x in found))
+    return int(final_moves(batch, [rule], [temperature], [seed], ties)[0])
 
 
-def merged(found: RootStatistics) -> RootStatistics:
-    """One root's statistics out of those of several trees, by visits (Chaslot, Winands & van den Herik
+def merged(found: RootStatistics, ensemble: int) -> RootStatistics:
+    """The statistics of n roots out of those of n * ``ensemble`` trees, by visits (Chaslot, Winands & van den Herik
     2008, root parallelisation)."""
-    if len(found.done) == 1:
-        return RootStatistics(*(x[0] for x in found))
-    visits: Any = found.visits.sum(axis=0)
-    value: Any = (found.value * found.visits).sum(axis=0) / np.maximum(visits, 1)
-    mean = lambda x: x.mean(axis=0)  # noqa: E731
-    exact = found.exact.min(axis=0)  # proved anywhere is proved; UNKNOWN is the largest
-    if exact.size:
+    if ensemble == 1:
+        return found
+    each = RootStatistics(*(x.reshape(len(x) // ensemble, ensemble, *x.shape[1:]) for x in found))
+    visits: Any = each.visits.sum(axis=1)
+    value: Any = (each.value * each.visits).sum(axis=1) / np.maximum(visits, 1)
+    mean = lambda x: x.mean(axis=1)  # noqa: E731
+    exact = each.exact.min(axis=1)  # proved anywhere is proved; UNKNOWN is the largest
+    if exact.shape[-1]:
         value = np.where(exact <= 1, exact, value)
-    done, left = found.done.sum(axis=0), found.remaining.max(axis=0)
-    final = mean(found.final) if found.final.size else found.final[0]
-    return RootStatistics(visits, value, mean(found.prior), mean(found.mean), mean(found.raw), exact, final, done, left)
+    done, left = each.done.sum(axis=1), each.remaining.max(axis=1)
+    return RootStatistics(
+        visits, value, mean(each.prior), mean(each.mean), mean(each.raw), exact, mean(each.final), done, left
+    )

@@ -1,171 +1,131 @@
-"""The search: one compiled program that grows many trees at once.
-
-It runs in chunks and carries its state between them, so that trees start and finish on their own:
-one whose budget is spent is answered and given its next position while its neighbours go on.
-What a tree holds depends on its root, its settings and its seed, never on its neighbours.
-
-Shape legend: B trees; K leaves that each tree evaluates at once; L = B K lanes, those of one tree side
-by side; A actions; D the longest path.
-"""
+"""The search as a pure function, for use inside anybody's JAX programs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
-from jubango.bots.evaluators.evaluator import Evaluator
-from jubango.bots.search.select import Edges, Selection, Settings
-from jubango.bots.search.simulate import LEVELS, judge, mean_value, simulate, write
-from jubango.bots.search.state import Paths, RootStatistics, Searching
-from jubango.bots.search.transpositions import empty_table
-from jubango.bots.search.tree import (
-    LONGEST_LINE,
-    OPEN,
-    UNKNOWN,
-    empty_tree,
-    lanes_last,
-    pick,
-    subtree,
-)
-from jubango.sgf_games.dice import mix
-from jubango.sgf_games.game import Game, State
+from jubango.bots.evaluators.evaluator import Params, as_evaluator
+from jubango.bots.search import life
+from jubango.bots.search.rules.gumbel import schedules
+from jubango.bots.search.rules.rule import Settings
+from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.tree import lanes_last
+from jubango.sgf_games.catalogue import as_game
+from jubango.sgf_games.dice import random_bits
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import State
+from jubango.sgf_games.kernels import first_largest
+
+
+class SearchOutput(NamedTuple):
+    """What a search of B positions found; values are for the player to move at the root."""
+
+    action: jax.Array  # int32 [B], the move to play
+    visits: jax.Array  # int32 [B, A]
+    values: jax.Array  # float32 [B, A] in [-1, 1], the mean of each action; 0 where unvisited
+    policy: jax.Array  # float32 [B, A], sums to 1: the improved policy, what a network is trained towards
+    priors: jax.Array  # float32 [B, A], noise included
+    value: jax.Array  # float32 [B], the mean of all values at the root
+    raw_value: jax.Array  # float32 [B], what the evaluator said of the root
 
 
 @dataclass(frozen=True)
-class Search:
-    """A composition of parts, compiled for one game. Numbers that do not change the program are in
-    :class:`Settings`.
+class Search(SearchSpec):
+    """A frozen search: ``search(params, states, key)`` is a pure function that can be called under ``jax.jit``,
+    ``lax.scan`` and ``jax.shard_map``.
 
-    capacity: simulations a tree has room for.
-    width: actions of a node that are considered, by largest prior; 0 for all.
-    cutoff: a leaf at the depth limit counts as the evaluator says ("value") or as a draw ("draw").
-    opponent: replies are "searched", or "sampled" from the prior (AlphaGo as the articles describe it).
-    draws: count "half", or go to a "random" side.
-    solver: back up proved wins, losses and draws as such (Winands et al. 2008, MCTS-Solver).
-    transpositions: positions reached by different orders share a node.
-    leaves: K, evaluated at once in one tree, kept apart by virtual losses (Chaslot et al. 2008).
-    ties: between equal scores the "first" action or a "random" one.
+    >>> search = Search(game, Puct(), evaluate, capacity=64)
+    >>> out = search(params, states, key)
+
+    ``game`` may be a spec string, and ``evaluator`` a function of one position,
+    ``(params, game, state, legal, seed) -> (prior [A], value [])``, where ``params`` may be left out.
+    See :class:`SearchSpec` for the other parts.
     """
 
-    game: Game
-    selection: Selection
-    evaluator: Evaluator
-    capacity: int
-    width: int = 0
-    cutoff: Literal["value", "draw"] = "value"
-    opponent: Literal["searched", "sampled"] = "searched"
-    draws: Literal["half", "random"] = "half"
-    solver: bool = False
-    transpositions: bool = False
-    leaves: int = 1
-    ties: Literal["first", "random"] = "first"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "game", as_game(self.game))
+        object.__setattr__(self, "evaluator", as_evaluator(self.evaluator))
 
-    @property
-    def spare(self) -> int:
-        """The node that takes the writes of idle lanes."""
-        return self.capacity + 1
+    def __call__(
+        self,
+        params: Params,
+        states: State,
+        key: jax.Array,
+        *,
+        simulations: jax.Array | int | None = None,
+        c: jax.Array | float | None = None,
+        fpu_reduction: jax.Array | float = 0.0,
+        depth: jax.Array | int = 0,
+        noise: jax.Array | float = 0.0,
+        alpha: float = 0.3,
+        considered: int = 16,
+        gumbel_scale: jax.Array | float = 1.0,
+        temperature: jax.Array | float = 0.0,
+    ) -> SearchOutput:
+        """Search ``states``, unbatched states of ``game`` stacked along the FIRST axis of every array [B, ...].
 
-    # -- a search's life ---------------------------------------------------------------------
+        params: the evaluator's weights, any pytree; changing it never recompiles. key: a JAX key; it decides all dice.
+        simulations: at most (and by default) ``capacity``. c: by default the rule's own. The other numbers as in
+        :class:`jubango.bots.search.root.Numbers`; all but ``alpha`` and ``considered`` may be traced, for all or [B].
+        temperature: the action is drawn from policy^(1/t); 0: the rule's choice. What it says of a finished game
+        means nothing.
+        """
+        game, actions = self.game, self.game.num_actions
+        legal = jax.vmap(game.legal_action_mask)(states)
+        roots = lanes_last(jax.vmap(game.without_history)(states))
+        trees = legal.shape[0]
+        dice, for_noise, for_gumbel, for_action = jax.random.split(key, 4)
 
-    def begin(
-        self, s: Searching, mask: jax.Array, kept: jax.Array, roots: State, legal: jax.Array,
-        settings: Settings, seeds: jax.Array,
-    ) -> Searching:  # fmt: skip
-        """Start over in the trees of ``mask``; those ``kept`` (bool [B]) go on from what :meth:`keep` has
-        left, unless it holds visits of moves that are not ``legal`` any more. roots: without history, trees
-        FIRST. legal: bool [B, A], exact at the root. seeds: uint32 [B]."""
-        seed = jnp.where(mask, seeds, s.seed)
-        states, old = lanes_last(roots), s.tree
-        player, _, prior, value = judge(self, states, legal, mix(seed))
-        share = settings.noise[:, None]
-        prior = jnp.where(prior > 0, (1 - share) * prior + share * settings.dirichlet, 0.0)
-        b, open_end = jnp.arange(mask.shape[0]), jnp.full(mask.shape, OPEN, jnp.int8)
-        root = jnp.where(mask, 0, self.spare)
-        # Old rows are read only for what is written over them: else the whole tree would be copied.
-        kept &= ~jnp.any((old.visits[:, 0] > 0) & (prior == 0), axis=-1)  # superko has forbidden what was visited
-        value = jnp.where(kept, old.value[:, 0], value)
-        keep = kept[:, None]
-        visits = jnp.where(keep, old.visits[:, 0], 0)
-        value_sum = jnp.where(keep, old.value_sum[:, 0], 0.0)
-        child = jnp.where(keep, old.child[:, 0], -1)
-        exact = jnp.where(keep, old.exact[:, 0], UNKNOWN) if self.solver else UNKNOWN
-        tree = write(old, b, root, states, player, open_end, prior, value, visits, value_sum, child, exact)
-        table = s.table and s.table._replace(node=jnp.where(mask[:, None], -1, s.table.node))
-        chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), settings, s.settings)
-        return s._replace(
-            tree=tree,
-            settings=chosen,
-            seed=seed,
-            done=jnp.where(mask, jnp.sum(visits, axis=-1), s.done),
-            wanted=jnp.where(mask, jnp.minimum(chosen.simulations, self.capacity), s.wanted),
-            table=table,
+        def each(value: jax.Array | float, dtype: type) -> jax.Array:
+            return jnp.broadcast_to(jnp.asarray(value, dtype), (trees,))
+
+        budget = jnp.minimum(each(self.capacity if simulations is None else simulations, jnp.int32), self.capacity)
+        spread = (
+            jax.random.gamma(for_noise, alpha, (trees, actions)) * legal if _given(noise) else jnp.zeros_like(legal)
         )
-
-    def keep(self, s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax.Array]:
-        """Move the roots of the trees of ``mask`` down a ``line`` of actions (int32 [B, LONGEST_LINE],
-        filled up with -1). Returns also which trees have kept something: bool [B]."""
-        b = jnp.arange(mask.shape[0], dtype=jnp.int32)
-        node = jnp.where(mask, 0, -1)
-        for k in range(LONGEST_LINE):
-            below = pick(s.tree.child, b, jnp.maximum(node, 0), jnp.maximum(line[:, k], 0))
-            node = jnp.where((line[:, k] >= 0) & (node >= 0), below, node)
-        kept = node > 0
-        moved = subtree(s.tree, jnp.maximum(node, 0))
-        tree = jax.tree.map(lambda new, old: jnp.where(_rows(kept, old), new, old), moved, s.tree)
-        return s._replace(tree=tree), kept
-
-    def stop(self, s: Searching, mask: jax.Array) -> Searching:
-        """Let the trees of ``mask`` be content with what they have."""
-        return s._replace(wanted=jnp.where(mask, s.done, s.wanted))
-
-    def advance(self, s: Searching, steps: jax.Array) -> tuple[Searching, RootStatistics]:
-        """Up to ``steps`` times :func:`simulate`, fewer if no tree has anything left to do."""
-
-        def going_on(carry: tuple) -> jax.Array:
-            i, s = carry
-            return (i < steps) & jnp.any(s.done < s.wanted)
-
-        _, s = lax.while_loop(going_on, lambda c: (c[0] + 1, simulate(self, c[1])), (jnp.int32(0), s))
-        return s, self.root_statistics(s)
-
-    def root_statistics(self, s: Searching) -> RootStatistics:
-        tree, b = s.tree, jnp.arange(s.done.shape[0])
-        edges = Edges(tree.visits[:, 0], tree.value_sum[:, 0], tree.prior[:, 0], tree.value[:, 0])
-        final = edges.prior[:, :0]
-        if self.selection.gumbel:
-            final = jnp.where(edges.prior > 0, self.selection.final(edges, s.settings), -jnp.inf)  # type: ignore[attr-defined]
-        value = edges.q
-        if self.solver:
-            value = jnp.where(tree.exact[:, 0] < UNKNOWN, tree.exact[:, 0], value)
-        mean = mean_value(tree, b, jnp.zeros_like(s.done))
-        return RootStatistics(
-            edges.visits, value, edges.prior, mean, edges.value, tree.exact[:, 0], final, s.done, s.wanted - s.done
+        dirichlet = spread / jnp.maximum(jnp.sum(spread, axis=-1, keepdims=True), 1e-30)
+        gumbel = jnp.zeros((trees, 0), jnp.float32)
+        plan = jnp.zeros((trees, 0), jnp.int32)
+        if self.rule.scheduled:
+            gumbel = each(gumbel_scale, jnp.float32)[:, None] * jax.random.gumbel(for_gumbel, (trees, actions))
+            number = self.capacity if simulations is None else simulations
+            if not isinstance(number, int):
+                raise UserError("simulations: a Gumbel search's schedule is made beforehand; give a whole number")
+            plan = schedules(self.capacity, considered, min(number, self.capacity), jnp.sum(legal, axis=-1))
+        settings = Settings(
+            simulations=budget,
+            c=each(self.rule.usual_c if c is None else c, jnp.float32),
+            fpu_reduction=each(fpu_reduction, jnp.float32),
+            depth=jnp.where(each(depth, jnp.int32) > 0, each(depth, jnp.int32), 2**30),
+            noise=each(noise, jnp.float32),
+            dirichlet=dirichlet.astype(jnp.float32),
+            gumbel=gumbel,
+            considered=plan,
         )
+        seeds = jax.random.bits(dice, (trees,), jnp.uint32)
+        open_ = jnp.any(legal, axis=-1)
+        nothing = jnp.zeros(trees, bool)
+        s = life.begin(self, params, life.idle(self, trees), open_, nothing, roots, legal, settings, seeds)
+        s, found = life.advance(self, params, s, jnp.int32(self.capacity))
+        edges = life.root_edges(s)
+        searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
+        policy = jnp.where(searched, self.rule.policy(edges, settings), found.prior)
+        best = found.prior > 0
+        for score in (jnp.where(searched, found.final, found.prior), found.visits, found.value, found.prior):
+            best &= score == jnp.max(jnp.where(best, score, -jnp.inf), axis=-1, keepdims=True)
+        lots = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
+        chosen = first_largest(jnp.where(best, lots, -1).astype(jnp.int32))
+        heat = each(temperature, jnp.float32)[:, None]
+        logits = jnp.where(found.prior > 0, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)
+        drawn = jax.random.categorical(for_action, logits / jnp.maximum(heat, 1e-6)).astype(jnp.int32)
+        action = jnp.where(heat[:, 0] > 0, drawn, chosen)
+        return SearchOutput(action, found.visits, found.value, policy, found.prior, found.mean, found.raw)
 
-    def idle(self, trees: int) -> Searching:
-        """A search with nothing to do."""
-        zero, number = jnp.zeros(trees, jnp.int32), jnp.zeros(trees, jnp.float32)
-        actions = self.game.num_actions
-        gumbel, schedule = (actions, self.capacity) if self.selection.gumbel else (0, 0)
-        path = jnp.full((self.capacity + 1 + LEVELS, trees * self.leaves), self.spare, jnp.int32)
-        return Searching(
-            tree=empty_tree(self.game, trees, self.capacity, self.solver),
-            settings=Settings(
-                zero, number, number, zero, number, jnp.zeros((trees, actions), jnp.float32),
-                jnp.zeros((trees, gumbel), jnp.float32), jnp.zeros((trees, schedule), jnp.int32),
-            ),
-            seed=zero.astype(jnp.uint32),
-            done=zero,
-            wanted=zero,
-            paths=Paths(path, jnp.zeros_like(path)),
-            table=empty_table(trees, self.capacity) if self.transpositions else None,
-        )  # fmt: skip
 
-
-def _rows(mask: jax.Array, array: jax.Array) -> jax.Array:
-    """The mask [B] in the shape [B, 1, ...] of an array [B, ...]."""
-    return mask.reshape(-1, *[1] * (array.ndim - 1))
+def _given(number: jax.Array | float) -> bool:
+    """Is the number there, as far as can be known now?"""
+    return isinstance(number, jax.core.Tracer) or bool(jnp.any(jnp.asarray(number) != 0))

@@ -7,13 +7,15 @@ by side; A actions; D the longest path.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jubango.bots.search.select import Edges, steady_sum
+from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.search.rules.rule import Edges, steady_sum
+from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Leaf, Paths, Searching
 from jubango.bots.search.transpositions import look_up, remember
 from jubango.bots.search.tree import CUT_OFF, EXACT, OPEN, UNKNOWN, Tree, add, lanes_first, lanes_last, pick, put
@@ -21,38 +23,35 @@ from jubango.sgf_games.dice import coin, lottery, mix, random_bits
 from jubango.sgf_games.game import State
 from jubango.sgf_games.kernels import first_largest
 
-if TYPE_CHECKING:
-    from jubango.bots.search.search import Search
-
 LEVELS = 4  # levels of a path that are backed up in one go
 GOLDEN = 0x9E3779B9
 PROVED_LOSS = -1e9  # chosen only where all is lost
 TINY = 1e-37  # a prior that is as good as zero
 
 
-def simulate(search: Search, s: Searching) -> Searching:
+def simulate(search: SearchSpec, params: Params, s: Searching) -> Searching:
     """One simulation in every lane of a tree that has some left: select, expand, evaluate, back up."""
     active = worker_of_lanes(search, s) < per_lane(search, s.wanted - s.done)
     s, leaf, levels = select(search, s, active)
     active, order = without_doubles(search, leaf, active)
-    s, node, value = expand(search, s, leaf, active, order)
+    s, node, value = expand(search, params, s, leaf, active, order)
     tree = back_up(search, s, node, value, active, levels)
     made = jnp.sum(active.reshape(-1, search.leaves), axis=-1, dtype=jnp.int32)
     s = s._replace(tree=tree, done=s.done + made)
     return prove(search, s, node, leaf, active) if search.solver else s
 
 
-def tree_of_lanes(search: Search, s: Searching) -> jax.Array:
+def tree_of_lanes(search: SearchSpec, s: Searching) -> jax.Array:
     """int32 [L]: the tree of each lane."""
     return jnp.repeat(jnp.arange(s.done.shape[0], dtype=jnp.int32), search.leaves)
 
 
-def per_lane(search: Search, x: jax.Array) -> jax.Array:
+def per_lane(search: SearchSpec, x: jax.Array) -> jax.Array:
     """[B, ...] -> [L, ...]."""
     return x if search.leaves == 1 else jnp.repeat(x, search.leaves, axis=0)
 
 
-def worker_of_lanes(search: Search, s: Searching) -> jax.Array:
+def worker_of_lanes(search: SearchSpec, s: Searching) -> jax.Array:
     """int32 [L]: the place of each lane among those of its tree."""
     return jnp.tile(jnp.arange(search.leaves, dtype=jnp.int32), s.done.shape[0])
 
@@ -60,78 +59,97 @@ def worker_of_lanes(search: Search, s: Searching) -> jax.Array:
 # -- select ------------------------------------------------------------------------------
 
 
-def select(search: Search, s: Searching, active: jax.Array) -> tuple[Searching, Leaf, jax.Array]:
+class Descent(NamedTuple):
+    """The way down the trees, a level further every time."""
+
+    depth: jax.Array  # int32, the level all lanes are at
+    going: jax.Array  # bool [L], still inside the tree
+    node: jax.Array  # int32 [L], where each lane is
+    leaf: Leaf  # where each lane has left the tree, or would now
+    paths: Paths
+    visits: jax.Array  # the tree's, with the virtual losses of several leaves
+    value_sum: jax.Array
+
+
+def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searching, Leaf, jax.Array]:
     """(the search with its paths, where each lane leaves the tree, the longest path)."""
     b = tree_of_lanes(search, s)
+    choose = one_leaf if search.leaves == 1 else several_leaves
 
-    def level(carry: tuple, root: bool = False) -> tuple:
-        depth, going, at, leaf, paths, visits, value_sum = carry
-        tree = s.tree._replace(visits=visits, value_sum=value_sum)
-        action, visits, value_sum = choose(search, s._replace(tree=tree), at, going, depth, root)
+    def level(d: Descent, root: bool = False) -> Descent:
+        now = s._replace(tree=s.tree._replace(visits=d.visits, value_sum=d.value_sum))
+        action, visits, value_sum = choose(search, now, d, root)
         paths = Paths(
-            lax.dynamic_update_slice(paths.node, jnp.where(going, at, search.spare)[None], (depth, 0)),
-            lax.dynamic_update_slice(paths.action, action[None], (depth, 0)),
+            lax.dynamic_update_slice(d.paths.node, jnp.where(d.going, d.node, search.spare)[None], (d.depth, 0)),
+            lax.dynamic_update_slice(d.paths.action, action[None], (d.depth, 0)),
         )
-        child = pick(tree.child, b, at, action)
+        child = pick(s.tree.child, b, d.node, action)
         leaf = Leaf(
-            jnp.where(going, at, leaf.parent),
-            jnp.where(going, action, leaf.action),
-            jnp.where(going, child, leaf.child),
-            leaf.length + going,
+            jnp.where(d.going, d.node, d.leaf.parent),
+            jnp.where(d.going, action, d.leaf.action),
+            jnp.where(d.going, child, d.leaf.child),
+            d.leaf.length + d.going,
         )
-        going &= (child >= 0) & (pick(tree.end, b, jnp.maximum(child, 0)) == OPEN)
-        return depth + 1, going, jnp.where(going, child, at), leaf, paths, visits, value_sum
+        going = d.going & (child >= 0) & (pick(s.tree.end, b, jnp.maximum(child, 0)) == OPEN)
+        return Descent(d.depth + 1, going, jnp.where(going, child, d.node), leaf, paths, visits, value_sum)
 
     zero = jnp.zeros(b.shape, jnp.int32)
-    start = (jnp.int32(0), active, zero, Leaf(zero, zero, zero - 1, zero), s.paths,
-             s.tree.visits, s.tree.value_sum)  # fmt: skip
-    if search.leaves > 1 or search.selection.gumbel:  # then the root has a way of its own
-        start = level(start, root=True)
-    levels, _, _, leaf, paths, visits, value_sum = lax.while_loop(lambda c: jnp.any(c[1]), level, start)
-    return s._replace(tree=s.tree._replace(visits=visits, value_sum=value_sum), paths=paths), leaf, levels
+    top = Descent(
+        jnp.int32(0), active, zero, Leaf(zero, zero, zero - 1, zero), s.paths, s.tree.visits, s.tree.value_sum
+    )
+    if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
+        top = level(top, root=True)
+    end = lax.while_loop(lambda d: jnp.any(d.going), level, top)
+    tree = s.tree._replace(visits=end.visits, value_sum=end.value_sum)
+    return s._replace(tree=tree, paths=end.paths), end.leaf, end.depth
 
 
-def choose(
-    search: Search, s: Searching, node: jax.Array, going: jax.Array, depth: jax.Array, root: bool
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """(the action each lane takes, the tree's visits and value sums with virtual losses)."""
-    tree, b = s.tree, tree_of_lanes(search, s)
-    if search.leaves == 1:
-        return best_action(search, s, b, node, depth, root), tree.visits, tree.value_sum
-    # The lanes of one tree that are at one node choose one after another, each seeing the virtual
-    # losses of those before it: as if each had gone all the way down before the next set out.
-    here = jnp.where(going, node, -1).reshape(-1, search.leaves)
+def one_leaf(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """(the action each tree takes, its visits and value sums as they are)."""
+    action = best_action(search, s, tree_of_lanes(search, s), d.node, d.depth, root)
+    return action, s.tree.visits, s.tree.value_sum
+
+
+def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """(the action each lane takes, the tree's visits and value sums with virtual losses).
+
+    The lanes of one tree that are at one node choose one after another, each seeing the virtual losses of those
+    before it: as if each had gone all the way down before the next set out.
+    """
+    b = tree_of_lanes(search, s)
+    here = jnp.where(d.going, d.node, -1).reshape(-1, search.leaves)
     earlier = jnp.tril(jnp.ones((search.leaves, search.leaves), bool), -1)
     rank = jnp.sum((here[:, :, None] == here[:, None, :]) & earlier, axis=-1, dtype=jnp.int32).reshape(-1)
-    rank = jnp.where(going, rank, -1)
+    rank = jnp.where(d.going, rank, -1)
     trees = jnp.arange(s.done.shape[0], dtype=jnp.int32)
 
     def turn(carry: tuple) -> tuple:
         i, action, visits, value_sum = carry
-        now = s._replace(tree=tree._replace(visits=visits, value_sum=value_sum))
+        now = s._replace(tree=s.tree._replace(visits=visits, value_sum=value_sum))
         if root:  # one row a tree will do
-            chosen = jnp.repeat(best_action(search, now, trees, jnp.zeros_like(trees), depth, root), search.leaves)
+            chosen = jnp.repeat(best_action(search, now, trees, jnp.zeros_like(trees), d.depth, root), search.leaves)
         else:
-            chosen = best_action(search, now, b, node, depth, root)
-        at = jnp.where(rank == i, node, search.spare)
+            chosen = best_action(search, now, b, d.node, d.depth, root)
+        at = jnp.where(rank == i, d.node, search.spare)
         visits = add(visits, 1, b, at, chosen)
         value_sum = add(value_sum, -1.0, b, at, chosen)
         return i + 1, jnp.where(rank == i, chosen, action), visits, value_sum
 
     last = jnp.max(rank)
-    start = (jnp.int32(0), jnp.zeros_like(node), tree.visits, tree.value_sum)
+    start = (jnp.int32(0), jnp.zeros_like(d.node), s.tree.visits, s.tree.value_sum)
     return lax.while_loop(lambda c: c[0] <= last, turn, start)[1:]
 
 
-def best_action(search: Search, s: Searching, b: jax.Array, node: jax.Array, depth: jax.Array, root: bool) -> jax.Array:
+def best_action(
+    search: SearchSpec, s: Searching, b: jax.Array, node: jax.Array, depth: jax.Array, root: bool
+) -> jax.Array:
     """int32 [L]: the action to take at ``node`` of tree ``b``."""
     tree = s.tree
     edges = Edges(*(pick(x, b, node) for x in (tree.visits, tree.value_sum, tree.prior, tree.value)))
     settings, seed = s.settings, s.seed
     if b.shape != s.done.shape:
         settings, seed = jax.tree.map(functools.partial(per_lane, search), (settings, seed))
-    rule = search.selection.root if root and search.selection.gumbel else search.selection  # type: ignore[attr-defined]
-    scores = rule(edges, settings)
+    scores = search.rule.root(edges, settings) if root else search.rule(edges, settings)
     if search.solver:
         scores = jnp.where(pick(tree.exact, b, node) <= -1, PROVED_LOSS, scores)
     if search.opponent == "sampled":
@@ -145,14 +163,14 @@ def best_action(search: Search, s: Searching, b: jax.Array, node: jax.Array, dep
     return first_largest(scores)
 
 
-def random_scores(search: Search, s: Searching, prior: jax.Array, depth: jax.Array) -> jax.Array:
+def random_scores(search: SearchSpec, s: Searching, prior: jax.Array, depth: jax.Array) -> jax.Array:
     """float32 [L, A]: the largest falls on each action with the probability of its prior."""
     number = per_lane(search, s.done) + worker_of_lanes(search, s)
     throw = mix(per_lane(search, s.seed) + number.astype(jnp.uint32) * jnp.uint32(GOLDEN)) + depth.astype(jnp.uint32)
     return lottery(prior, throw)
 
 
-def without_doubles(search: Search, leaf: Leaf, active: jax.Array) -> tuple[jax.Array, jax.Array]:
+def without_doubles(search: SearchSpec, leaf: Leaf, active: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(lanes that go on, the place of each among those of its tree). Of the lanes of one tree that
     came to one unexpanded action the first goes on."""
     if search.leaves == 1:
@@ -169,7 +187,7 @@ def without_doubles(search: Search, leaf: Leaf, active: jax.Array) -> tuple[jax.
 
 
 def expand(
-    search: Search, s: Searching, leaf: Leaf, active: jax.Array, order: jax.Array
+    search: SearchSpec, params: Params, s: Searching, leaf: Leaf, active: jax.Array, order: jax.Array
 ) -> tuple[Searching, jax.Array, jax.Array]:
     """Make a node of each leaf that is new. Returns also the nodes and their values for their players."""
     tree, b = s.tree, tree_of_lanes(search, s)
@@ -178,7 +196,7 @@ def expand(
     legal = jax.vmap(search.game.legal_action_mask, in_axes=-1)(states)
     made = per_lane(search, s.done) + 1 + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
-    player, terminal, prior, value = judge(search, states, legal, seeds)
+    player, terminal, prior, value = judge(search, params, states, legal, seeds)
     too_deep = leaf.length >= per_lane(search, s.settings.depth)
     end = jnp.where(terminal, EXACT, jnp.where(too_deep, CUT_OFF, OPEN)).astype(jnp.int8)
     if search.cutoff == "draw":
@@ -216,11 +234,11 @@ def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
     return jnp.where(pick(tree.end, b, node) == EXACT, pick(tree.value, b, node), mean)
 
 
-def judge(search: Search, states: State, legal: jax.Array, seeds: jax.Array) -> tuple:
+def judge(search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array) -> tuple:
     """(player, terminal, prior, value): the exact result of finished games, else the evaluator's."""
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
-    evaluation = search.evaluator(search.game, states, legal, seeds)
+    evaluation = search.evaluator(params, search.game, states, legal, seeds)
 
     def exact() -> jax.Array:
         returns = jax.vmap(search.game.returns, in_axes=-1, out_axes=-1)(states)
@@ -266,7 +284,7 @@ def write(
 
 
 def back_up(
-    search: Search, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
+    search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
 ) -> Tree:
     """Add the value to every edge of the path. The one place where a value changes sides."""
     tree, b = s.tree, tree_of_lanes(search, s)
@@ -291,7 +309,7 @@ def back_up(
     return tree._replace(visits=visits, value_sum=value_sum)
 
 
-def prove(search: Search, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Searching:
+def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Searching:
     """Where a leaf's value is exact, prove what follows from it on its path: a node is won if one
     action wins, and has its best action's value once all are proved."""
     b, lanes, tree = tree_of_lanes(search, s), jnp.arange(node.shape[0]), s.tree

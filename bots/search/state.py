@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax
 
-from jubango.bots.search.select import Settings
+from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.transpositions import Transpositions
 from jubango.bots.search.tree import Tree
 
@@ -48,6 +48,6 @@ class RootStatistics(NamedTuple):
     mean: jax.Array  # float32 [B], of all values at the root, for the player to move
     raw: jax.Array  # float32 [B], what the evaluator said
     exact: jax.Array  # float32 [B, A], proved values or UNKNOWN; A is 0 without a solver
-    final: jax.Array  # float32 [B, A], a Gumbel search's score of the moves; [B, 0] in the others
+    final: jax.Array  # float32 [B, A], the rule's score of the moves to play
     done: jax.Array  # int32 [B], simulations made
     remaining: jax.Array  # int32 [B], simulations still to make

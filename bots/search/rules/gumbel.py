@@ -15,8 +15,9 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jubango.bots.search.select import Edges, Settings, steady_sum
+from jubango.bots.search.rules.rule import Edges, MoveRule, Rule, Settings, steady_sum
 
 TINY = 1e-37  # a prior that is as good as zero and still has a logarithm
 LOWEST = -1e9  # a considered action may always be visited, whatever its logit
@@ -45,8 +46,16 @@ def considered_visits(actions: int, simulations: int) -> tuple[int, ...]:
     return tuple(schedule[:simulations])
 
 
+def schedules(capacity: int, considered: int, simulations: int, legal: jax.Array) -> jax.Array:
+    """int32 [B, capacity]: the schedules of roots with so many ``legal`` actions (int32 [B])."""
+    plans = np.zeros((considered + 1, capacity), np.int32)
+    for count in range(considered + 1):
+        plans[count, :simulations] = considered_visits(count, simulations)
+    return jnp.asarray(plans)[jnp.minimum(legal, considered)]
+
+
 @dataclass(frozen=True)
-class Gumbel:
+class Gumbel(Rule):
     """sigma(q) = (c_visit + max n) c_scale q, with q rescaled to [0, 1] within a node if ``rescale``.
 
     The scores of interior nodes: the improved policy softmax(ln P + sigma(completed q)) less the
@@ -56,12 +65,11 @@ class Gumbel:
     c_visit: float = 50.0
     c_scale: float = 0.1
     rescale: bool = True
-    gumbel: ClassVar[bool] = True
-    usual_c: ClassVar[float] = 0.0  # it has none
+    scheduled: ClassVar[bool] = True
+    move: ClassVar[MoveRule] = "gumbel"
 
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
-        policy = _softmax(_logits(edges.prior) + self.completed(edges))
-        return policy - edges.visits / edges.node_visits[:, None].astype(jnp.float32)
+        return self.policy(edges, settings) - edges.visits / edges.node_visits[:, None].astype(jnp.float32)
 
     def root(self, edges: Edges, settings: Settings) -> jax.Array:
         """float32 [B, A]: the best of the actions with the visits the schedule is at."""
@@ -72,6 +80,10 @@ class Gumbel:
     def final(self, edges: Edges, settings: Settings) -> jax.Array:
         """float32 [B, A]: the move to play is the best of the most visited."""
         return self._among(edges, settings, jnp.max(edges.visits, axis=-1, keepdims=True))
+
+    def policy(self, edges: Edges, settings: Settings) -> jax.Array:
+        """float32 [B, A]: the improved policy softmax(ln P + sigma(completed q)), section 4."""
+        return _softmax(_logits(edges.prior) + self.completed(edges))
 
     def _among(self, edges: Edges, settings: Settings, visits: jax.Array) -> jax.Array:
         logits = _logits(edges.prior)

@@ -1,0 +1,29 @@
+"""Two evaluators in one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
+from jubango.sgf_games.game import Game, State
+
+
+@dataclass(frozen=True)
+class Mixed(Evaluator):
+    """The prior of ``first`` and the weighted mean of both values: weight of ``second``'s. Params: a pair.
+
+    AlphaGo: the value network first, rollouts second, weight 0.5 (Silver et al. 2016, Methods,
+    "Searching with policy and value networks": lambda).
+    """
+
+    first: Evaluator
+    second: Evaluator
+    weight: float = 0.5
+
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        first, second = params or ((), ())
+        a = self.first(first, game, states, legal, seeds)
+        b = self.second(second, game, states, legal, seeds)
+        return Evaluation(a.prior, (1 - self.weight) * a.value + self.weight * b.value)

@@ -1,0 +1,89 @@
+"""The protocol of a player: asked for moves in many games, it answers when it has them.
+
+A search, alpha-beta, an engine and a person are players alike; :mod:`jubango.bots.roster` makes them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jubango.bots.config import BotConfig
+from jubango.sgf_games.game import State
+
+
+class MoveRequest(NamedTuple):
+    """Find a move in one lane. ``seed`` is all the randomness there is: the same request, alone or
+    among others, gets the same answer."""
+
+    lane: int
+    game_id: str
+    bot: BotConfig
+    seed: int  # uint32
+    legal: np.ndarray  # bool [A]
+    moves: Sequence[int]  # the game so far; it stays as it is until the answer
+    colour: int  # 0 Black, 1 White
+    seconds: float = 0.0  # to think at most, by the game's clock; 0: no limit
+    clock: float = 0.0  # seconds until the flag falls; 0: no clock
+
+
+class Thought(NamedTuple):
+    """What a bot says of its move: its visits out of all, and the value in [-1, 1] for itself."""
+
+    visits: int
+    simulations: int
+    value: float
+
+    @property
+    def text(self) -> str:
+        """``812 of 1600 visits, win rate 53.2 %``."""
+        return f"{self.visits} of {self.simulations} visits, win rate {50 + 50 * self.value:.1f} %"
+
+
+class MoveAnswer(NamedTuple):
+    """A move, or why there is none.
+
+    ``failure`` is empty, "resign", "undo" (a person takes back), or what an external engine did wrong: "time",
+    "crash", "illegal", "error".
+    """
+
+    lane: int
+    action: int = -1
+    thought: Thought | None = None
+    failure: str = ""
+    detail: str = ""
+
+
+class Player(ABC):
+    """Answers move requests for one or more bots."""
+
+    simulations = 0  # made so far by a search, for the dashboard
+
+    @abstractmethod
+    def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
+        """Take on requests; ``states`` is the whole batch of lanes, batch axis last."""
+
+    @abstractmethod
+    def advance(self) -> list[MoveAnswer]:
+        """Go on for a while, a quarter of a second at most; returns what is ready."""
+
+    @property
+    def patient(self) -> bool:
+        """Does its answer take a while? What answers at once is not left waiting for the others."""
+        return True
+
+    @property
+    def works_here(self) -> bool:
+        """Does :meth:`advance` work towards the answers, rather than only look for them?"""
+        return True
+
+    def finish(self, game_id: str) -> None:
+        """The game is over."""
+        return
+
+    def close(self) -> None:
+        """No more games."""
+        return

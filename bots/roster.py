@@ -1,0 +1,93 @@
+"""Who can play: players made from configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jubango.bots.composition import composition, network_of, numbers_for, params_for, search_for, simulations_for
+from jubango.bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
+from jubango.bots.gtp.engine import GtpPlayer
+from jubango.bots.minimax import MinimaxPlayer
+from jubango.bots.player import Player
+from jubango.bots.random import RandomPlayer
+from jubango.bots.search.driver import MOST_PROGRAMS
+from jubango.bots.search.player import SearchPlayer
+from jubango.bots.search.result import SearchResult
+from jubango.bots.search.run import run_many
+from jubango.bots.search.tree import tree_bytes
+from jubango.sgf_games.compiled import legal_actions
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.machine import VECTOR, devices, memory_bytes
+
+
+def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, Player]:
+    """A player for every bot, by name. Raises UserError for a bot that cannot play this game."""
+    players: dict[str, Player] = {}
+    for bot in bots:
+        if isinstance(bot, RandomConfig):
+            players[bot.name] = RandomPlayer()
+        elif isinstance(bot, MinimaxConfig):
+            players[bot.name] = MinimaxPlayer(game, bot, lanes)
+        elif isinstance(bot, GtpConfig):
+            players[bot.name] = GtpPlayer(game, bot)
+    for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
+        shared = SearchPlayer(game, group, lanes)
+        players.update({bot.name: shared for bot in group})
+    return players
+
+
+def _groups(game: Game, bots: Sequence[SearchConfig]) -> list[list[SearchConfig]]:
+    """Bots that differ only in numbers share a player, unless they keep their trees: two bots of one game cannot keep
+    different trees in one place. Raises UserError for more programs than a process can hold."""
+    groups: dict[Any, list[SearchConfig]] = {}
+    for bot in bots:
+        groups.setdefault(_kind(game, bot), []).append(bot)
+    programs = {(composition(game, group[0]), group[0].ensemble) for group in groups.values()}
+    if len(programs) > MOST_PROGRAMS:
+        raise UserError(
+            f"these bots need {len(programs)} programs of their own, and one process holds {MOST_PROGRAMS} (its memory "
+            "maps run out); bots share a program if they differ only in numbers like simulations and c"
+        )
+    return list(groups.values())
+
+
+def _kind(game: Game, bot: SearchConfig) -> tuple:
+    return composition(game, bot), bot.ensemble, network_of(bot), bot.name if bot.reuse else ""
+
+
+def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
+    """How many games' trees a quarter of the machine's memory holds. Raises UserError for none."""
+    memory = memory_bytes() // 4
+    largest: dict[Any, int] = {}  # bytes of a game's trees, for each player
+    for bot in bots:
+        if isinstance(bot, SearchConfig):
+            need = bot.ensemble * tree_bytes(game, simulations_for(game, bot), bot.solver)
+            if need > memory:
+                raise UserError(
+                    f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
+                    f"{need / 2**30:.1f} GiB, more than a quarter of this machine's memory; lower simulations"
+                )
+            kind = _kind(game, bot)
+            largest[kind] = max(largest.get(kind, 0), need)
+    each = sum(largest.values())
+    lanes = memory // each if each else 16_384
+    if lanes < VECTOR * len(devices()):  # a search fills up its vectors, unless it has one or two lanes
+        lanes = VECTOR if lanes >= VECTOR else min(lanes, 2)
+    return max(1, lanes)
+
+
+def run_bot(
+    game: Game,
+    bot: SearchConfig,
+    states: Sequence[State],
+    seeds: Sequence[int],
+    on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+) -> list[SearchResult]:
+    """What a configured bot makes of positions, its ensemble, seconds and choice of the move included."""
+    numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
+    return run_many(
+        search_for(game, [bot]), states, numbers, params=params_for(game, bot), seconds=bot.seconds, seeds=seeds,
+        move=bot.move, temperature=bot.temperature, ensemble=bot.ensemble, on_progress=on_progress,
+    )  # fmt: skip

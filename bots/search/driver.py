@@ -1,0 +1,281 @@
+"""The one host of a compiled search: devices, padding, seeds, chunks, deadlines, and the answers.
+
+Everybody who searches, a tournament, ``play``, an analysis, the benchmarks, goes through a :class:`Driver`. Between
+two chunks of simulations it hands over one packed array and gets one back, whatever the number of games.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
+
+from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.search import life
+from jubango.bots.search.orders import Noise, Order, no_noise, noise_of, pack, trees_of, unpack
+from jubango.bots.search.root import merged
+from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.state import RootStatistics, Searching
+from jubango.bots.search.tree import LONGEST_LINE
+from jubango.sgf_games.compiled import initial_states
+from jubango.sgf_games.game import State
+from jubango.sgf_games.machine import Compiled, gathered, jit, shard, split_last, spread
+
+TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
+MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
+
+
+class Program(NamedTuple):
+    """Compiled functions of :mod:`jubango.bots.search.life` for so many trees, split evenly among devices."""
+
+    idle: Compiled
+    turn: Compiled
+    keep: Compiled
+    trees: int
+    sharding: NamedSharding  # of arrays with the trees first
+    roots: State  # shardings of states, trees last
+    whole: NamedSharding  # of what every device has
+
+
+_programs: OrderedDict[tuple[SearchSpec, int], Program] = OrderedDict()
+
+
+def program(search: SearchSpec, trees: int) -> Program:
+    """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
+    number, trees = spread(trees, search.leaves)
+    key = search, trees
+    if key not in _programs:
+        while len(_programs) >= MOST_PROGRAMS:
+            _, old = _programs.popitem(last=False)
+            for compiled in (old.idle, old.turn, old.keep):
+                compiled.free()
+        _programs[key] = _compile(search, number, trees)
+    _programs.move_to_end(key)
+    return _programs[key]
+
+
+def _compile(search: SearchSpec, number: int, trees: int) -> Program:
+    sharding, whole = shard(number)
+    split, all_of_it = sharding.spec, whole.spec
+
+    def turn(
+        s: Searching, params: Params, states: State, packed: jax.Array, noise: Noise, kept: jax.Array, steps: jax.Array
+    ) -> tuple[Searching, jax.Array, jax.Array]:
+        """Do as told, then advance. Returns also (done, remaining), int32 [B, 2], and the statistics, packed."""
+        told = unpack(search, packed, noise)
+        s = life.stop(s, told.stop)
+        roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
+        s = life.begin(search, params, s, told.begin, kept & told.begin, roots, told.legal, told.settings, told.seed)
+        s, found = life.advance(search, params, s, steps)
+        progress = jnp.stack([found.done, found.remaining], axis=-1)
+        visits = jax.lax.bitcast_convert_type(found.visits, jnp.float32)
+        columns = [visits, found.value, found.prior, found.exact, found.final, found.mean[:, None], found.raw[:, None]]
+        return s, progress, jnp.concatenate(columns, axis=-1)
+
+    shapes = jax.eval_shape(lambda: life.idle(search, trees))
+    state = jax.tree.map(lambda _: split, shapes)._replace(
+        paths=jax.tree.map(lambda x: split_last(x.ndim), shapes.paths)
+    )
+    places = functools.partial(jax.tree.map, lambda spec: NamedSharding(sharding.mesh, spec))
+
+    def sharded(function: Callable, in_specs: tuple, out_specs: Any) -> Compiled:
+        mapped = jax.shard_map(function, mesh=sharding.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+        return jit(mapped, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,))
+
+    roots = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(search.game.init))
+    return Program(
+        idle=jit(lambda: life.idle(search, trees), out_shardings=places(state)),
+        turn=sharded(
+            turn, (state, all_of_it, roots, split, split, split, all_of_it), (state, split, split)
+        ),
+        keep=sharded(life.keep, (state, split, split), (state, split)),
+        trees=trees,
+        sharding=sharding,
+        roots=places(roots),
+        whole=whole,
+    )  # fmt: skip
+
+
+class Driver:
+    """A search at work in up to ``lanes`` positions at once, each in ``ensemble`` trees; every lane starts and ends
+    on its own. ``params`` are the evaluator's weights; others of the same shapes need no other program."""
+
+    def __init__(self, search: SearchSpec, lanes: int, ensemble: int = 1, params: Params = (), reuse: bool = False):
+        self.search, self.lanes, self.ensemble = search, lanes, ensemble
+        self.program = program(search, lanes * ensemble)
+        self.trees = self.program.trees
+        self.made = 0  # simulations so far
+        self._params = jax.device_put(params, self.program.whole)
+        self._nothing = jax.device_put(no_noise(search, self.trees), self.program.sharding)
+        self._none_kept = jax.device_put(np.zeros(self.trees, bool), self.program.sharding)
+        self._waiting: list[Order] = []
+        self._stop: list[int] = []  # lanes whose answer was taken before they had finished
+        self._states: State = None
+        self._remaining = np.zeros(lanes, int)  # simulations to make, of the tree that has most to do
+        self._deadline = np.full(lanes, math.inf)
+        self._busy = np.zeros(lanes, bool)
+        self._done = np.zeros(self.trees, int)
+        self._step_seconds = 0.0  # of one simulation in every tree
+        self._hand_over = 0.0  # seconds between two chunks, of late
+        self._ended = 0.0
+        self._searching: Searching | None = self._warmed_up(reuse)
+
+    def _warmed_up(self, reuse: bool) -> Searching:
+        """An idle search all of whose programs have run once: compiling is on nobody's clock."""
+        self._states = initial_states(self.search.game, self.lanes)
+        self._searching = self.program.idle()
+        self._turn(0)
+        if reuse:
+            self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32))
+        assert self._searching is not None
+        return jax.block_until_ready(self._searching)
+
+    @property
+    def busy(self) -> np.ndarray:
+        """bool [lanes]: which have a search under way or waiting."""
+        return self._busy
+
+    @property
+    def searching(self) -> Searching:
+        """The arrays, trees first."""
+        assert self._searching is not None, "the driver is closed"
+        return self._searching
+
+    def begin(self, orders: Sequence[Order], states: State) -> None:
+        """Take on positions. states: those of all lanes, batch axis last; what is in lanes that are
+        not asked for does not matter."""
+        self._waiting += orders
+        self._states = states
+        for order in orders:
+            self._busy[order.lane] = True
+            self._remaining[order.lane] = min(order.numbers.simulations, self.search.capacity)
+            self._deadline[order.lane] = order.deadline
+
+    def advance(self, most: float = TICK_SECONDS) -> tuple[np.ndarray, RootStatistics | None]:
+        """Go on for a while, ``most`` seconds at most. Returns the lanes that are ready, int [n], and the statistics of
+        their roots, a row each."""
+        if not self._busy.any():
+            return np.zeros(0, int), None
+        began = time.perf_counter()
+        if self._ended:
+            self._hand_over = 0.8 * self._hand_over + 0.2 * min(began - self._ended, 0.1)
+        fresh, chunk = bool(self._waiting), self._chunk(most)
+        begun = trees_of(self._waiting, self.ensemble) if fresh else np.zeros(0, int)
+        progress, packed = self._turn(chunk)
+        table = gathered(progress)
+        now = self._ended = time.perf_counter()
+        if not fresh or not self._step_seconds:
+            self._step_seconds = (now - began) / chunk
+        done, remaining = table[:, 0], table[:, 1]
+        self._done[begun] = 0
+        self.made += int(np.maximum(done - self._done, 0).sum())
+        self._done = done.copy()
+        used = self.lanes * self.ensemble
+        left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
+        least = done[:used].reshape(-1, self.ensemble).min(axis=1)
+        self._remaining = np.where(self._busy, left, 0)
+        late = (now >= self._deadline) & (least > 0)
+        ready = np.flatnonzero(self._busy & ((left == 0) | late))
+        if not len(ready):
+            return ready, None
+        self._stop += [int(lane) for lane in ready if left[lane]]
+        self._busy[ready] = False
+        rows = (ready[:, None] * self.ensemble + np.arange(self.ensemble)).reshape(-1)
+        return ready, merged(self._statistics(gathered(packed)[rows], table[rows]), self.ensemble)
+
+    def _statistics(self, packed: np.ndarray, progress: np.ndarray) -> RootStatistics:
+        a = self.search.game.num_actions
+        exact = a if self.search.solver else 0
+        ends = np.cumsum([a, a, a, exact, a])
+        visits, value, prior, proved, final, rest = np.split(packed, ends, axis=1)
+        visits = np.ascontiguousarray(visits).view(np.int32)
+        return RootStatistics(
+            visits, value, prior, rest[:, 0], rest[:, 1], proved, final, progress[:, 0], progress[:, 1]
+        )
+
+    @property
+    def least_done(self) -> int:
+        """Simulations of the tree that has made the fewest, of those in use."""
+        return int(self._done[: self.lanes * self.ensemble].min())
+
+    def statistics(self) -> RootStatistics:
+        """Of every lane as it stood at the last look, a row each."""
+        progress, packed = self._last
+        used = self.lanes * self.ensemble
+        return merged(self._statistics(gathered(packed)[:used], gathered(progress)[:used]), self.ensemble)
+
+    def _turn(self, steps: int) -> tuple[jax.Array, jax.Array]:
+        orders, self._waiting = self._waiting, []
+        stop = np.array(self._stop, int)[:, None] * self.ensemble + np.arange(self.ensemble)
+        self._stop = []
+        kept = self._none_kept
+        lines = [order for order in orders if order.line]
+        if lines:
+            kept = self._keep(*self._lines(lines))
+        noise = noise_of(self.search, orders, self.trees, self.ensemble)
+        self._searching, progress, packed = self.program.turn(
+            self._searching, self._params, _aligned(self._states, self.program, self.ensemble),
+            pack(self.search, orders, stop, self.trees, self.ensemble),
+            self._nothing if noise is None else noise, kept, np.int32(steps),
+        )  # fmt: skip
+        self._last = progress, packed
+        return progress, packed
+
+    def _lines(self, orders: Sequence[Order]) -> tuple[np.ndarray, np.ndarray]:
+        mask, lines = np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32)
+        for order in orders:
+            assert order.line is not None
+            own = slice(order.lane * self.ensemble, (order.lane + 1) * self.ensemble)
+            mask[own], lines[own, : len(order.line)] = True, order.line
+        return mask, lines
+
+    def _keep(self, mask: np.ndarray, lines: np.ndarray) -> jax.Array:
+        self._searching, kept = self.program.keep(self._searching, mask, lines)
+        return kept
+
+    def _chunk(self, most: float) -> int:
+        """Steps until the first lane is done, or those that lose least: half a chunk of waiting for every search that
+        ends, against one hand-over for every chunk."""
+        leaves = self.search.leaves
+        remaining = -(-self._remaining[self._busy] // leaves)
+        nearest, furthest, mean = int(remaining.min()), int(remaining.max()), float(remaining.mean())
+        if not self._step_seconds:  # the first chunk measures
+            return max(1, min(4, furthest))
+        best = math.sqrt(2 * self._hand_over / self._step_seconds * 2 * mean)
+        patience = min(float(self._deadline[self._busy].min()) - time.perf_counter(), most)
+        longest = int(max(0.0, patience) / self._step_seconds)
+        return max(1, min(max(nearest, int(best), 4), longest, furthest))
+
+    def close(self) -> None:
+        """Let the trees go."""
+        self._searching = None
+        self._busy[:] = False
+
+
+def _aligned(states: State, program: Program, ensemble: int) -> State:
+    """The states as the program takes them: one for each tree, last axis, spread over its devices."""
+    first, place = jax.tree.leaves(states)[0], jax.tree.leaves(program.roots)[0]
+    if ensemble == 1 and first.shape[-1] == program.trees and getattr(first, "sharding", None) == place:
+        return states
+    places, tree = jax.tree.flatten(program.roots)
+    return _aligner(tuple(places), tree, ensemble, program.trees)(states)
+
+
+@functools.lru_cache(maxsize=64)
+def _aligner(places: tuple, tree: Any, ensemble: int, trees: int) -> Compiled:
+    def align(states: State) -> State:
+        def one(x: jax.Array) -> jax.Array:
+            x = jnp.repeat(x, ensemble, axis=-1)[..., :trees]
+            return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, trees - x.shape[-1])])
+
+        return jax.tree.map(one, states)
+
+    return jit(align, out_shardings=jax.tree.unflatten(tree, places))

@@ -1,0 +1,134 @@
+"""What a compiled search is told between two chunks: one packed array, so that handing it over is one transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.gumbel import considered_visits
+from jubango.bots.search.rules.rule import Settings
+from jubango.bots.search.spec import SearchSpec
+
+BEGIN, STOP = 1, 2
+WORDS = 7  # before those of the legal actions: flags, seed, simulations, depth, c, fpu_reduction, noise
+GOLDEN = 0x9E3779B9
+
+
+class Order(NamedTuple):
+    """Search the position of one lane."""
+
+    lane: int
+    legal: np.ndarray  # bool [A], exact at the root
+    numbers: Numbers  # of each of the lane's trees
+    seed: int  # uint32, all the randomness there is
+    deadline: float = float("inf")  # time.perf_counter() when it must be content with what it has
+    line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
+
+
+class Noise(NamedTuple):
+    """Of the roots; trees first."""
+
+    dirichlet: jax.Array | np.ndarray  # float32 [B, A]
+    gumbel: jax.Array | np.ndarray  # float32 [B, A], or [B, 0] where the rule has no use for it
+    considered: jax.Array | np.ndarray  # int32 [B, capacity], or [B, 0]
+
+
+def trees_of(orders: Sequence[Order], ensemble: int) -> np.ndarray:
+    """int [orders * ensemble]: the trees that work on each, side by side."""
+    lanes = np.array([order.lane for order in orders], int)
+    return (lanes[:, None] * ensemble + np.arange(ensemble)).reshape(-1)
+
+
+def pack(search: SearchSpec, orders: Sequence[Order], stop: np.ndarray, trees: int, ensemble: int) -> np.ndarray:
+    """uint32 [trees, WORDS + ceil(A / 32)]; the inverse of :func:`unpack`. stop: int, trees to be content."""
+    actions = search.game.num_actions
+    out = np.zeros((trees, WORDS + -(-actions // 32)), np.uint32)
+    out[stop, 0] = STOP
+    if not orders:
+        return out
+    at = trees_of(orders, ensemble)
+    own = [order.numbers for order in orders]
+
+    def column(values: list, kind: type = np.uint32) -> np.ndarray:
+        return np.repeat(np.array(values, kind).view(np.uint32), ensemble)
+
+    seeds = (
+        np.array([order.seed for order in orders], np.uint64)[:, None] + np.arange(ensemble, dtype=np.uint64) * GOLDEN
+    )
+    usual = search.rule.usual_c
+    legal = np.zeros((len(orders), 32 * -(-actions // 32)), bool)
+    legal[:, :actions] = [order.legal for order in orders]
+    out[at, 0] = BEGIN
+    out[at, 1] = (seeds % 2**32).astype(np.uint32).reshape(-1)
+    out[at, 2] = column([n.simulations for n in own])
+    out[at, 3] = column([n.depth or 2**30 for n in own])
+    out[at, 4] = column([usual if n.c is None else n.c for n in own], np.float32)
+    out[at, 5] = column([n.fpu_reduction for n in own], np.float32)
+    out[at, 6] = column([n.noise for n in own], np.float32)
+    out[at, WORDS:] = np.repeat(np.packbits(legal, axis=1, bitorder="little").view("<u4"), ensemble, axis=0)
+    return out
+
+
+class Told(NamedTuple):
+    """What a program reads out of the packed array."""
+
+    begin: jax.Array  # bool [B]
+    stop: jax.Array  # bool [B]
+    seed: jax.Array  # uint32 [B]
+    legal: jax.Array  # bool [B, A]
+    settings: Settings
+
+
+def unpack(search: SearchSpec, packed: jax.Array, noise: Noise) -> Told:
+    actions = search.game.num_actions
+    bits = (packed[:, WORDS:, None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
+    number = lax.bitcast_convert_type(packed[:, 4:WORDS], jnp.float32)
+    settings = Settings(
+        simulations=packed[:, 2].astype(jnp.int32),
+        c=number[:, 0],
+        fpu_reduction=number[:, 1],
+        depth=packed[:, 3].astype(jnp.int32),
+        noise=number[:, 2],
+        dirichlet=jnp.asarray(noise.dirichlet),
+        gumbel=jnp.asarray(noise.gumbel),
+        considered=jnp.asarray(noise.considered),
+    )
+    legal = bits.reshape(packed.shape[0], -1)[:, :actions].astype(bool)
+    return Told(packed[:, 0] == BEGIN, packed[:, 0] == STOP, packed[:, 1], legal, settings)
+
+
+def no_noise(search: SearchSpec, trees: int) -> Noise:
+    actions, scheduled = search.game.num_actions, search.rule.scheduled
+    return Noise(
+        np.zeros((trees, actions), np.float32),
+        np.zeros((trees, actions if scheduled else 0), np.float32),
+        np.zeros((trees, search.capacity if scheduled else 0), np.int32),
+    )
+
+
+def noise_of(search: SearchSpec, orders: Sequence[Order], trees: int, ensemble: int) -> Noise | None:
+    """Noise and schedules of the roots that have any; None if none has. A tree's are decided by its seed."""
+    scheduled = search.rule.scheduled
+    if not orders or not (scheduled or any(order.numbers.noise for order in orders)):
+        return None
+    noise = no_noise(search, trees)
+    for order in orders:
+        own, count = order.numbers, int(order.legal.sum())
+        for k in range(ensemble):
+            tree, seed = order.lane * ensemble + k, (order.seed + k * GOLDEN) % 2**32
+            if own.noise and count:
+                alpha = own.alpha or 10.0 / count
+                dice = np.random.default_rng([seed, 1])
+                noise.dirichlet[tree, order.legal] = dice.dirichlet(np.full(count, alpha))
+            if scheduled:
+                dice = np.random.default_rng([seed, 2])
+                noise.gumbel[tree] = own.gumbel_scale * dice.gumbel(size=search.game.num_actions)
+                visits = considered_visits(min(own.considered, count), own.simulations)[: search.capacity]
+                noise.considered[tree, : len(visits)] = visits
+    return noise
