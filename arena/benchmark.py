@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,18 +17,21 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Evaluator, Uniform
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.search.program import program
-from jubango.bots.search.root import Numbers, settings_for
+from jubango.bots.search.driver import Driver, Order
+from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.rule import Rule
+from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.bots.search.select import Puct, Selection, Ucb1
+from jubango.bots.search.spec import SearchSpec
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games import go_playout
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.compiled import initial_states, rules
+from jubango.sgf_games.compiled import FRESH, LEAVE, table_program
 from jubango.sgf_games.dice import mix
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.machine import gathered, jit, spread
 from jubango.sgf_games.mnk import LineGame
 
 STEPS = 200  # rules steps in one call
@@ -77,7 +83,7 @@ class SearchCase:
     trees: int
     simulations: int
     evaluator: Evaluator = field(default_factory=Uniform)
-    selection: Selection = field(default_factory=lambda: Puct(base=19652.0))
+    rule: Rule = field(default_factory=lambda: Puct(base=19652.0))
     leaves: int = 1
     plies: int = 0
 
@@ -113,36 +119,57 @@ def search_speed(case: SearchCase, repeats: int = 5) -> list[float]:
     """Simulations a second of each of ``repeats`` searches, from positions on the devices to having
     the root statistics on the host; a first one, which compiles, is not counted. The middle of them is the figure."""
     game = make_game(case.game)
-    search = Search(game, case.selection, case.evaluator, case.simulations, leaves=case.leaves)
-    compiled = program(search, case.trees)
-    states = _random_positions(game, compiled.trees, case.plies)
-    legal = np.array(rules(game).view_lanes(states).legal)
-    roots = jax.tree.map(lambda x: np.moveaxis(np.asarray(x), -1, 0), game.without_history(states))
-    mask = np.arange(compiled.trees) < case.trees
-    numbers = [Numbers(case.simulations, c=1.25)] * compiled.trees
-    seeds = np.arange(compiled.trees, dtype=np.uint32)
-    settings = settings_for(search, numbers, legal, seeds)
-    arguments = jax.device_put((mask, np.zeros_like(mask), roots, legal, settings, seeds), compiled.sharding)
-    s, speeds = compiled.idle(), []
+    search = Search(game, case.rule, case.evaluator, case.simulations, leaves=case.leaves)
+    driver = Driver(search, case.trees)
+    states, legal = _random_positions(game, driver.trees, case.plies)
+    numbers = Numbers(case.simulations, c=1.25)
+    orders = [Order(i, legal[i], numbers, i) for i in range(case.trees)]
+    speeds = []
     for _ in range(repeats + 1):
-        jax.block_until_ready(s)
-        began = time.perf_counter()
-        s = compiled.begin(s, *arguments)
-        s, found = compiled.advance(s, case.simulations)
-        done = int(np.asarray(found.done)[: case.trees].sum())
-        speeds.append(done / (time.perf_counter() - began))
+        began, before = time.perf_counter(), driver.made
+        driver.begin(orders, states)
+        while driver.busy.any():
+            driver.advance(math.inf)
+        speeds.append((driver.made - before) / (time.perf_counter() - began))
     return speeds[1:]
 
 
-def _random_positions(game: Game, lanes: int, plies: int) -> Any:
-    """A batch of positions after so many random moves, the same every time; a finished game begins anew."""
-    states, rng = initial_states(game, lanes), np.random.default_rng(1)
-    view = jax.device_get(rules(game).view_lanes(states))
-    for _ in range(plies):
-        actions = np.array([rng.choice(np.flatnonzero(row[: game.height * game.width])) if row.any() else -1
-                            for row in view.legal], np.int32)  # fmt: skip
-        states, view = jax.device_get(rules(game).step_lanes(states, actions, view.terminal))
-    return states
+def steady_speed(searches: Sequence[tuple[SearchSpec, Sequence[Numbers]]], lanes: int, seconds: float) -> float:
+    """Simulations a second of bare searches that are never let idle: a lane that has its answer searches the first
+    position again, with the next of the numbers. What a tournament of these searches is compared with."""
+    total, spent = 0, 0.0
+    for search, numbers in searches:
+        driver = Driver(search, lanes)
+        states, legal = _random_positions(search.game, driver.trees, 0)
+        upcoming = itertools.cycle(numbers)
+        ready = range(lanes)
+        until = began = before = 0.0
+        while not until or time.perf_counter() < until:
+            driver.begin([Order(int(i), legal[int(i)], next(upcoming), driver.made + int(i)) for i in ready], states)
+            ready, _ = driver.advance()
+            if not until and driver.made > 20 * lanes:  # warm
+                began, before = time.perf_counter(), driver.made
+                until = began + seconds
+        total += driver.made - int(before)
+        spent += time.perf_counter() - began
+    return total / spent
+
+
+def _random_positions(game: Game, lanes: int, plies: int) -> tuple[State, np.ndarray]:
+    """(positions after so many random moves, the same every time, on the devices; their legal actions)."""
+    rng = np.random.default_rng(1)
+    number, size = spread(lanes)
+    table = table_program(game, size, number)
+    states, told = table.first(), np.full(size, LEAVE, np.int32)
+    for ply in range(plies + 1):
+        states, look = table.step(states, told)
+        seen = gathered(look)
+        legal, over = seen[:, :-2].view(bool), seen[:, -1] > 0
+        if ply < plies:  # a finished game begins anew
+            points = legal[:, : game.height * game.width]
+            chosen = [rng.choice(np.flatnonzero(row)) if row.any() else LEAVE for row in points]
+            told = np.where(over, FRESH, chosen).astype(np.int32)
+    return states, legal
 
 
 def _seeds(seed: jax.Array, lanes: int) -> jax.Array:

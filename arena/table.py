@@ -99,7 +99,7 @@ class Table:
         """Finished games, as they finish. Close the iterator or the table to end early."""
         waiting = list(tasks)[::-1]  # the next is the last
         try:
-            self._seat(waiting)
+            self.seat(waiting)
             while len(self._free) < len(self.lanes):
                 records = self.tick(waiting)
                 if records:
@@ -129,7 +129,7 @@ class Table:
             records += self._make_moves(answers, waiting)
         return records
 
-    def _seat(self, waiting: list[GameTask]) -> None:
+    def seat(self, waiting: list[GameTask]) -> None:
         """Give every free lane the next game that has its engines."""
         engines = {name: bot.processes for name, bot in self.bots.items() if isinstance(bot, GtpConfig)}
         if engines:
@@ -184,6 +184,7 @@ class Table:
     def _make_moves(self, answers: Sequence[MoveAnswer], waiting: list[GameTask]) -> list[GameRecord]:
         records: list[GameRecord] = []
         moved: list[int] = []
+        made: list[tuple[Lane, MoveAnswer]] = []
         for answer in answers:
             i = answer.lane
             lane = self.lanes[i]
@@ -202,11 +203,14 @@ class Table:
                 lane.moves.append(answer.action)
                 lane.thoughts.append(answer.thought)
                 moved.append(i)
-            if self.on_move:
-                self.on_move(lane, answer)
+            made.append((lane, answer))
         if moved:
             self.moves_made += len(moved)
             self._step()
+        if self.on_move:
+            for lane, answer in made:
+                self.on_move(lane, answer)
+        if moved:
             self._unasked += moved
             over = self._over[moved]
             if over.any():
@@ -214,7 +218,7 @@ class Table:
                 states = jax.tree.map(lambda x: gathered(x, axis=x.ndim - 1), self._states)
                 records += [self._finished(i, states) for i in ended]
         if records:
-            self._seat(waiting)
+            self.seat(waiting)
         return records
 
     def _step(self) -> None:

@@ -98,9 +98,9 @@ def lines() -> list[tuple]:
     """(case, peer, how to ask it)."""
     from jubango.arena.benchmark import SearchCase
     from jubango.bots.evaluators.rollout import Rollout
-    from jubango.bots.search.select import Ucb1
+    from jubango.bots.search.rules.ucb1 import Ucb1
 
-    rollout = {"evaluator": Rollout(), "selection": Ucb1()}
+    rollout = {"evaluator": Rollout(), "rule": Ucb1()}
     return [
         (SearchCase("go:9", 64, 128), "mctx + pgx", ("go_9x9", 64, 128, 0)),
         (SearchCase("go:9", 64, 128), "mctx + pgx on two devices", ("go_9x9", 64, 128, 0)),

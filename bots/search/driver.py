@@ -251,8 +251,8 @@ class Driver:
             return max(1, min(4, furthest))
         best = math.sqrt(2 * self._hand_over / self._step_seconds * 2 * mean)
         patience = min(float(self._deadline[self._busy].min()) - time.perf_counter(), most)
-        longest = int(max(0.0, patience) / self._step_seconds)
-        return max(1, min(max(nearest, int(best), 4), longest, furthest))
+        longest = min(furthest, max(0.0, patience) / self._step_seconds)
+        return max(1, int(min(max(nearest, best, 4), longest)))
 
     def close(self) -> None:
         """Let the trees go."""
