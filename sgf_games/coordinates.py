@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from jubango.sgf_games.errors import UserError
 
 Point = tuple[int, int]  # (row, column), row 0 at the top
@@ -18,6 +20,7 @@ def vertex(point: Point | None, height: int) -> str:
     return f"{COLUMNS[column]}{height - row}"
 
 
+@functools.lru_cache(maxsize=4096)
 def parse_vertex(text: str, height: int, width: int) -> Point | None:
     """The inverse of :func:`vertex`, in either case. Raises UserError for a point off the board."""
     word = text.strip().upper()
@@ -33,6 +36,7 @@ def parse_vertex(text: str, height: int, width: int) -> Point | None:
     return row, column
 
 
+@functools.lru_cache(maxsize=4096)
 def sgf_pair(point: Point | None) -> str:
     """``(3, 15)`` is ``pd``; a pass is the empty string."""
     if point is None:

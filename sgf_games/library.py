@@ -1,35 +1,52 @@
 """A run's results on disk: an index in SQLite, the games as SGF files.
 
-A game is finished when its row is committed, and its row is written after its SGF is safely on
-disk; whatever dies in between, a row always has its file, and a game is never counted twice.
+A game is finished when its row is committed, with one flush to the disk for all games of a call. Its
+SGF is complete before that, but reaches the disk when the system pleases, so:
+
+- when the process dies (kill -9), every row has its file, whole; a game without a row is played again;
+- when the machine dies (a power cut), no row is lost, but the files of the last rows may be missing, cut
+  short or blank. Opening the library finds them by their checksums and writes them again from their rows.
+
+A game is never counted twice: of two records with one id the first stays. A file that was changed and is
+still SGF is left as it is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
+import json
 import os
 import re
 import sqlite3
+import zlib
 from pathlib import Path
+
+from sgfmill import sgf_grammar
 
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import write_record
 
+# Of a game's SGF, what the row does not say. Games of older libraries have no row here.
 SCHEMA = """
+create table if not exists files (game_id text primary key, checksum integer not null, comments text not null);
 create table if not exists games (
     game_id text primary key, game text not null, black text not null, white text not null,
     black_spec text not null, white_spec text not null, seed integer not null,
     result text not null, score real not null, reason text not null, detail text not null,
     plies integer not null, moves text not null, seconds real not null, date text not null,
     event text not null, sgf text not null
-)
+);
 """
 COLUMNS = (
     "game_id", "game", "black", "white", "black_spec", "white_spec", "seed", "result", "score",
     "reason", "detail", "plies", "moves", "seconds", "date", "event", "sgf",
 )  # fmt: skip
+ADD_GAME = f"insert or ignore into games ({','.join(COLUMNS)}) values ({','.join('?' * len(COLUMNS))})"
+ADD_FILE = "insert or replace into files (game_id, checksum, comments) values (?, ?, ?)"
+NOTE_FILE = "insert into files values (?, ?, '') on conflict (game_id) do update set checksum = excluded.checksum"
 
 
 class Library:
@@ -38,31 +55,61 @@ class Library:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         try:
-            (self.folder / "games").mkdir(parents=True, exist_ok=True)
+            _make_folder(self.folder / "games")
             self._db = sqlite3.connect(self.folder / "results.sqlite", timeout=30)
             self._db.execute("pragma journal_mode=wal")
             self._db.execute("pragma synchronous=full")
-            self._db.execute(SCHEMA)
-            self._db.commit()
+            self._db.execute("pragma fullfsync=on")  # macOS flushes the disk's own cache only when asked
+            self._db.executescript(SCHEMA)
+            self._mend()
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be written: {error.strerror}") from None
         except sqlite3.Error as error:
             raise UserError(f"{self.folder / 'results.sqlite'}: is no results file: {error}") from None
 
     def add(self, records: list[GameRecord]) -> None:
-        """Keep finished games: first their files, then, in one transaction, their rows."""
-        names = []
-        for record in records:
-            name = f"games/{file_name(record.game_id)}.sgf"
-            write_safely(self.folder / name, write_record(record))
-            names.append(name)
-        _sync_folder(self.folder / "games")
-        marks = ",".join("?" * len(COLUMNS))
+        """Keep finished games, all or none: their files, then, in one transaction, their rows."""
         with self._db:
-            self._db.executemany(
-                f"insert or ignore into games ({','.join(COLUMNS)}) values ({marks})",
-                [_row(record, name) for record, name in zip(records, names, strict=True)],
-            )
+            for record in records:
+                name = f"games/{file_name(record.game_id)}.sgf"
+                if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
+                    self._write(record, name)
+
+    def _write(self, record: GameRecord, name: str) -> None:
+        data = write_record(record)
+        _replace(f"{self.folder}/{name}", data)
+        comments = json.dumps(record.comments, ensure_ascii=False) if any(record.comments) else ""
+        self._db.execute(ADD_FILE, (record.game_id, zlib.crc32(data), comments))
+
+    def _mend(self) -> None:
+        """Write the SGF files again that are missing or damaged, and note the checksums of whole ones."""
+        games = self._db.execute("select game_id, sgf, checksum from games left join files using (game_id)").fetchall()
+        with self._db:
+            for game_id, name, checksum in games:
+                try:
+                    with open(f"{self.folder}/{name}", "rb", buffering=0) as file:
+                        data = file.read()
+                except FileNotFoundError:
+                    data = b""
+                found = zlib.crc32(data)
+                if found == checksum:
+                    continue
+                if _is_whole(data):
+                    self._db.execute(NOTE_FILE, (game_id, found))
+                    continue
+                try:
+                    self._write(self._record(game_id), name)
+                except UserError as error:
+                    raise UserError(f"{self.folder / name}: is damaged and cannot be written again: {error}") from None
+
+    def _record(self, game_id: str) -> GameRecord:
+        """A game as it was added, but for empty comments."""
+        query = "select * from games left join files using (game_id) where game_id = ?"
+        cursor = self._db.execute(query, (game_id,))
+        row = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
+        row["moves"] = tuple(row["moves"].split())
+        row["comments"] = tuple(json.loads(row["comments"] or "[]"))
+        return GameRecord(**{field.name: row[field.name] for field in dataclasses.fields(GameRecord)})
 
     def finished(self) -> set[str]:
         """The ids of all finished games."""
@@ -101,17 +148,37 @@ def file_name(game_id: str) -> str:
 
 def write_safely(path: Path, data: bytes) -> None:
     """The file has either all of ``data`` or its old content, even after a power cut."""
-    partial = path.with_name(path.name + ".part")
+    _replace(str(path), data, flush=True)
+
+
+def _replace(path: str, data: bytes, flush: bool = False) -> None:
+    """The file has either all of ``data`` or its old content, for whoever reads it."""
+    partial = path + ".part"
     with open(partial, "wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if flush:
+            file.flush()
+            os.fsync(file.fileno())
     os.replace(partial, path)
 
 
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+def _is_whole(data: bytes) -> bool:
+    """SGF to its last bracket, and none of it blank: what is cut short lacks brackets."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sgf_grammar.parse_sgf_game(data)
+    except ValueError:
+        return False
+    return b"\0" not in data
+
+
+def _make_folder(path: Path) -> None:
+    """The folder and those above it, there after a power cut too where the system lets us see to it."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        with contextlib.suppress(PermissionError):
+            descriptor = os.open(folder.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

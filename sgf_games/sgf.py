@@ -7,11 +7,11 @@ where it comes to lie, and the private root property JG holds the game's spec st
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sgfmill import sgf as sgfmill_sgf
 from sgfmill import sgf_grammar, sgf_properties
 
 from jubango.sgf_games.catalogue import make_game
@@ -32,28 +32,9 @@ _HANDICAP_ORDER = ("bl", "tr", "br", "tl", "ml", "mr", "bm", "tm", "mm")
 
 
 def write_record(record: GameRecord) -> bytes:
-    """The SGF of a finished game."""
+    """The SGF of a finished game. Raises UserError for a game or a move that is unknown."""
     game = make_game(record.game)
-    is_go = isinstance(game, Go)
-    size = max(game.width, game.height)
-    document = sgfmill_sgf.Sgf_game(size=size, encoding="UTF-8")
-    root = document.get_root()
-    root.set_raw("GM", b"1" if is_go else b"4")
-    root.set("AP", ("jubango", "0.1.0"))
-    texts = {
-        "PB": record.black, "PW": record.white, "RE": record.result, "EV": record.event,
-        "RO": record.game_id, "GN": record.game_id, "DT": record.date[:10],
-    }  # fmt: skip
-    for key, text in texts.items():
-        if text:
-            root.set(key, _one_line(text))
-    if isinstance(game, Go):
-        root.set("KM", game.komi)
-        root.set("RU", _rules_name(game))
-    root.set_raw(SPEC_PROPERTY, sgf_properties.serialise_text(record.game, _CONTEXT))
-    root.set_raw("TM", b"0")
-    root.set_raw("OT", b"none")
-    root.set("HA", 0)
+    shared = _shared_properties(game, record.game)
     comment = [
         f"Event: {record.event}" if record.event else "",
         f"Game: {record.game_id}, {record.game}",
@@ -62,25 +43,44 @@ def write_record(record: GameRecord) -> bytes:
         f"White: {record.white} = {record.white_spec}",
         f"Result: {record.result} ({record.reason}{': ' + record.detail if record.detail else ''})",
     ]
-    root.set("C", "\n".join(line for line in comment if line))
+    root = {**shared, "C": [_raw("\n".join(line for line in comment if line))]}
+    texts = {
+        "PB": record.black, "PW": record.white, "RE": record.result, "EV": record.event,
+        "RO": record.game_id, "GN": record.game_id, "DT": record.date[:10],
+    }  # fmt: skip
+    for key, text in texts.items():
+        if text:
+            root[key] = [_raw(" ".join(text.split()))]
+    tree = sgf_grammar.Coarse_game_tree()
+    tree.sequence.append(root)
     points = game.move_points([game.parse_action(text) for text in record.moves])
     for i, point in enumerate(points):
-        node = document.extend_main_sequence()
-        node.set_raw("B" if i % 2 == 0 else "W", sgf_pair(point).encode())
+        node = {"W" if i % 2 else "B": [sgf_pair(point).encode()]}
         if i < len(record.comments) and record.comments[i]:
-            node.set("C", record.comments[i])
-    data = document.serialise()
-    if is_go and game.width != game.height:
-        # sgfmill knows square boards only. No text can hold these bytes: a "]" in it is escaped.
-        data = data.replace(b"SZ[%d]" % size, b"SZ[%d:%d]" % (game.width, game.height), 1)
+            node["C"] = [_raw(record.comments[i])]
+        tree.sequence.append(node)
+    data: bytes = sgf_grammar.serialise_game_tree(tree)
+    if isinstance(game, Go) and game.width != game.height:
+        # Last, as lines are filled by one number. No text can hold these bytes: a "]" in it is escaped.
+        data = data.replace(b"SZ[%b]" % shared["SZ"][0], b"SZ[%d:%d]" % (game.width, game.height), 1)
     return data
 
 
-_CONTEXT = sgf_properties.Presenter(19, "UTF-8")
+@functools.lru_cache(maxsize=64)
+def _shared_properties(game: Game, spec: str) -> dict[str, list[bytes]]:
+    """The root's properties that all records of a game share."""
+    texts = {
+        "FF": "4", "CA": "UTF-8", "GM": "4", "SZ": str(max(game.width, game.height)), "AP": "jubango:0.1.0",
+        SPEC_PROPERTY: spec, "TM": "0", "OT": "none", "HA": "0",
+    }  # fmt: skip
+    if isinstance(game, Go):
+        komi = sgf_properties.serialise_real(game.komi).decode()
+        texts |= {"GM": "1", "KM": komi, "RU": _rules_name(game)}
+    return {key: [_raw(text)] for key, text in texts.items()}
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _raw(text: str) -> bytes:
+    return sgf_grammar.escape_text(text.encode())
 
 
 def _rules_name(game: Go) -> str:

@@ -70,6 +70,62 @@ def test_records_round_trip(spec):
             assert len(other.get_main_sequence()) == len(record.moves) + 1
 
 
+def high_level_sgf(record: GameRecord) -> bytes:
+    """A record through sgfmill's own game objects, which escape and check by themselves."""
+    game = make_game(record.game)
+    size = max(game.width, game.height)
+    document = sgfmill_sgf.Sgf_game(size=size, encoding="UTF-8")
+    root = document.get_root()
+    root.set("GM", 1 if record.game.startswith("go:") else 4)
+    root.set("AP", ("jubango", "0.1.0"))
+    texts = {
+        "PB": record.black, "PW": record.white, "RE": record.result, "EV": record.event, "RO": record.game_id,
+        "GN": record.game_id, "DT": record.date[:10],
+    }  # fmt: skip
+    for key, text in texts.items():
+        if text:
+            root.set(key, " ".join(text.split()))
+    if record.game.startswith("go:"):
+        root.set("KM", game.komi)
+        names = {("positional", True): "TrompTaylor", ("situational", True): "NZ", ("situational", False): "AGA"}
+        root.set("RU", names.get((game.ko, game.suicide), "Chinese"))
+    root.set("JG", record.game)
+    root.set("TM", 0)
+    root.set("OT", "none")
+    root.set("HA", 0)
+    about = f"Event: {record.event}\n" if record.event else ""
+    about += f"Game: {record.game_id}, {record.game}\nSeed: {record.seed}\n"
+    about += f"Black: {record.black} = {record.black_spec}\nWhite: {record.white} = {record.white_spec}\n"
+    detail = f": {record.detail}" if record.detail else ""
+    root.set("C", f"{about}Result: {record.result} ({record.reason}{detail})")
+    points = game.move_points([game.parse_action(text) for text in record.moves])
+    for i, point in enumerate(points):
+        node = document.extend_main_sequence()
+        node.set_raw("BW"[i % 2], sgf_pair(point).encode())
+        if record.comments[i : i + 1] > ("",):
+            node.set("C", record.comments[i])
+    return document.serialise().replace(b"SZ[13]", b"SZ[9:13]" if game.height > game.width else b"SZ[13]")
+
+
+text = st.text(st.characters(codec="utf-8") | st.sampled_from("[]\\\n\r:;() "), max_size=100)
+
+
+@given(st.data())
+def test_records_are_written_as_sgfmill_writes_them(data):
+    specs = ["go:9x13", "go:5,komi=-0.5", "go:25,ko=situational", "connect_four", "tic_tac_toe", "gomoku:7x5"]
+    spec = data.draw(st.sampled_from(specs))
+    game = make_game(spec)
+    actions = data.draw(st.lists(st.integers(0, game.num_actions - 1), max_size=30))
+    record = GameRecord(
+        game=spec, moves=tuple(map(game.action_text, actions)), seed=data.draw(st.integers(0, 2**63)),
+        comments=tuple(data.draw(st.lists(text, max_size=31))),
+        **{key: data.draw(text) for key in (
+            "game_id", "black", "white", "black_spec", "white_spec", "result", "reason", "detail", "event", "date",
+        )},
+    )  # fmt: skip
+    assert write_record(record) == high_level_sgf(record)
+
+
 def test_handicap_setup_passes_and_variations():
     text = b"""(;GM[1]FF[4]SZ[9]HA[2]KM[0.5]AB[gc][cg]C[root \\] comment];W[ee](;B[tt];W[];B[aa])(;B[bb]))"""
     (sgf,) = parse_sgf(text, "x")
