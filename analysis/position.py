@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from jubango.bots.bot import affordable_lanes
 from jubango.bots.config import SearchConfig
+from jubango.bots.roster import affordable_lanes, run_bot
 from jubango.bots.search.result import SearchResult
-from jubango.bots.search.run import run_bot
 from jubango.sgf_games.compiled import rules
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.game import Game

@@ -142,7 +142,7 @@ def steady_speed(searches: Sequence[tuple[SearchSpec, Sequence[Numbers]]], lanes
         driver = Driver(search, lanes)
         states, legal = _random_positions(search.game, driver.trees, 0)
         upcoming = itertools.cycle(numbers)
-        ready = range(lanes)
+        ready = np.arange(lanes)
         until = began = before = 0.0
         while not until or time.perf_counter() < until:
             driver.begin([Order(int(i), legal[int(i)], next(upcoming), driver.made + int(i)) for i in ready], states)

@@ -116,17 +116,12 @@ class Table:
         """Ask whoever is to move, and make the moves that are answered. Returns the games that ended; free lanes take
         the next of ``waiting``, last first."""
         records: list[GameRecord] = []
-        asked = self._ask()
-        while True:
-            quick = [player for player in asked if not player.patient]
-            answers = [answer for player in quick for answer in player.advance()]
-            if not answers:
-                break
-            records += self._make_moves(answers, waiting)
-            asked = self._ask()
-        answers = [answer for player in self._everybody for answer in player.advance()]
-        if answers:
-            records += self._make_moves(answers, waiting)
+        quick = [player for player in self._everybody if not player.patient]
+        for players in (quick, self._everybody):  # whom a quick answer leaves to move thinks along with the others
+            self._ask()
+            answers = [answer for player in players for answer in player.advance()]
+            if answers:
+                records += self._make_moves(answers, waiting)
         return records
 
     def seat(self, waiting: list[GameTask]) -> None:
@@ -157,8 +152,8 @@ class Table:
                 return waiting.pop(k)
         return None
 
-    def _ask(self) -> list[Player]:
-        """Ask the players to move in all lanes that wait for it. Returns those that were asked."""
+    def _ask(self) -> None:
+        """Ask the players to move in all lanes that wait for it."""
         requests: dict[Player, list[MoveRequest]] = {}
         for i in self._unasked:
             lane = self.lanes[i]
@@ -179,7 +174,6 @@ class Table:
         self._unasked.clear()
         for mover, asked in requests.items():
             mover.begin(asked, self._states)
-        return list(requests)
 
     def _make_moves(self, answers: Sequence[MoveAnswer], waiting: list[GameTask]) -> list[GameRecord]:
         records: list[GameRecord] = []

@@ -1,1 +1,100 @@
-"""Plays thousands of board games at once and says which bot is stronger."""
+"""Plays thousands of board games at once in one compiled program and says which bot is stronger, and how surely.
+
+    import jubango as jb
+
+The front door: what is named here is imported when it is first used, so that importing jubango is quick and does not
+start JAX. The first search or game takes every core and the compile cache by itself; :func:`configure` chooses others.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jubango.analysis.plot import board_svg as board_svg
+    from jubango.analysis.position import analyze as analyze
+    from jubango.analysis.ratings import rate as rate
+    from jubango.analysis.record import Record as Record
+    from jubango.analysis.record import position as position
+    from jubango.analysis.record import read_sgf as read_sgf
+    from jubango.analysis.win_rate import WinRate as WinRate
+    from jubango.arena.run import Run as Run
+    from jubango.arena.tournament import match as match
+    from jubango.arena.tournament import open_run as open_run
+    from jubango.arena.tournament import tournament as tournament
+    from jubango.bots.config import Bot as Bot
+    from jubango.bots.evaluators.evaluator import Evaluation as Evaluation
+    from jubango.bots.evaluators.evaluator import Evaluator as Evaluator
+    from jubango.bots.evaluators.evaluator import Heuristic as Heuristic
+    from jubango.bots.evaluators.evaluator import Uniform as Uniform
+    from jubango.bots.evaluators.evaluator import evaluator as evaluator
+    from jubango.bots.evaluators.mixed import Mixed as Mixed
+    from jubango.bots.evaluators.network import NetworkEvaluator as NetworkEvaluator
+    from jubango.bots.evaluators.rollout import Rollout as Rollout
+    from jubango.bots.search.result import SearchResult as SearchResult
+    from jubango.bots.search.root import Numbers as Numbers
+    from jubango.bots.search.rules.alphago import AlphaGo as AlphaGo
+    from jubango.bots.search.rules.gumbel import Gumbel as Gumbel
+    from jubango.bots.search.rules.puct import Puct as Puct
+    from jubango.bots.search.rules.rule import Rule as Rule
+    from jubango.bots.search.rules.ucb1 import Ucb1 as Ucb1
+    from jubango.bots.search.run import run as run
+    from jubango.bots.search.run import run_many as run_many
+    from jubango.bots.search.search import Search as Search
+    from jubango.bots.search.search import SearchOutput as SearchOutput
+    from jubango.sgf_games.catalogue import game as game
+    from jubango.sgf_games.catalogue import make_game as make_game
+    from jubango.sgf_games.env import auto_reset as auto_reset
+    from jubango.sgf_games.env import env as env
+    from jubango.sgf_games.errors import UserError as UserError
+    from jubango.sgf_games.game import Game as Game
+    from jubango.sgf_games.machine import configure as configure
+    from jubango.sgf_games.machine import jit as jit
+
+__version__ = "0.2.0"
+
+# Where the names live.
+_HOMES = {
+    "analysis.plot": ("board_svg",),
+    "analysis.position": ("analyze",),
+    "analysis.ratings": ("rate",),
+    "analysis.record": ("Record", "position", "read_sgf"),
+    "analysis.win_rate": ("WinRate",),
+    "arena.run": ("Run",),
+    "arena.tournament": ("match", "open_run", "tournament"),
+    "bots.config": ("Bot",),
+    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Heuristic", "Uniform", "evaluator"),
+    "bots.evaluators.mixed": ("Mixed",),
+    "bots.evaluators.network": ("NetworkEvaluator",),
+    "bots.evaluators.rollout": ("Rollout",),
+    "bots.search.result": ("SearchResult",),
+    "bots.search.root": ("Numbers",),
+    "bots.search.rules.alphago": ("AlphaGo",),
+    "bots.search.rules.gumbel": ("Gumbel",),
+    "bots.search.rules.puct": ("Puct",),
+    "bots.search.rules.rule": ("Rule",),
+    "bots.search.rules.ucb1": ("Ucb1",),
+    "bots.search.run": ("run", "run_many"),
+    "bots.search.search": ("Search", "SearchOutput"),
+    "sgf_games.catalogue": ("game", "make_game"),
+    "sgf_games.env": ("auto_reset", "env"),
+    "sgf_games.errors": ("UserError",),
+    "sgf_games.game": ("Game",),
+    "sgf_games.machine": ("configure", "jit"),
+}
+_HOME_OF = {name: f"jubango.{home}" for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'jubango' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME_OF])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from jubango.sgf_games.connect_four import ConnectFour
 from jubango.sgf_games.errors import UserError, nearest
@@ -42,6 +43,29 @@ CATALOGUE: dict[str, Entry] = {
 def register_game(name: str, make: Callable[..., Game], size: str = "", about: str = "") -> None:
     """Add a game of one's own: ``make`` is a frozen dataclass of its parameters."""
     CATALOGUE[name] = Entry(make, size, {}, about)
+
+
+_Made = TypeVar("_Made", bound=type[Game])
+
+
+def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]:
+    """Add a game of one's own: decorates a subclass of Game, which becomes a frozen dataclass of its annotated fields,
+    if it is none yet. ``game("target_sum")`` makes it known as ``target_sum,target=21,...``.
+
+    size: what stands for the part after the colon where none is given, ``8x8``; the class then has the fields
+        ``width`` and ``height``. Raises UserError for a name that is no word.
+    """
+    if not name.isidentifier():
+        raise UserError(f'game "{name}": choose a name of letters, digits and _')
+
+    def register(cls: _Made) -> _Made:
+        made = cls if "__dataclass_params__" in vars(cls) else dataclass(frozen=True)(cls)
+        if "name" not in vars(cls):
+            made.name = name
+        register_game(name, made, size, about or (cls.__doc__ or "").strip().split("\n")[0])
+        return made
+
+    return register
 
 
 def parse_spec(text: str, what: str) -> tuple[str, str, dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,29 +14,32 @@ from jax.sharding import NamedSharding
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.machine import jit, shard, split_last
 
+Array = TypeVar("Array", jax.Array, np.ndarray)
 
-class View(NamedTuple):
+
+class View(NamedTuple, Generic[Array]):
     """What the host needs to know of positions; arrays have the batch first, if there is one."""
 
-    legal: jax.Array  # bool [A]
-    player: jax.Array  # int32
-    terminal: jax.Array  # bool
-    returns: jax.Array  # float32 [num_players]
+    legal: Array  # bool [A]
+    player: Array  # int32
+    terminal: Array  # bool
+    returns: Array  # float32 [num_players]
 
 
 class Rules(NamedTuple):
     """Compiled functions of one game."""
 
     step: Callable[[State, Any], State]
-    view: Callable[[State], View]
-    view_lanes: Callable[[State], View]
+    view: Callable[[State], View[jax.Array]]
+    step_lanes: Callable[[State, np.ndarray], State]
+    view_lanes: Callable[[State], View[jax.Array]]
 
 
 @functools.cache
 def rules(game: Game) -> Rules:
-    """``step`` and ``view`` take one state, ``view_lanes`` a batch of them, batch axis last."""
+    """``step`` and ``view`` take one state, the others a batch of them, batch axis last."""
 
-    def view(state: State) -> View:
+    def view(state: State) -> View[jax.Array]:
         return View(
             game.legal_action_mask(state),
             game.current_player(state),
@@ -47,6 +50,7 @@ def rules(game: Game) -> Rules:
     return Rules(
         step=jit(game.step),
         view=jit(view),
+        step_lanes=jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)),
         view_lanes=jit(jax.vmap(view, in_axes=-1)),
     )
 
@@ -70,7 +74,7 @@ def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     specs = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
     places = jax.tree.map(lambda spec: NamedSharding(split.mesh, spec), specs)
 
-    def step(states: State, told: jax.Array) -> tuple[State, jax.Array]:
+    def step(states: State, told: jax.Array | np.ndarray) -> tuple[State, jax.Array]:
         stepped = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jnp.maximum(told, 0))
         start = game.init()
 
@@ -111,7 +115,7 @@ def stacked(states: Sequence[State], lanes: int) -> State:
     return jax.tree.map(lambda *leaves: np.stack(leaves, axis=-1), *fetched)
 
 
-def view_of(game: Game, states: Sequence[State]) -> View:
+def view_of(game: Game, states: Sequence[State]) -> View[np.ndarray]:
     """What the host needs to know of unbatched ``states``, which are looked at all at once; batch axis first."""
     lanes = 1 if len(states) == 1 else -(-len(states) // 32) * 32
     view = jax.device_get(rules(game).view_lanes(stacked(states, lanes)))
@@ -120,4 +124,4 @@ def view_of(game: Game, states: Sequence[State]) -> View:
 
 def legal_actions(game: Game, states: Sequence[State]) -> np.ndarray:
     """bool [n, A] of unbatched ``states``."""
-    return view_of(game, states).legal  # type: ignore[return-value]
+    return view_of(game, states).legal

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import jax
@@ -130,9 +131,13 @@ class Game(ABC):
     # -- words and pictures ------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def spec(self) -> str:
-        """The canonical spec string; ``make_game(game.spec) == game``."""
+        """The canonical spec string, with which ``make_game(game.spec) == game``: by default the game's name and every
+        field that differs from its default."""
+        own: Any = self
+        changed = [(f.name, getattr(self, f.name)) for f in fields(own) if getattr(self, f.name) != f.default]
+        texts = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in changed]
+        return ",".join([self.name, *texts])
 
     @abstractmethod
     def stones(self, state: State) -> np.ndarray:

@@ -60,7 +60,7 @@ def test_no_compilation_after_the_first_batch_of_a_sweep(caplog):
     game = make_game("tic_tac_toe")
     tasks = round_robin([bot.name for bot in bots], 8, 1)
     table = Table(game, bots, 8)
-    assert len({id(mover) for mover in table.movers.values()}) == 1
+    assert len({id(mover) for mover in table.players.values()}) == 1
     finished, compiled_after = 0, None
     with jax.log_compiles():
         for records in table.play(tasks):

@@ -13,12 +13,10 @@ from jubango.arena.commands import run as command
 from jubango.arena.pairings import round_robin
 from jubango.arena.table import Table
 from jubango.arena.tournament import match_plan
-from jubango.bots.bot import affordable_lanes
 from jubango.bots.config import PRESETS, bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
-from jubango.bots.networks.model import Shape, load_network, new_network, save_network
-from jubango.bots.search.player import movers_for
-from jubango.bots.search.run import run_bot
+from jubango.bots.networks.model import Shape, apply, load_weights, new_network, save_network, weights_of
+from jubango.bots.roster import affordable_lanes, make_players, run_bot
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, initial_states, rules
 from jubango.sgf_games.errors import UserError
@@ -100,12 +98,12 @@ def test_what_does_not_fit_is_said_in_one_line(spec, message):
 
 def test_unknown_evaluators_and_networks(tmp_path):
     with pytest.raises(UserError, match="no evaluator is called"):
-        movers_for(TTT, [bot_from_spec("uct:evaluator=rolout")], 1)
+        make_players(TTT, [bot_from_spec("uct:evaluator=rolout")], 1)
     with pytest.raises(UserError, match="cannot be read"):
-        movers_for(TTT, [bot_from_spec(f"policy:network={tmp_path}/none")], 1)
+        make_players(TTT, [bot_from_spec(f"policy:network={tmp_path}/none")], 1)
     (tmp_path / "text").write_text("no weights")
     with pytest.raises(UserError, match="is no file of this program's weights"):
-        movers_for(TTT, [bot_from_spec(f"policy:network={tmp_path}/text")], 1)
+        make_players(TTT, [bot_from_spec(f"policy:network={tmp_path}/text")], 1)
 
 
 def test_a_match_keeps_what_a_preset_changes():
@@ -124,7 +122,7 @@ def test_bots_share_programs_unless_they_keep_trees():
         "a": "uct:simulations=30", "b": "uct:simulations=90,c=0.5", "c": "uct:simulations=30,reuse=true",
         "d": "uct:simulations=60,reuse=true", "e": "uct:simulations=30,leaves=2",
     }.items()]  # fmt: skip
-    movers = movers_for(TTT, bots, 2)
+    movers = make_players(TTT, bots, 2)
     assert movers["a"] is movers["b"]
     assert len({id(m) for m in movers.values()}) == 4
     assert affordable_lanes(make_game("go:9"), [bot_from_spec("uct:seconds=1")]) >= 2
@@ -135,7 +133,7 @@ def test_bots_share_programs_unless_they_keep_trees():
 def test_more_programs_than_a_process_can_hold_are_refused():
     bots = [bot_from_spec(f"uct:rollouts={n}") for n in range(1, 42)]
     with pytest.raises(UserError, match="need 41 programs of their own"):
-        movers_for(TTT, bots, 1)
+        make_players(TTT, bots, 1)
 
 
 def test_the_value_bot_looks_at_every_move_once():
@@ -159,14 +157,17 @@ def test_networks_come_back_as_they_were_saved(tmp_path):
     shape = Shape.of(C4, channels=8, blocks=1)
     network, path = new_network(shape, seed=7), tmp_path / "net.safetensors"
     save_network(path, network, shape)
-    again, found = load_network(path)
+    again, found = load_weights(path)
     assert found == shape
     states = initial_states(C4, 4)
     planes = jax.vmap(C4.observe, in_axes=-1)(states)
-    for a, b in zip(network(planes), again(planes), strict=True):
+    for a, b in zip(apply(shape, weights_of(network), planes), apply(shape, again, planes), strict=True):
         assert np.array_equal(np.asarray(a), np.asarray(b))
+    for a, b in zip(network(planes), apply(shape, again, planes), strict=True):
+        assert np.allclose(a, b, atol=1e-5)
     legal = rules(C4).view_lanes(states).legal
-    evaluation = NetworkEvaluator.load(str(path), C4)(C4, states, legal, np.zeros(4, np.uint32))
+    evaluator, weights = NetworkEvaluator.load(str(path), C4)
+    evaluation = evaluator(weights, C4, states, legal, np.zeros(4, np.uint32))
     assert np.abs(np.asarray(evaluation.value)).max() <= 1
     with pytest.raises(UserError, match="was made for connect_four:7x6, not for tic_tac_toe"):
         NetworkEvaluator.load(str(path), TTT)

@@ -32,10 +32,9 @@ use = "random"
 def test_it_fits_the_screen(width, height, game):
     plan = parse_plan(PLAN.format(game=game), "x")
     table = Table(plan.game, plan.bots, 2)
-    table._seat(tasks := round_robin([b.name for b in plan.bots], 2, 1))
-    for _ in range(5):
-        table._ask()
-        list(table._collect(tasks))
+    table.seat(tasks := round_robin([b.name for b in plan.bots], 2, 1))
+    for _ in range(3):
+        assert not table.tick(tasks)
     results = [(plan.bots[0].name, plan.bots[1].name, 1.0)]
     progress = Progress(plan, 2, results, 0, table)
     console = Console(width=width, height=height, file=io.StringIO(), force_terminal=False)

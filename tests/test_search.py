@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,20 +11,24 @@ from hypothesis import strategies as st
 from referee.search import TextbookSearch, puct
 from tiny import Table, Tiny, random_tree, same_tree
 
-from jubango.bots.evaluators.evaluator import Evaluation, Mixed, Uniform
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Uniform
+from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.search.program import program
+from jubango.bots.search import life
+from jubango.bots.search.driver import Driver, Order
 from jubango.bots.search.result import lane_of, search_tree
-from jubango.bots.search.root import Numbers, final_move, merged, settings_for
+from jubango.bots.search.root import Numbers, final_move, merged
+from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
+from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.run import run, run_many
 from jubango.bots.search.search import Search
-from jubango.bots.search.select import AlphaGo, Puct, Ucb1
 from jubango.bots.search.simulate import normalised
 from jubango.bots.search.state import RootStatistics
 from jubango.bots.search.tree import UNKNOWN, tree_bytes
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.compiled import initial_state, initial_states, rules
+from jubango.sgf_games.compiled import initial_state, initial_states, rules, stacked
 from jubango.sgf_games.errors import UserError
 
 C4, TTT = make_game("connect_four"), make_game("tic_tac_toe")
@@ -55,18 +57,12 @@ def after(game, moves):
 
 
 def begun(search, seeds, numbers):
-    """(program, a search of as many trees as seeds from the first position)."""
-    compiled = program(search, len(seeds))
-    states = initial_states(search.game, compiled.trees)
-    legal = np.array(rules(search.game).view_lanes(states).legal)
-    roots = jax.tree.map(lambda x: np.moveaxis(np.asarray(x), -1, 0), search.game.without_history(states))
-    extra = compiled.trees - len(seeds)
-    dice = np.array([*seeds, *[0] * extra], np.uint32)
-    chosen = settings_for(search, [*numbers, *[numbers[0]] * extra], legal, dice)
-    mask = np.arange(compiled.trees) < len(seeds)
-    return compiled, compiled.begin(
-        compiled.idle(), mask, np.zeros_like(mask), roots, legal, chosen, dice
-    )  # fmt: skip
+    """A driver that has been told to search the first position, once for each seed."""
+    driver = Driver(search, len(seeds))
+    legal = np.asarray(rules(search.game).view(initial_state(search.game)).legal)
+    orders = [Order(i, legal, own, seed) for i, (seed, own) in enumerate(zip(seeds, numbers, strict=True))]
+    driver.begin(orders, initial_states(search.game, len(seeds)))
+    return driver
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
@@ -77,14 +73,14 @@ def test_a_tree_adds_up_after_every_chunk(name, seeds):
     budgets = [96, 50, 7, 1]
     depth = 3 if name == "cutoff" else 0
     numbers = [Numbers(n, c, depth=depth) for n, c in zip(budgets, [1.4, 0.5, 1.4, 1.0], strict=True)]
-    compiled, s = begun(search, seeds, numbers)
+    driver = begun(search, seeds, numbers)
     for chunk in (1, 5, 30, 100):
-        s, found = compiled.advance(s, chunk)
+        made, remaining = driver.turn(chunk)
         for i, budget in enumerate(budgets):
-            lane = lane_of(s, i)
-            tree, done = search_tree(lane), int(found.done[i])
+            lane = lane_of(driver.searching, i)
+            tree, done = search_tree(lane), int(made[i])
             assert done <= budget
-            assert int(found.remaining[i]) == budget - done
+            assert int(remaining[i]) == budget - done
             assert lane["visits"][0].sum() == done == tree.visits[0] - 1
             assert np.all(np.abs(tree.value) <= 1 + 1e-6)
             assert np.all(np.diff(tree.parent[1:]) >= -len(tree))
@@ -103,7 +99,7 @@ def test_a_tree_adds_up_after_every_chunk(name, seeds):
             assert np.all(tree.prior[1:] > 0), "illegal moves are never tried"
             if search.width:
                 assert np.bincount(tree.parent[1:]).max() <= search.width
-    assert np.array_equal(np.asarray(found.done)[:4], budgets)
+    assert np.array_equal(made[:4], budgets)
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
@@ -143,19 +139,18 @@ def test_reuse_equals_going_on(seed):
     rng = np.random.default_rng(seed)
     games = [random_tree(rng) for _ in range(4)]
     search = Search(Tiny(), Puct(), Table(), 64)
-    compiled = program(search, 4)
-    extra = compiled.trees - 4
-    states = [state for state, _ in games] + [games[0][0]] * extra
-    roots = jax.tree.map(lambda *xs: np.stack(xs), *states)
-    legal = np.array([np.asarray(search.game.legal_action_mask(state)) for state in states])
-    numbers, dice = [Numbers(40, 1.3)] * compiled.trees, np.arange(compiled.trees, dtype=np.uint32)
-    mask = np.arange(compiled.trees) < 4
-    chosen = settings_for(search, numbers, legal, dice)
-    s = compiled.begin(compiled.idle(), mask, np.zeros_like(mask), roots, legal, chosen, dice)
-    s, found = compiled.advance(s, 64)
+    driver = Driver(search, 4, reuse=True)
+    states = [state for state, _ in games]
 
-    lines = np.full((compiled.trees, 4), -1, np.int32)
-    textbooks, moved = [], list(states)
+    def tell(numbers, states, lines, legal=None):
+        masks = [np.asarray(search.game.legal_action_mask(state)) for state in states] if legal is None else legal
+        orders = [Order(i, masks[i], numbers, i, line=line) for i, line in enumerate(lines) if line is not None]
+        driver.begin(orders, stacked(states, 4))
+        return {order.lane for order in orders}
+
+    tell(Numbers(40, 1.3), states, [[]] * 4)
+    driver.turn(64)
+    lines, textbooks, moved = [], [], list(states)
     for i, (state, lists) in enumerate(games):
         textbook = TextbookSearch(lists, puct(1.3)).run(40)
         node, line = textbook.root, []
@@ -166,36 +161,36 @@ def test_reuse_equals_going_on(seed):
             action = max(inner, key=lambda a: (inner[a].visits, -a))
             line.append(action)
             node = inner[action]
-        lines[i, : len(line)] = line
+        lines.append(line or None)
         textbook.root = node
-        textbooks.append((textbook, bool(line)))
+        textbooks.append(textbook)
         moved[i] = state._replace(position=jnp.int32(node.position))
-    s, kept = compiled.keep(s, mask, lines)
-    assert np.asarray(kept)[:4].tolist() == [went for _, went in textbooks]
-    roots = jax.tree.map(lambda *xs: np.stack(xs), *moved)
-    legal = np.array([np.asarray(search.game.legal_action_mask(state)) for state in moved])
-    mask &= np.asarray(kept)
-    chosen = settings_for(search, [Numbers(60, 1.3)] * compiled.trees, legal, dice)
-    s = compiled.begin(s, mask, np.asarray(kept), roots, legal, chosen, dice)
+    told = tell(Numbers(60, 1.3), moved, lines)
     for steps in (0, 64):
-        s, found = compiled.advance(s, steps)
-        for i in np.flatnonzero(mask):
-            textbook, _ = textbooks[i]
-            textbook.run(int(found.done[i]) + 1 - textbook.root.visits)
-            same_tree(search_tree(lane_of(s, i)), textbook.root)
-    assert all(int(found.done[i]) == 60 for i in np.flatnonzero(mask))
+        made, _ = driver.turn(steps)
+        for i in told:
+            textbooks[i].run(int(made[i]) + 1 - textbooks[i].root.visits)
+            same_tree(search_tree(lane_of(driver.searching, i)), textbooks[i].root)
+    assert all(made[i] == 60 for i in told)
 
     # A root move that has visits and is illegal now (superko): such a tree is not kept.
-    visited = np.asarray(found.visits) > 0
-    without = legal & ~(visited & (np.cumsum(visited, axis=1) == 1))
-    s = compiled.begin(s, mask, mask, roots, without, chosen, dice)
-    s, found = compiled.advance(s, 0)
-    assert not np.asarray(found.done)[mask].any()
-    s, found = compiled.advance(s, 64)
-    for i in np.flatnonzero(mask & without.any(axis=1)):
-        tree = search_tree(lane_of(s, i))
-        assert int(found.done[i]) == 60 == tree.visits[0] - 1
-        assert not found.visits[i][~without[i]].any()
+    lines, legal = [None] * 4, np.zeros((4, 4), bool)
+    for i in told:
+        inner = {a: k for a, k in textbooks[i].root.children.items() if len(k.children) > 1}
+        if inner:
+            action, node = next(iter(inner.items()))
+            lines[i], moved[i] = [action], games[i][0]._replace(position=jnp.int32(node.position))
+            legal[i] = np.asarray(search.game.legal_action_mask(moved[i]))
+            legal[i, next(a for a, k in node.children.items() if k.visits)] = False
+    told = tell(Numbers(60, 1.3), moved, lines, legal)
+    made, _ = driver.turn(0)
+    assert not made[list(told)].any()
+    made, _ = driver.turn(64)
+    found = driver.statistics()
+    for i in told:
+        tree = search_tree(lane_of(driver.searching, i))
+        assert made[i] == 60 == tree.visits[0] - 1
+        assert not found.visits[i][~legal[i]].any()
 
 
 def exact_values(game, state, known):
@@ -282,12 +277,12 @@ def test_evaluators_mix():
     states = initial_states(C4, 32)
     legal, seeds = rules(C4).view_lanes(states).legal, jnp.arange(32, dtype=jnp.uint32)
 
-    class Fixed:
-        def __call__(self, game, states, legal, seeds):
+    class Fixed(Evaluator):
+        def __call__(self, params, game, states, legal, seeds):
             return Evaluation(legal * jnp.arange(1.0, 8.0), jnp.full(legal.shape[:1], 0.5))
 
-    mixed = Mixed(Fixed(), Rollout(4), 0.25)(C4, states, legal, seeds)
-    alone = Rollout(4)(C4, states, legal, seeds)
+    mixed = Mixed(Fixed(), Rollout(4), 0.25)((), C4, states, legal, seeds)
+    alone = Rollout(4)((), C4, states, legal, seeds)
     assert np.allclose(mixed.value, 0.75 * 0.5 + 0.25 * np.asarray(alone.value))
     assert np.array_equal(np.asarray(mixed.prior)[0], np.arange(1.0, 8.0))
 
@@ -298,7 +293,7 @@ def test_rollouts_of_every_kind(moves):
     policy = Uniform() if moves == "policy" else None
     states = initial_states(TTT, 64)
     legal, seeds = rules(TTT).view_lanes(states).legal, jnp.arange(64, dtype=jnp.uint32)
-    found = jax.jit(lambda s, le, k: Rollout(16, moves, policy)(TTT, s, le, k))(states, legal, seeds)
+    found = jax.jit(lambda s, le, k: Rollout(16, moves, policy)((), TTT, s, le, k))(states, legal, seeds)
     assert np.all(np.asarray(found.value) * 16 % 1 == 0)
     assert abs(float(found.value.mean()) - (737 / 1260 - 121 / 420)) < 0.1
 
@@ -306,15 +301,15 @@ def test_rollouts_of_every_kind(moves):
 def test_a_policy_s_rollouts_follow_the_policy():
     """A policy that always takes the first column fills it, and then the next: Black wins in the bottom row."""
 
-    class Left:
-        def __call__(self, game, states, legal, seeds):
+    class Left(Evaluator):
+        def __call__(self, params, game, states, legal, seeds):
             weights = legal * 1e-9 ** jnp.arange(7.0)
             return Evaluation(weights, jnp.zeros(legal.shape[:1]))
 
     game = make_game("connect_four:7x1")
     states = initial_states(game, 8)
     legal = rules(game).view_lanes(states).legal
-    found = Rollout(1, "policy", Left())(game, states, legal, jnp.arange(8, dtype=jnp.uint32))
+    found = Rollout(1, "policy", Left())((), game, states, legal, jnp.arange(8, dtype=jnp.uint32))
     assert np.all(np.asarray(found.value) == 0), "one row, stones alternate: a draw"
 
 
@@ -385,12 +380,11 @@ def test_an_ensemble_merges_visits():
         mean=np.array([0.2, 0.4]), raw=np.zeros(2), exact=np.zeros((2, 0)), final=np.zeros((2, 0)),
         done=np.array([8, 8]), remaining=np.array([0, 3]),
     )  # fmt: skip
-    one = merged(rows)
-    assert np.asarray(one.visits).tolist() == [8, 8]
-    assert np.asarray(one.value) == pytest.approx([(2 * 0.5 + 6 * 0.1) / 8, -2 / 8])
+    one = merged(rows, 2)
+    assert one.visits.tolist() == [[8, 8]]
+    assert one.value[0] == pytest.approx([(2 * 0.5 + 6 * 0.1) / 8, -2 / 8])
     assert one.done == 16
-    states = [initial_state(C4)] * 4
-    merged_result, *_ = run_many(COMPOSITIONS["uct"], states, Numbers(30), seeds=[1, 2, 3, 4], merge=4)
+    merged_result = run(COMPOSITIONS["uct"], initial_state(C4), Numbers(30), seed=1, ensemble=4)
     assert merged_result.visits.sum() == merged_result.simulations == 120
 
 
@@ -427,6 +421,6 @@ def test_several_leaves_at_once_find_as_much():
 def test_memory_is_as_stated(spec, solver):
     game = make_game(spec)
     search = Search(game, Ucb1(), Rollout(), 50, solver=solver)
-    tree = jax.eval_shape(functools.partial(search.idle, 3)).tree
+    tree = jax.eval_shape(lambda: life.idle(search, 3)).tree
     total = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
     assert total == 3 * tree_bytes(game, 50, solver)

@@ -15,12 +15,15 @@ from hypothesis import strategies as st
 from referee.search import TextbookSearch, alphago, puct, ucb1
 from tiny import Table, Tiny, random_tree, same_tree
 
-from jubango.bots.evaluators.evaluator import Evaluation
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel, considered_visits
+from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.rule import Edges, Settings, steady_sum
+from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.run import run_many
 from jubango.bots.search.search import Search
-from jubango.bots.search.select import AlphaGo, Edges, Puct, Settings, Ucb1, steady_sum
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import rules
 from jubango.sgf_games.dice import mix
@@ -179,8 +182,8 @@ def outputs(game, state):
 
 
 @dataclass(frozen=True)
-class Imaginary:
-    def __call__(self, game, states, legal, seeds):
+class Imaginary(Evaluator):
+    def __call__(self, params, game, states, legal, seeds):
         logits, value = jax.vmap(lambda s: outputs(game, s), in_axes=-1)(states)
         return Evaluation(jnp.exp(logits), value)
 

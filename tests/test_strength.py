@@ -10,9 +10,9 @@ from test_search import after, exact_values
 from jubango.analysis.position import analyse
 from jubango.arena.pairings import round_robin
 from jubango.arena.table import Table
-from jubango.bots.bot import MoveRequest
 from jubango.bots.config import bot_from_spec
-from jubango.bots.minimax import MinimaxMover
+from jubango.bots.minimax import MinimaxPlayer
+from jubango.bots.player import MoveRequest
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, rules
 from jubango.sgf_games.replay import Position
@@ -160,7 +160,7 @@ class Perfect:
         self.asked += requests
 
     def advance(self):
-        from jubango.bots.bot import MoveAnswer
+        from jubango.bots.player import MoveAnswer
 
         answers = []
         for request in self.asked:
@@ -188,7 +188,7 @@ def test_never_loses_to_the_exact_player():
     """A thousand games of tic-tac-toe against a player that plays any of the best moves: all drawn."""
     bots = [bot_from_spec("random", "perfect"), bot_from_spec("uct:simulations=2500,c=1.0")]
     table = Table(TTT, bots, 256)
-    table.movers["perfect"] = Perfect({"moves": {}, "values": {}})
+    table.players["perfect"] = Perfect({"moves": {}, "values": {}})
     tasks = round_robin([b.name for b in bots], 1000, 2)
     records = [r for finished in table.play(tasks) for r in finished]
     assert len(records) == 1000
@@ -222,7 +222,7 @@ def test_minimax_is_exact_in_tic_tac_toe():
         if not bool(rules(TTT).view(state).terminal):
             states.append(state)
     known: dict = {}
-    answers = ask(MinimaxMover(TTT, bot_from_spec("minimax"), len(states)), TTT, states)
+    answers = ask(MinimaxPlayer(TTT, bot_from_spec("minimax"), len(states)), TTT, states)
     for state, answer in zip(states, answers, strict=True):
         exact = exact_values(TTT, state, known)
         assert round(answer.thought.value) == exact
@@ -254,6 +254,6 @@ def test_minimax_cuts_change_nothing(depth):
             return ESTIMATE * float(heuristic(state))
         return max(-full(rules(game).step(state, int(a)), ply + 1) for a in np.flatnonzero(view.legal))
 
-    answers = ask(MinimaxMover(game, bot_from_spec(f"minimax:depth={depth}"), len(states)), game, states)
+    answers = ask(MinimaxPlayer(game, bot_from_spec(f"minimax:depth={depth}"), len(states)), game, states)
     for state, answer in zip(states, answers, strict=True):
         assert answer.thought.value == pytest.approx(full(state, 0), abs=1e-6)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import Evaluation
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.sgf_games.game import Game
 
 
@@ -77,10 +77,10 @@ class Tiny(Game):
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Evaluator):
     """The evaluator that reads the tree's own values and priors."""
 
-    def __call__(self, game, states, legal, seeds):
+    def __call__(self, params, game, states, legal, seeds):
         def one(state):
             return state.prior[state.position], state.value[state.position]
 

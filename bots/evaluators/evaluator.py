@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -111,6 +113,8 @@ def as_evaluator(thing: object) -> Evaluator:
         return EVALUATORS[thing]()
     if isinstance(thing, type) and issubclass(thing, Evaluator):
         return thing()
-    if not callable(thing):
-        raise UserError(f"evaluator {thing!r}: is neither an Evaluator nor a function of (game, state, legal, seed)")
+    if not isinstance(thing, FunctionType | functools.partial):
+        raise UserError(
+            f"evaluator {thing!r}: is neither a function of (game, state, legal, seed) nor derived from Evaluator"
+        )
     return OneByOne(thing)

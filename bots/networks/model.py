@@ -122,7 +122,7 @@ def apply(shape: Shape, weights: dict[str, jax.Array], planes: jax.Array) -> tup
 @functools.cache
 def _parts(shape: Shape) -> tuple[Any, Any]:
     """(what the network is, the shapes of its weights), without making any."""
-    return nnx.split(nnx.eval_shape(lambda: new_network(shape)), nnx.Param)  # type: ignore[return-value]
+    return nnx.split(nnx.eval_shape(lambda: new_network(shape)), nnx.Param)
 
 
 def _flat(state: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from jax.sharding import NamedSharding
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search import life
-from jubango.bots.search.orders import Noise, Order, no_noise, noise_of, pack, trees_of, unpack
+from jubango.bots.search.orders import Noise, Order, no_noise, noise_of, pack, unpack
 from jubango.bots.search.root import merged
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import RootStatistics, Searching
@@ -69,13 +69,14 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     def turn(
         s: Searching, params: Params, states: State, packed: jax.Array, noise: Noise, kept: jax.Array, steps: jax.Array
     ) -> tuple[Searching, jax.Array, jax.Array]:
-        """Do as told, then advance. Returns also (done, remaining), int32 [B, 2], and the statistics, packed."""
+        """Do as told, then advance. Returns also int32 [B, 3], done, remaining and made now, and the packed statistics."""
         told = unpack(search, packed, noise)
         s = life.stop(s, told.stop)
         roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
         s = life.begin(search, params, s, told.begin, kept & told.begin, roots, told.legal, told.settings, told.seed)
+        before = s.done
         s, found = life.advance(search, params, s, steps)
-        progress = jnp.stack([found.done, found.remaining], axis=-1)
+        progress = jnp.stack([found.done, found.remaining, found.done - before], axis=-1)
         visits = jax.lax.bitcast_convert_type(found.visits, jnp.float32)
         columns = [visits, found.value, found.prior, found.exact, found.final, found.mean[:, None], found.raw[:, None]]
         return s, progress, jnp.concatenate(columns, axis=-1)
@@ -122,7 +123,6 @@ class Driver:
         self._remaining = np.zeros(lanes, int)  # simulations to make, of the tree that has most to do
         self._deadline = np.full(lanes, math.inf)
         self._busy = np.zeros(lanes, bool)
-        self._done = np.zeros(self.trees, int)
         self._step_seconds = 0.0  # of one simulation in every tree
         self._hand_over = 0.0  # seconds between two chunks, of late
         self._ended = 0.0
@@ -132,7 +132,7 @@ class Driver:
         """An idle search all of whose programs have run once: compiling is on nobody's clock."""
         self._states = initial_states(self.search.game, self.lanes)
         self._searching = self.program.idle()
-        self._turn(0)
+        self.turn(0)
         if reuse:
             self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32))
         assert self._searching is not None
@@ -159,7 +159,7 @@ class Driver:
             self._remaining[order.lane] = min(order.numbers.simulations, self.search.capacity)
             self._deadline[order.lane] = order.deadline
 
-    def advance(self, most: float = TICK_SECONDS) -> tuple[np.ndarray, RootStatistics | None]:
+    def advance(self, most: float = TICK_SECONDS) -> tuple[np.ndarray, RootStatistics[np.ndarray] | None]:
         """Go on for a while, ``most`` seconds at most. Returns the lanes that are ready, int [n], and the statistics of
         their roots, a row each."""
         if not self._busy.any():
@@ -168,16 +168,10 @@ class Driver:
         if self._ended:
             self._hand_over = 0.8 * self._hand_over + 0.2 * min(began - self._ended, 0.1)
         fresh, chunk = bool(self._waiting), self._chunk(most)
-        begun = trees_of(self._waiting, self.ensemble) if fresh else np.zeros(0, int)
-        progress, packed = self._turn(chunk)
-        table = gathered(progress)
+        done, remaining = self.turn(chunk)
         now = self._ended = time.perf_counter()
         if not fresh or not self._step_seconds:
             self._step_seconds = (now - began) / chunk
-        done, remaining = table[:, 0], table[:, 1]
-        self._done[begun] = 0
-        self.made += int(np.maximum(done - self._done, 0).sum())
-        self._done = done.copy()
         used = self.lanes * self.ensemble
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)
@@ -189,30 +183,33 @@ class Driver:
         self._stop += [int(lane) for lane in ready if left[lane]]
         self._busy[ready] = False
         rows = (ready[:, None] * self.ensemble + np.arange(self.ensemble)).reshape(-1)
-        return ready, merged(self._statistics(gathered(packed)[rows], table[rows]), self.ensemble)
-
-    def _statistics(self, packed: np.ndarray, progress: np.ndarray) -> RootStatistics:
-        a = self.search.game.num_actions
-        exact = a if self.search.solver else 0
-        ends = np.cumsum([a, a, a, exact, a])
-        visits, value, prior, proved, final, rest = np.split(packed, ends, axis=1)
-        visits = np.ascontiguousarray(visits).view(np.int32)
-        return RootStatistics(
-            visits, value, prior, rest[:, 0], rest[:, 1], proved, final, progress[:, 0], progress[:, 1]
-        )
+        return ready, self._statistics(rows)
 
     @property
     def least_done(self) -> int:
         """Simulations of the tree that has made the fewest, of those in use."""
-        return int(self._done[: self.lanes * self.ensemble].min())
+        return int(self._progress[0][: self.lanes * self.ensemble].min())
 
-    def statistics(self) -> RootStatistics:
+    def statistics(self) -> RootStatistics[np.ndarray]:
         """Of every lane as it stood at the last look, a row each."""
-        progress, packed = self._last
-        used = self.lanes * self.ensemble
-        return merged(self._statistics(gathered(packed)[:used], gathered(progress)[:used]), self.ensemble)
+        return self._statistics(np.arange(self.lanes * self.ensemble))
 
-    def _turn(self, steps: int) -> tuple[jax.Array, jax.Array]:
+    def _statistics(self, rows: np.ndarray) -> RootStatistics[np.ndarray]:
+        """Of some trees, those of a lane side by side, merged."""
+        done, remaining = self._progress
+        packed = gathered(self._packed)[rows]
+        a = self.search.game.num_actions
+        ends = np.cumsum([a, a, a, a if self.search.solver else 0, a])
+        visits, value, prior, proved, final, rest = np.split(packed, ends, axis=1)
+        visits = np.ascontiguousarray(visits).view(np.int32)
+        found = RootStatistics(
+            visits, value, prior, rest[:, 0], rest[:, 1], proved, final, done[rows], remaining[rows]
+        )  # fmt: skip
+        return merged(found, self.ensemble)
+
+    def turn(self, steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """Hand over what is waiting, then make up to ``steps`` simulations (of each leaf) in every tree.
+        Returns (done, remaining), int32 [trees] each."""
         orders, self._waiting = self._waiting, []
         stop = np.array(self._stop, int)[:, None] * self.ensemble + np.arange(self.ensemble)
         self._stop = []
@@ -221,13 +218,15 @@ class Driver:
         if lines:
             kept = self._keep(*self._lines(lines))
         noise = noise_of(self.search, orders, self.trees, self.ensemble)
-        self._searching, progress, packed = self.program.turn(
+        self._searching, progress, self._packed = self.program.turn(
             self._searching, self._params, _aligned(self._states, self.program, self.ensemble),
             pack(self.search, orders, stop, self.trees, self.ensemble),
             self._nothing if noise is None else noise, kept, np.int32(steps),
         )  # fmt: skip
-        self._last = progress, packed
-        return progress, packed
+        table = gathered(progress)
+        self._progress = table[:, 0], table[:, 1]
+        self.made += int(table[:, 2].sum())
+        return self._progress
 
     def _lines(self, orders: Sequence[Order]) -> tuple[np.ndarray, np.ndarray]:
         mask, lines = np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32)

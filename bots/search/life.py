@@ -89,7 +89,9 @@ def stop(s: Searching, mask: jax.Array) -> Searching:
     return s._replace(wanted=jnp.where(mask, s.done, s.wanted))
 
 
-def advance(search: SearchSpec, params: Params, s: Searching, steps: jax.Array) -> tuple[Searching, RootStatistics]:
+def advance(
+    search: SearchSpec, params: Params, s: Searching, steps: jax.Array
+) -> tuple[Searching, RootStatistics[jax.Array]]:
     """Up to ``steps`` times :func:`simulate`, fewer if no tree has anything left to do."""
 
     def going_on(carry: tuple) -> jax.Array:
@@ -105,7 +107,7 @@ def root_edges(s: Searching) -> Edges:
     return Edges(tree.visits[:, 0], tree.value_sum[:, 0], tree.prior[:, 0], tree.value[:, 0])
 
 
-def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics:
+def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Array]:
     tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(s)
     final = jnp.where(edges.prior > 0, search.rule.final(edges, s.settings), -jnp.inf)
     value = edges.q

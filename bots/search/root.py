@@ -26,7 +26,7 @@ class Numbers(NamedTuple):
 
 
 def final_moves(
-    found: RootStatistics,
+    found: RootStatistics[np.ndarray],
     moves: Sequence[MoveRule],
     temperatures: Sequence[float],
     seeds: Sequence[int],
@@ -40,7 +40,7 @@ def final_moves(
     proved win is always played and a proved loss never while there is something else.
     """
     visits, value, prior = found.visits, found.value, found.prior
-    legal = prior > 0
+    legal: np.ndarray = prior > 0
     if found.exact.shape[-1]:
         proved = np.where(legal & (found.exact < UNKNOWN), found.exact, 0.0)
         wins, losses_out = proved >= 1, legal & (proved > -1)
@@ -64,11 +64,11 @@ def final_moves(
     warm = (np.asarray(temperatures) > 0) & (np.array(by) != "gumbel")
     drawn = warm | ((best.sum(axis=1) > 1) if ties == "random" else False)
     for i in np.flatnonzero(drawn):  # dice
-        rng = np.random.default_rng([seeds[i], 3])
+        rng = np.random.default_rng([seeds[int(i)], 3])
         if warm[i]:
             among = np.flatnonzero(choices[i])
-            logits = main[i, among].astype(np.float32) if by[i] == "value" else np.log(main[i, among])
-            weights = np.exp((logits - logits.max()) / temperatures[i])
+            logits = main[i, among].astype(np.float32) if by[int(i)] == "value" else np.log(main[i, among])
+            weights = np.exp((logits - logits.max()) / temperatures[int(i)])
             out[i] = rng.choice(among, p=weights / weights.sum())
         else:
             out[i] = rng.choice(np.flatnonzero(best[i]))
@@ -76,14 +76,18 @@ def final_moves(
 
 
 def final_move(
-    found: RootStatistics, rule: MoveRule = "visits", temperature: float = 0.0, seed: int = 0, ties: str = "first"
-) -> int:
+    found: RootStatistics[np.ndarray],
+    rule: MoveRule = "visits",
+    temperature: float = 0.0,
+    seed: int = 0,
+    ties: str = "first",
+) -> int:  # fmt: skip
     """The move to play, from the statistics of ONE root; see :func:`final_moves`."""
     batch = RootStatistics(*(np.asarray(x)[None] for x in found))
     return int(final_moves(batch, [rule], [temperature], [seed], ties)[0])
 
 
-def merged(found: RootStatistics, ensemble: int) -> RootStatistics:
+def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics:
     """The statistics of n roots out of those of n * ``ensemble`` trees, by visits (Chaslot, Winands & van den Herik
     2008, root parallelisation)."""
     if ensemble == 1:

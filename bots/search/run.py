@@ -59,16 +59,16 @@ def run_many(
     driver = Driver(search, len(states), ensemble, params)
     lanes = driver.trees // ensemble
     batch = stacked(states, max(lanes, len(states)))
-    view = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
-    if view.terminal[: len(states)].any():  # type: ignore[attr-defined]
+    view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
+    if view.terminal[: len(states)].any():
         raise UserError("the game is over in a position to be searched")
     deadline = time.perf_counter() + seconds if seconds else math.inf
-    orders = [Order(i, np.asarray(view.legal[i]), own, dice[i], deadline) for i, own in enumerate(each)]
+    orders = [Order(i, view.legal[i], own, dice[i], deadline) for i, own in enumerate(each)]
     driver.begin(orders, batch)
-    while driver.busy.any():
+    going_on = on_progress(0, wanted) is not False
+    while going_on and driver.busy.any():
         driver.advance(TICK_SECONDS)
-        if on_progress(driver.least_done, wanted) is False:
-            break
+        going_on = on_progress(driver.least_done, wanted) is not False
     found = driver.statistics()
     s = driver.searching
     rule: MoveRule = move or search.rule.move

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jubango.bots.evaluators.evaluator import Params, as_evaluator
 from jubango.bots.search import life
@@ -128,4 +129,4 @@ class Search(SearchSpec):
 
 def _given(number: jax.Array | float) -> bool:
     """Is the number there, as far as can be known now?"""
-    return isinstance(number, jax.core.Tracer) or bool(jnp.any(jnp.asarray(number) != 0))
+    return isinstance(number, jax.Array) or bool(np.any(np.asarray(number) != 0))

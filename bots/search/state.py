@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import jax
+import numpy as np
 
 from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.transpositions import Transpositions
 from jubango.bots.search.tree import Tree
+
+Array = TypeVar("Array", jax.Array, np.ndarray)
 
 
 class Paths(NamedTuple):
@@ -39,15 +42,15 @@ class Leaf(NamedTuple):
     length: jax.Array  # int32, edges from the root
 
 
-class RootStatistics(NamedTuple):
-    """What the roots know; the trees come first."""
+class RootStatistics(NamedTuple, Generic[Array]):
+    """What the roots know; the trees come first. On the device, or on the host with numpy's arrays."""
 
-    visits: jax.Array  # int32 [B, A]
-    value: jax.Array  # float32 [B, A] in [-1, 1], mean for the player to move; 0 where unvisited
-    prior: jax.Array  # float32 [B, A], noise included
-    mean: jax.Array  # float32 [B], of all values at the root, for the player to move
-    raw: jax.Array  # float32 [B], what the evaluator said
-    exact: jax.Array  # float32 [B, A], proved values or UNKNOWN; A is 0 without a solver
-    final: jax.Array  # float32 [B, A], the rule's score of the moves to play
-    done: jax.Array  # int32 [B], simulations made
-    remaining: jax.Array  # int32 [B], simulations still to make
+    visits: Array  # int32 [B, A]
+    value: Array  # float32 [B, A] in [-1, 1], mean for the player to move; 0 where unvisited
+    prior: Array  # float32 [B, A], noise included
+    mean: Array  # float32 [B], of all values at the root, for the player to move
+    raw: Array  # float32 [B], what the evaluator said
+    exact: Array  # float32 [B, A], proved values or UNKNOWN; A is 0 without a solver
+    final: Array  # float32 [B, A], the rule's score of the moves to play
+    done: Array  # int32 [B], simulations made
+    remaining: Array  # int32 [B], simulations still to make
