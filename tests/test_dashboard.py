@@ -11,8 +11,10 @@ from rich.console import Console
 from jubango.analysis.plot import board_text, scale_colour, short_count
 from jubango.arena.dashboard import Dashboard, clock
 from jubango.arena.pairings import round_robin
+from jubango.arena.plan import parse_plan
+from jubango.arena.run import Run
+from jubango.arena.run_folder import Memory
 from jubango.arena.table import Table
-from jubango.arena.tournament import Progress, parse_plan
 
 PLAN = """
 name = "a [bold]name"
@@ -36,11 +38,11 @@ def test_it_fits_the_screen(width, height, game):
     for _ in range(5):
         table._ask()
         list(table._collect(tasks))
-    results = [(plan.bots[0].name, plan.bots[1].name, 1.0)]
-    progress = Progress(plan, 2, results, 0, table)
+    run = Run(plan, Memory())
+    run.results, run.table = [(plan.bots[0].name, plan.bots[1].name, 1.0)], table
     console = Console(width=width, height=height, file=io.StringIO(), force_terminal=False)
     dashboard = Dashboard(console)
-    console.print(dashboard.render(progress))
+    console.print(dashboard.render(run))
     lines = console.file.getvalue().splitlines()
     assert len(lines) <= height
     assert max(len(line.rstrip()) for line in lines) <= width
@@ -61,8 +63,10 @@ def test_off_a_terminal_it_prints_lines():
     console = Console(file=io.StringIO(), force_terminal=False, width=20)
     dashboard = Dashboard(console)
     with dashboard.running():
-        dashboard.show(Progress(plan, 2, [], 0))
-        dashboard.show(Progress(plan, 2, [("random [x]", "b", 1.0)] * 2, 0))
+        run = Run(plan, Memory())
+        dashboard.show(run)
+        run.results = [("random [x]", "b", 1.0)] * 2
+        dashboard.show(run)
     lines = console.file.getvalue().splitlines()
     assert lines[0].startswith("0/2 games, 0 %, ? left")
     assert lines[1].startswith("2/2 games, 100 %, 0:00 left")
