@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
@@ -79,7 +79,7 @@ class Dashboard:
         wait = max(wait, 50 * self.seconds_spent / max(1, self._shown)) if self._shown else 0.0
         if now - self._last < wait and run.missing:
             return
-        if not run.missing and not self.in_place and self._shown and self._shown_done == done:
+        if not run.missing and self._shown and self._shown_done == done:
             return
         self._draw(run)
         self._last = time.perf_counter()
@@ -184,9 +184,11 @@ class _Spinning:
     def __init__(self, preparing: Preparing) -> None:
         self._preparing, self._spinner = preparing, Spinner("dots")
 
-    def __rich__(self) -> RenderableType:
-        self._spinner.update(text=Text(str(self._preparing), no_wrap=True, overflow="ellipsis"))
-        return self._spinner
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(str(self._preparing))
+        text.truncate(options.max_width - 3, overflow="ellipsis")
+        self._spinner.update(text=text)
+        yield self._spinner
 
 
 class NotebookDashboard(Dashboard):

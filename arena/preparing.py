@@ -28,7 +28,7 @@ class Preparing:
     def __str__(self) -> str:
         made = _programs() - self._before
         done = "".join(f", {made[way]} {way}" for way in ("compiled", "loaded") if made[way])
-        return f"making the programs of {self.what}{done}, {self.seconds:.0f} s"
+        return f"making programs, {self.seconds:.0f} s{done}: {self.what}"
 
 
 @functools.cache

@@ -46,7 +46,7 @@ class Kept(Protocol):
     def conclude(self, run: Run) -> None: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """Who is stronger of two. ``elo`` is what ``stronger`` is ahead by, ``error`` half the width of its 95 % interval,
     and ``probability`` that of being stronger at all (the likelihood of superiority)."""
@@ -62,6 +62,8 @@ class Verdict:
             f"{self.stronger} is {self.elo:+.0f} ± {self.error:.0f} Elo, "
             f"stronger with a probability of {100 * self.probability:.1f} %"
         )
+
+    __repr__ = __str__
 
 
 class Run:
@@ -139,7 +141,7 @@ class Run:
         return sorted((reason, count) for reason, count in reasons.items() if reason not in PLAYED_OUT)
 
     def __str__(self) -> str:
-        console = Console(width=100, force_terminal=False, force_jupyter=False, color_system=None)
+        console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
         with console.capture() as text:
             print_standings(console, self.rating_list, self.results)
         return "\n".join([self._title, text.get().rstrip(), *self._verdict])

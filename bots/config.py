@@ -64,7 +64,7 @@ class BotConfig(BaseModel):
     @property
     def spec(self) -> str:
         """``use:key=value,...`` with the keys that differ from their defaults."""
-        changed = [f"{key}={_text(value)}" for key, value in self.changed.items()]
+        changed = [f"{key}={value_text(value)}" for key, value in self.changed.items()]
         return self.use + (":" + ",".join(changed) if changed else "")
 
     @property
@@ -276,7 +276,7 @@ def expand_table(table: dict[str, Any], where: str) -> list[BotConfig]:
             raise UserError(f"{where}: {key} cannot be a list; write one [[bots]] table for each")
     bots = []
     for values in itertools.product(*(table[key] for key in swept)):
-        suffix = ",".join(f"{k}={_text(v)}" for k, v in zip(swept, values, strict=True))
+        suffix = ",".join(f"{k}={value_text(v)}" for k, v in zip(swept, values, strict=True))
         name = str(table.get("name", "")) + (f"/{suffix}" if suffix else "")
         bots.append(bot_from_table({**table, **dict(zip(swept, values, strict=True)), "name": name}, where))
     return bots
@@ -295,7 +295,8 @@ def _number(value: Any) -> float:
         return 0.0
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A key's value as spec strings have it."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
