@@ -24,8 +24,8 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, or a notebook's stop button, during play; ``run`` holds the games that were finished."""
 
     def __init__(self, run: Run) -> None:
-        where = f"kept in {run.folder}" if run.folder else "in the run of this exception"
-        super().__init__(f"{len(run.results)} of {run.plan.total} games are finished, and {where}")
+        where = f"kept in {run.folder}" if run.folder else "held by this exception's run"
+        super().__init__(f"{len(run.results)} of {run.plan.total} games are finished and {where}")
         self.run = run
 
 
