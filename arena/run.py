@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+import pandas as pd
 from rich.console import Console
 
 from jubango.analysis.ratings import RatingList, Result, rate
@@ -18,9 +19,6 @@ from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.record import GameRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from filelock import FileLock, Timeout
 
 from jubango.analysis.tables import games_frame, records_frame
@@ -17,9 +17,6 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.library import Library, write_safely
 from jubango.sgf_games.record import GameRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PLAN_FILE = "tournament.toml"
 

@@ -39,7 +39,8 @@ def checked(
         raise UserError(f"{where}: {message}")
     if first["type"] == "missing":
         raise UserError(f'{where}: the key "{key}" is missing')
-    given = first["input"] if isinstance(first["input"], str) else repr(first["input"])
+    bare = isinstance(first["input"], str) and not model.model_config.get("strict")  # "3" may stand for a number
+    given = first["input"] if bare else repr(first["input"])
     raise UserError(f"{where}: {key}{equals}{given}: {message}")
 
 
