@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jubango.analysis.ratings import RatingList, Result, crosstable_cells, rate
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.record import score_of
+from jubango.sgf_games.library import COLUMNS
+from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import read_sgf
 
 if TYPE_CHECKING:
@@ -29,6 +31,16 @@ def games_frame(folder: Path | str) -> pd.DataFrame:
             return pd.read_sql_query("select * from games order by game_id", db)
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         raise UserError(f"{path}: is no results file: {str(error).splitlines()[0]}") from None
+
+
+def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
+    """The same of games that are in no folder: one row each, in the order given, ``sgf`` empty."""
+    import pandas as pd
+
+    rows = [
+        {**vars(r), "score": r.score, "plies": len(r.moves), "moves": " ".join(r.moves), "sgf": ""} for r in records
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def results_of(paths: list[Path]) -> list[Result]:

@@ -1,31 +1,42 @@
-"""The tournament as it runs: a live screen on a terminal, plain lines elsewhere."""
+"""The tournament as it runs: a live screen or line on a terminal, plain lines elsewhere, a picture in a notebook."""
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
+from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from jubango.analysis.plot import BLACK, WHITE, board_text
-from jubango.analysis.ratings import RatingList, Result, crosstable_cells, rate
-from jubango.arena.tournament import Progress
+from jubango.arena.preparing import Preparing
+from jubango.arena.run import Run
+from jubango.arena.standings import cross_table, standings_html, standings_table
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
+PATIENCE = 1.0  # seconds that making programs may take before a plain line says so
 
 
 class Dashboard:
-    """Call :meth:`show` after every tick; it looks at the clock first and is usually done then."""
+    """Call :meth:`show` after every tick; it looks at the clock first and is usually done then.
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.live: Live | None = None
+    On a terminal it fills the ``screen``, or else one line that changes in place.
+    """
+
+    def __init__(self, console: Console, screen: bool = True) -> None:
+        self.console, self.screen = console, screen
+        self.in_place = console.is_terminal
+        self._live: Live | None = None
         self._began = time.perf_counter()
         self._last = 0.0
         self._watched = 0
@@ -35,52 +46,76 @@ class Dashboard:
 
     @contextmanager
     def running(self) -> Iterator[Dashboard]:
-        if not self.console.is_terminal:
+        """What is shown in place goes away at the end."""
+        try:
             yield self
-            return
-        with Live(console=self.console, auto_refresh=False, transient=True) as live:
-            self.live = live
-            try:
-                yield self
-            finally:
-                self.live = None
+        finally:
+            if self._live is not None:
+                self._live.stop()
+                self._live = None
 
-    def show(self, progress: Progress) -> None:
+    @contextmanager
+    def preparing(self, what: str) -> Iterator[None]:
+        """Programs are being made for ``what``: a spinner with the time taken so far, or a line if it takes a while."""
+        preparing = Preparing(what)
+        if self.in_place:
+            with Live(_Spinning(preparing), console=self.console, refresh_per_second=8, transient=True):
+                yield
+        else:
+            timer = threading.Timer(PATIENCE, lambda: self._print(str(preparing)))
+            timer.daemon = True
+            timer.start()
+            try:
+                yield
+            finally:
+                timer.cancel()
+        self._began = time.perf_counter()
+
+    def show(self, run: Run) -> None:
         now = time.perf_counter()
-        done = len(progress.results)
-        wait = LIVE_SECONDS if self.live else LINE_SECONDS
+        done = len(run.results)
+        wait = LIVE_SECONDS if self.in_place else LINE_SECONDS
         # A picture may cost no more than a fiftieth of the time.
         wait = max(wait, 50 * self.seconds_spent / max(1, self._shown)) if self._shown else 0.0
-        if now - self._last < wait and done < progress.total:
+        if now - self._last < wait and run.missing:
             return
-        if done == progress.total and self.live is None and self._shown and self._shown_done == done:
+        if not run.missing and self._shown and self._shown_done == done:
             return
-        if self.live:
-            self.live.update(self.render(progress), refresh=True)
-        else:
-            self.console.print(self.line(progress).plain, highlight=False, soft_wrap=True)
+        self._draw(run)
         self._last = time.perf_counter()
         self.seconds_spent += self._last - now
         self._shown += 1
         self._shown_done = done
 
+    def _draw(self, run: Run) -> None:
+        if not self.in_place:
+            self._print(self.line(run).plain)
+            return
+        if self._live is None:
+            self._live = Live(console=self.console, auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(self.render(run) if self.screen else self._one_line(run), refresh=True)
+
+    def _print(self, line: str) -> None:
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
     # -- what is shown -----------------------------------------------------------------------
 
-    def speeds(self, progress: Progress) -> tuple[float, float, float | None]:
+    def speeds(self, run: Run) -> tuple[float, float, float | None]:
         """(games a second, simulations a second, seconds left or None if unknown)."""
         elapsed = max(1e-9, time.perf_counter() - self._began)
-        done = len(progress.results) - progress.before
-        simulations = progress.table.simulations / elapsed if progress.table else 0.0
+        done = len(run.results) - run.before
+        simulations = run.table.simulations / elapsed if run.table else 0.0
         rate_of_games = done / elapsed
-        left = progress.total - len(progress.results)
+        left = run.plan.total - len(run.results)
         return rate_of_games, simulations, left / rate_of_games if done else (0.0 if not left else None)
 
-    def line(self, progress: Progress) -> Text:
-        games, simulations, left = self.speeds(progress)
-        done = len(progress.results)
+    def line(self, run: Run) -> Text:
+        games, simulations, left = self.speeds(run)
+        done = len(run.results)
         parts = [
-            f"{done}/{progress.total} games",
-            f"{100 * done / max(1, progress.total):.0f} %",
+            f"{done}/{run.plan.total} games",
+            f"{100 * done / max(1, run.plan.total):.0f} %",
             f"{clock(left)} left",
             f"{games:.2f} games/s",
         ]
@@ -88,17 +123,16 @@ class Dashboard:
             parts.append(f"{simulations:,.0f} simulations/s")
         return Text(", ".join(parts))
 
-    def render(self, progress: Progress) -> Group:
+    def render(self, run: Run) -> Group:
         width, height = self.console.size
-        plan = progress.plan
+        plan = run.plan
         title = Text(plan.name, style="bold")
         title.append(f"  {plan.game.spec}", style="cyan")
-        done = len(progress.results)
         bar = RichTable.grid()  # a bar alone does not end its line
-        bar.add_row(ProgressBar(total=max(1, progress.total), completed=done, width=width - 1))
-        ratings = rate(progress.results, players=[bot.name for bot in plan.bots])
+        bar.add_row(ProgressBar(total=max(1, plan.total), completed=len(run.results), width=width - 1))
+        ratings = run.rating_list
         room = height - 4
-        board = self._board(progress, room)
+        board = self._board(run, room)
         board_width = max((len(line) for line in board.plain.splitlines()), default=0) if board else 0
         table_width = width - board_width - 2 if board else width
         if table_width < 46:  # the standings matter more than a board
@@ -108,7 +142,7 @@ class Dashboard:
         cross_room = room - rows - 4
         n = len(ratings.ratings)
         if n <= 12 and cross_room >= n + 2 and 24 + 11 * n <= table_width:
-            left += [Text(), cross_table(progress.results, ratings)]
+            left += [Text(), cross_table(run.results, ratings)]
         body: RichTable | Group = Group(*left)
         if board is not None:
             grid = RichTable.grid(padding=(0, 2, 0, 0))
@@ -116,13 +150,16 @@ class Dashboard:
             grid.add_column(width=board_width)
             grid.add_row(body, board)
             body = Group(grid)
-        line = self.line(progress)
-        line.no_wrap = True
-        line.truncate(width - 1, overflow="ellipsis")
-        return Group(title, bar, line, body)
+        return Group(title, bar, self._one_line(run), body)
 
-    def _board(self, progress: Progress, room: int) -> Text | None:
-        table = progress.table
+    def _one_line(self, run: Run) -> Text:
+        line = self.line(run)
+        line.no_wrap = True
+        line.truncate(self.console.width - 1, overflow="ellipsis")
+        return line
+
+    def _board(self, run: Run, room: int) -> Text | None:
+        table = run.table
         if table is None or table.game.height + 3 > room:
             return None
         lanes = table.lanes
@@ -141,35 +178,81 @@ class Dashboard:
         return text + board_text(stones, last)
 
 
-def standings_table(ratings: RatingList, rows: int, width: int | None = None) -> RichTable:
-    """Elo with its 95 % error, games, wins-draws-losses, score."""
-    table = RichTable(box=None, padding=(0, 1), header_style="bold", width=width, pad_edge=False)
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("bot", overflow="ellipsis", no_wrap=True, ratio=1)
-    for heading in ("Elo", "±95%", "games", "W-D-L", "score"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for i, r in enumerate(ratings.ratings[:rows], 1):
-        unbounded = abs(r.elo) == float("inf")
-        table.add_row(
-            str(i), Text(r.name), "" if not r.games else f"{r.elo:+}" if unbounded else f"{r.elo:+.0f}",
-            "" if unbounded or not r.games else f"{r.error:.0f}", str(r.games),
-            f"{r.wins:.0f}-{r.draws:.0f}-{r.losses:.0f}", f"{100 * r.score:.1f} %" if r.games else "",
-        )  # fmt: skip
-    return table
+class _Spinning:
+    """A line that says at every look what has been done meanwhile."""
+
+    def __init__(self, preparing: Preparing) -> None:
+        self._preparing, self._spinner = preparing, Spinner("dots")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(str(self._preparing))
+        text.truncate(options.max_width - 3, overflow="ellipsis")
+        self._spinner.update(text=text)
+        yield self._spinner
 
 
-def cross_table(results: list[Result], ratings: RatingList) -> RichTable:
-    """Wins-draws-losses of the row against the column; columns are numbered as the rows."""
-    order = [r.name for r in ratings.ratings]
-    cells = crosstable_cells(results, order)
-    table = RichTable(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("row against column", overflow="ellipsis", no_wrap=True, max_width=32)
-    for i in range(1, len(order) + 1):
-        table.add_column(str(i), justify="center", no_wrap=True)
-    for i, (name, row) in enumerate(zip(order, cells, strict=True), 1):
-        table.add_row(str(i), Text(name), *["—" if j == i else cell or "·" for j, cell in enumerate(row, 1)])
-    return table
+class NotebookDashboard(Dashboard):
+    """The line and the standings, updated in place under a notebook's cell; in the end one line is left."""
+
+    def __init__(self) -> None:
+        super().__init__(Console(quiet=True))
+        self.in_place = True
+        self._handle: Any = None  # IPython's, of the output
+
+    @contextmanager
+    def running(self) -> Iterator[Dashboard]:
+        yield self
+
+    @contextmanager
+    def preparing(self, what: str) -> Iterator[None]:
+        preparing, over = Preparing(what), threading.Event()
+
+        def tell() -> None:
+            while not over.wait(LIVE_SECONDS):
+                self._put(escape(str(preparing)))
+
+        self._put(escape(str(preparing)))
+        thread = threading.Thread(target=tell, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+        self._began = time.perf_counter()
+
+    def _draw(self, run: Run) -> None:
+        line = escape(self.line(run).plain)
+        if not run.missing:
+            self._put(line)
+            return
+        bar = f'<progress max="{run.plan.total}" value="{len(run.results)}" style="width: 30em"></progress>'
+        self._put(f"{bar}<br>{line}{standings_html(str(run.plan.name), run.rating_list, run.results)}")
+
+    def _put(self, html: str) -> None:
+        from IPython.display import HTML, display  # type: ignore[import-not-found]
+
+        if self._handle is None:
+            self._handle = display(HTML(html), display_id=True)
+        else:
+            self._handle.update(HTML(html))
+
+
+def dashboard_for(progress: bool | None) -> Dashboard:
+    """What a run that was started from Python shows itself on: the notebook, the terminal, or, unless ``progress`` is
+    True, nothing. False is nothing anywhere."""
+    console = Console(stderr=True)
+    if progress is False:
+        return Dashboard(Console(quiet=True))
+    if _in_notebook():
+        return NotebookDashboard()
+    return Dashboard(console if progress or console.is_terminal else Console(quiet=True), screen=False)
+
+
+def _in_notebook() -> bool:
+    """Is this a Jupyter kernel? IPython at a terminal is a terminal."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell is not None and hasattr(shell, "kernel")
 
 
 def clock(seconds: float | None) -> str:

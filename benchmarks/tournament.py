@@ -17,6 +17,7 @@ from typing import Any
 
 from jubango.arena import tournament
 from jubango.arena.dashboard import Dashboard
+from jubango.arena.plan import read_plan
 from jubango.arena.table import Table
 
 WARM = 5  # calls of each function before it counts
@@ -59,11 +60,11 @@ def main() -> None:
 
     tournament.Table = TimedTable  # type: ignore[misc]
     for file in sys.argv[1:] or ["examples/demo.toml", "examples/ladder-connect_four.toml"]:
-        plan = tournament.read_plan(Path(file))
+        plan = read_plan(Path(file))
         Timed.total = Timed.began = 0.0
         dashboard = Dashboard(Console(file=open("/dev/null", "w"), force_terminal=True))  # noqa: SIM115
         with tempfile.TemporaryDirectory() as folder, dashboard.running():
-            tournament.run_tournament(plan, Path(folder), dashboard.show)
+            tournament.play_plan(plan, Path(folder), dashboard.show)
         wall = time.perf_counter() - Timed.began
         share = 100 * Timed.total / wall
         print(f"{plan.name:<24}{wall:7.1f} s, {share:5.1f} % inside compiled search and rules", flush=True)

@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Annotated, Any, Literal, Self
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from jubango.sgf_games.catalogue import parse_spec
 from jubango.sgf_games.errors import UserError, nearest
 
 LONGEST_NAME = 80
+M = TypeVar("M", bound=BaseModel)
+
+
+def checked(
+    model: type[M], values: Mapping[str, Any], where: str, equals: str = "=",
+    words: Mapping[str, str] | None = None, called: Mapping[str, str] | None = None,
+) -> M:  # fmt: skip
+    """``model(**values)``; raises UserError, one line that begins with ``where``, for the first thing that is wrong.
+
+    ``equals`` stands between a key and its value; ``words`` says better what some kinds of pydantic's errors mean, and
+    ``called`` what the user calls a key.
+    """
+    try:
+        return model(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+    loc = [str(part) for part in first["loc"]]
+    key = ".".join([(called or {}).get(part, part) for part in loc[:1]] + loc[1:])
+    message = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    message = (words or {}).get(first["type"], message[:1].lower() + message[1:])
+    if not key:  # keys that do not go together
+        raise UserError(f"{where}: {message}")
+    if first["type"] == "missing":
+        raise UserError(f'{where}: the key "{key}" is missing')
+    bare = isinstance(first["input"], str) and not model.model_config.get("strict")  # "3" may stand for a number
+    given = first["input"] if bare else repr(first["input"])
+    raise UserError(f"{where}: {key}{equals}{given}: {message}")
 
 
 def _key(default: Any, about: str) -> Any:
@@ -35,7 +65,7 @@ class BotConfig(BaseModel):
     @property
     def spec(self) -> str:
         """``use:key=value,...`` with the keys that differ from their defaults."""
-        changed = [f"{key}={_text(value)}" for key, value in self.changed.items()]
+        changed = [f"{key}={value_text(value)}" for key, value in self.changed.items()]
         return self.use + (":" + ",".join(changed) if changed else "")
 
     @property
@@ -191,6 +221,21 @@ PRESETS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
+def Bot(use: str, *, name: str | None = None, **keys: Any) -> BotConfig:
+    """A bot as a ``[[bots]]`` table describes it: ``Bot("uct", simulations=800, c=1.0)``.
+
+    It is called ``name``, or by its spec string. Raises UserError for an unknown bot or key, and for a value that is
+    out of range or a list: here a list makes no bots, write ``[Bot("uct", c=c) for c in (0.7, 1.4)]``.
+    """
+    where = f'bot "{use if name is None else name}"'
+    keys = {key: value.item() if isinstance(value, np.generic) else value for key, value in keys.items()}
+    for key, value in keys.items():
+        if isinstance(value, list | tuple | set | np.ndarray):
+            raise UserError(f"{where}: {key} is a list; make one Bot for each of its values")
+    bot = bot_from_table({"name": "bot" if name is None else name, "use": use, **keys}, where)
+    return bot if name is not None else bot.model_copy(update={"name": _short(bot.spec)})
+
+
 def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
     """The bot a spec string ``PRESET[:key=value,...]`` names. It is called ``name``, or as it is written.
     Raises UserError."""
@@ -208,7 +253,7 @@ def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
 def bot_from_table(table: dict[str, Any], where: str) -> BotConfig:
     """The bot a ``[[bots]]`` table describes. Raises UserError, which begins with ``where``."""
     use = table.get("use", "uct")
-    if use not in PRESETS:
+    if not isinstance(use, str) or use not in PRESETS:
         raise UserError(f'{where}: no bot is called "{use}"{nearest(str(use), PRESETS)}')
     kind, defaults, _ = PRESETS[use]
     model = KINDS[kind]
@@ -219,18 +264,7 @@ def bot_from_table(table: dict[str, Any], where: str) -> BotConfig:
     values = {**defaults, **table, "use": use}
     if _number(table.get("seconds")) > 0 and "simulations" not in table:
         values["simulations"] = MOST_SIMULATIONS
-    try:
-        return model(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if not key:  # keys that do not go together
-            raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
-        given = "" if first["type"] == "missing" else f"={first['input']!r}".replace("'", "")
-        if first["type"] == "string_pattern_mismatch":
-            raise UserError(f"{where}: {key}{given}: may not hold ~ or control characters") from None
-        message = first["msg"].removeprefix("Input ").removeprefix("Field ")
-        raise UserError(f"{where}: {key}{given}: {message[:1].lower() + message[1:]}") from None
+    return checked(model, values, where, words={"string_pattern_mismatch": "may not hold ~ or control characters"})
 
 
 def expand_table(table: dict[str, Any], where: str) -> list[BotConfig]:
@@ -243,7 +277,7 @@ def expand_table(table: dict[str, Any], where: str) -> list[BotConfig]:
             raise UserError(f"{where}: {key} cannot be a list; write one [[bots]] table for each")
     bots = []
     for values in itertools.product(*(table[key] for key in swept)):
-        suffix = ",".join(f"{k}={_text(v)}" for k, v in zip(swept, values, strict=True))
+        suffix = ",".join(f"{k}={value_text(v)}" for k, v in zip(swept, values, strict=True))
         name = str(table.get("name", "")) + (f"/{suffix}" if suffix else "")
         bots.append(bot_from_table({**table, **dict(zip(swept, values, strict=True)), "name": name}, where))
     return bots
@@ -251,6 +285,7 @@ def expand_table(table: dict[str, Any], where: str) -> list[BotConfig]:
 
 def _short(text: str) -> str:
     """Text that fits a name."""
+    text = re.sub(r"[\x00-\x1f\x7f~]", "_", text)
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 21]}…{text[-20:]}"
 
 
@@ -261,7 +296,8 @@ def _number(value: Any) -> float:
         return 0.0
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A key's value as spec strings have it."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

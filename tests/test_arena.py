@@ -16,8 +16,9 @@ import pytest
 
 from jubango.analysis.tables import games_frame
 from jubango.arena.pairings import round_robin
+from jubango.arena.plan import parse_plan, read_plan
 from jubango.arena.table import Table
-from jubango.arena.tournament import parse_plan, read_plan, run_tournament
+from jubango.arena.tournament import play_plan
 from jubango.bots.config import bot_from_spec, expand_table
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
@@ -99,7 +100,7 @@ def table_of(folder: Path) -> list[tuple]:
 
 def test_a_run_is_kept_and_goes_on(tmp_path):
     whole, part = tmp_path / "whole", tmp_path / "part"
-    run_tournament(parse_plan(plan_text(), "x"), whole)
+    play_plan(parse_plan(plan_text(), "x"), whole)
     assert sorted(p.name for p in whole.iterdir() if not p.name.startswith(".")) == [
         "crosstable.csv", "games", "ratings.csv", "results.sqlite", "tournament.toml",
     ]  # fmt: skip
@@ -115,16 +116,16 @@ def test_a_run_is_kept_and_goes_on(tmp_path):
             raise Enough
 
     with pytest.raises(Enough):
-        run_tournament(parse_plan(plan_text(), "x"), part, stop)
+        play_plan(parse_plan(plan_text(), "x"), part, stop)
     assert 7 <= len(table_of(part)) < 30
-    run_tournament(parse_plan(plan_text(), "x"), part)
+    play_plan(parse_plan(plan_text(), "x"), part)
     assert table_of(part) == expected
     before = games_frame(part)
-    run_tournament(parse_plan(plan_text(), "x"), part)
+    play_plan(parse_plan(plan_text(), "x"), part)
     assert games_frame(part).equals(before), "a finished run is left alone"
 
     more = '[[bots]]\nname = "late"\nuse = "random"'
-    run_tournament(parse_plan(plan_text(games=12, more=more), "x"), part)
+    play_plan(parse_plan(plan_text(games=12, more=more), "x"), part)
     assert set(expected) < set(table_of(part))
     assert len(table_of(part)) == 6 * 12
     for text, what in (
@@ -134,7 +135,7 @@ def test_a_run_is_kept_and_goes_on(tmp_path):
         (plan_text(games=12, more='[[bots]]\nname = "late"\nuse = "uct"'), 'bot "late"'),
     ):  # fmt: skip
         with pytest.raises(UserError, match=what):
-            run_tournament(parse_plan(text, "x"), part)
+            play_plan(parse_plan(text, "x"), part)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def engine_plan(mode: str, games: int = 2) -> str:
     ],
 )  # fmt: skip
 def test_an_engine_that_fails_loses_and_never_hangs_the_run(tmp_path, mode, reason, letter):
-    run_tournament(parse_plan(engine_plan(mode), "x"), tmp_path)
+    play_plan(parse_plan(engine_plan(mode), "x"), tmp_path)
     frame = games_frame(tmp_path)
     assert len(frame) == 2
     for game in frame.itertuples():
@@ -187,20 +188,18 @@ def test_an_engine_that_fails_loses_and_never_hangs_the_run(tmp_path, mode, reas
 
 @pytest.mark.parametrize("mode", ["fine", "flood"])
 def test_an_engine_that_only_talks_too_much_plays_on(tmp_path, mode):
-    run_tournament(parse_plan(engine_plan(mode), "x"), tmp_path)
+    play_plan(parse_plan(engine_plan(mode), "x"), tmp_path)
     assert set(games_frame(tmp_path)["reason"]) == {"score"}
 
 
 def test_an_engine_that_cannot_start_is_the_users_error(tmp_path):
     text = engine_plan("fine").replace(FAKE, "/no/such/engine")
     with pytest.raises(UserError, match='bot "engine": cannot start'):
-        run_tournament(parse_plan(text, "x"), tmp_path)
+        play_plan(parse_plan(text, "x"), tmp_path)
     with pytest.raises(UserError, match="no answer"):
-        run_tournament(
-            parse_plan(engine_plan("mute").replace("start_seconds = 10", "start_seconds = 0.5"), "x"), tmp_path
-        )
+        play_plan(parse_plan(engine_plan("mute").replace("start_seconds = 10", "start_seconds = 0.5"), "x"), tmp_path)
     with pytest.raises(UserError, match="play Go"):
-        run_tournament(parse_plan(engine_plan("fine").replace("go:5", "connect_four"), "x"), tmp_path / "c4")
+        play_plan(parse_plan(engine_plan("fine").replace("go:5", "connect_four"), "x"), tmp_path / "c4")
     assert not (tmp_path / "tournament.toml").exists(), "nothing was begun"
 
 
@@ -270,15 +269,6 @@ def test_ctrl_c_does_not_wait_for_an_engine(tmp_path):
     assert b"Traceback" not in errors
 
 
-def test_two_processes_do_not_share_a_folder(tmp_path):
-    import fcntl
-
-    with open(tmp_path / ".lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match="another process"):
-            run_tournament(parse_plan(plan_text(), "x"), tmp_path)
-
-
 gnugo = pytest.mark.skipif(
     not shutil.which("gnugo", path=os.environ.get("PATH", "") + ":/usr/games"), reason="gnugo is not installed"
 )
@@ -296,7 +286,7 @@ def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
         '[[bots]]\nname = "uct"\nuse = "uct"\nsimulations = 20\n'
         '[[bots]]\nname = "gnugo"\nuse = "gtp"\ncommand = "gnugo --mode gtp --level 1 --chinese-rules"\n'
     )
-    run_tournament(parse_plan(text, "x"), tmp_path)
+    play_plan(parse_plan(text, "x"), tmp_path)
     frame = games_frame(tmp_path)
     assert len(frame) == 12
     assert set(frame["reason"]) <= {"score", "resign"}

@@ -11,8 +11,8 @@ import pytest
 from jubango.arena.clock import Clock, TimeControl, moves_left
 from jubango.arena.commands import run as command
 from jubango.arena.pairings import round_robin
+from jubango.arena.plan import match_plan
 from jubango.arena.table import Table
-from jubango.arena.tournament import match_plan
 from jubango.bots.config import PRESETS, bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.model import Shape, apply, load_weights, new_network, save_network, weights_of

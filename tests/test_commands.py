@@ -155,7 +155,7 @@ def test_a_person_can_play(tmp_path):
 
 
 def test_the_examples_are_valid():
-    from jubango.arena.tournament import read_plan
+    from jubango.arena.plan import read_plan
 
     plans = [read_plan(path) for path in sorted((ROOT / "examples").glob("*.toml"))]
     assert len(plans) >= 5

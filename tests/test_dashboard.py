@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +17,12 @@ from rich.console import Console
 from jubango.analysis.plot import board_text, scale_colour, short_count
 from jubango.arena.dashboard import Dashboard, clock
 from jubango.arena.pairings import round_robin
+from jubango.arena.plan import parse_plan
+from jubango.arena.run import Run
+from jubango.arena.run_folder import Memory
 from jubango.arena.table import Table
-from jubango.arena.tournament import Progress, parse_plan
 
+ROOT = Path(__file__).parents[1]
 PLAN = """
 name = "a [bold]name"
 game = "{game}"
@@ -35,11 +44,11 @@ def test_it_fits_the_screen(width, height, game):
     table.seat(tasks := round_robin([b.name for b in plan.bots], 2, 1))
     for _ in range(3):
         assert not table.tick(tasks)
-    results = [(plan.bots[0].name, plan.bots[1].name, 1.0)]
-    progress = Progress(plan, 2, results, 0, table)
+    run = Run(plan, Memory())
+    run.results, run.table = [(plan.bots[0].name, plan.bots[1].name, 1.0)], table
     console = Console(width=width, height=height, file=io.StringIO(), force_terminal=False)
     dashboard = Dashboard(console)
-    console.print(dashboard.render(progress))
+    console.print(dashboard.render(run))
     lines = console.file.getvalue().splitlines()
     assert len(lines) <= height
     assert max(len(line.rstrip()) for line in lines) <= width
@@ -60,11 +69,77 @@ def test_off_a_terminal_it_prints_lines():
     console = Console(file=io.StringIO(), force_terminal=False, width=20)
     dashboard = Dashboard(console)
     with dashboard.running():
-        dashboard.show(Progress(plan, 2, [], 0))
-        dashboard.show(Progress(plan, 2, [("random [x]", "b", 1.0)] * 2, 0))
+        run = Run(plan, Memory())
+        dashboard.show(run)
+        run.results = [("random [x]", "b", 1.0)] * 2
+        dashboard.show(run)
     lines = console.file.getvalue().splitlines()
     assert lines[0].startswith("0/2 games, 0 %, ? left")
     assert lines[1].startswith("2/2 games, 100 %, 0:00 left")
+
+
+def test_making_programs_is_announced(monkeypatch):
+    """On a terminal by a spinner, elsewhere by one line, if it takes long enough to wonder."""
+    monkeypatch.setattr("jubango.arena.dashboard.PATIENCE", 0.02)
+    what = f"go:9 for {'a [bold]name, ' * 20}"
+    console = Console(file=io.StringIO(), force_terminal=False, width=20)
+    with Dashboard(console).preparing(what):
+        for _ in range(500):
+            if not console.file.getvalue().endswith("\n"):
+                time.sleep(0.02)
+    assert re.fullmatch(rf"making programs, \d+ s: {re.escape(what)}\n", console.file.getvalue())
+    quick = Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr("jubango.arena.dashboard.PATIENCE", 0.3)
+    with pytest.raises(ValueError, match="broken"), Dashboard(quick).preparing(what):
+        raise ValueError("broken")
+    time.sleep(0.4)
+    assert quick.file.getvalue() == ""
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=60, color_system=None)
+    with Dashboard(terminal).preparing(what):
+        time.sleep(0.05)
+    (line,) = [part for part in terminal.file.getvalue().split("\n") if "making programs" in part][:1]
+    assert "s: go:9 for a [bold]name" in line
+    assert "…" in line
+
+
+def test_programs_that_are_made_are_counted(tmp_path):
+    """In a process of its own, with a cache of its own: compiled the first time, loaded the second."""
+    code = (
+        "from jubango.arena.preparing import Preparing\n"
+        "from jubango.sgf_games.catalogue import make_game\nfrom jubango.sgf_games.compiled import initial_states, rules\n"
+        "import jax, numpy as np\njax.config.update('jax_persistent_cache_min_compile_time_secs', 0.0)\n"
+        "p, g = Preparing('x'), make_game('tic_tac_toe')\n"
+        "rules(g).step_lanes(initial_states(g, 3), np.full(3, -1, np.int32), np.ones(3, bool))\nprint(p)"
+    )
+    environment = os.environ | {"JUBANGO_CACHE": str(tmp_path)}
+    texts = [
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True).stdout
+        for _ in range(2)
+    ]
+    assert re.fullmatch(r"making programs, \d+ s, \d+ compiled: x\n", texts[0])
+    assert re.fullmatch(r"making programs, \d+ s, \d+ loaded: x\n", texts[1])
+
+
+def test_started_from_python_one_line_changes_in_place():
+    plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
+    console = Console(file=io.StringIO(), force_terminal=True, width=60, color_system=None)
+    with Dashboard(console, screen=False).running() as dashboard:
+        dashboard.show(Run(plan, Memory()))
+    text = console.file.getvalue()
+    assert "0/2 games, 0 %, ? left" in text
+    assert "Elo" not in text
+
+
+def test_in_a_notebook_it_is_updated_in_place():
+    """A real kernel: one output, which ends as one line, and the run's tables as HTML."""
+    client, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    code = "from jubango.arena.tournament import tournament\nrun = tournament('tic_tac_toe', ['random', 'minimax'], games=4)"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (code, "run")])
+    client.NotebookClient(book, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
+    (shown,), (tables,) = (cell.outputs for cell in book.cells)
+    assert shown["data"]["text/html"].startswith("4/4 games, 100 %")
+    assert tables["data"]["text/html"].count("<table") == 2
 
 
 def test_boards_say_what_is_on_them():

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
         """What can play and where it comes from; with a name, the keys of that bot, their values and meanings."""
         import pandas as pd
 
-        from jubango.bots.config import PRESETS
+        from jubango.bots.config import PRESETS, value_text
         from jubango.sgf_games.errors import UserError, nearest
 
         if name:
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
             return
         rows = []
         for preset, (kind, values, about) in PRESETS.items():
-            settings = ", ".join(f"{key}={_text(value)}" for key, value in values.items())
+            settings = ", ".join(f"{key}={value_text(value)}" for key, value in values.items())
             network = values.get("evaluator") in ("network", "mixed")
             rows.append((preset, kind, settings, about + STANDS_IN * network))
         print_frame(pd.DataFrame(rows, columns=["bot", "kind", "settings", "about"]), form)
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _keys(preset: str) -> list[tuple[str, str, str, str]]:
-    from jubango.bots.config import KINDS, PRESETS
+    from jubango.bots.config import KINDS, PRESETS, value_text
 
     kind, values, _ = PRESETS[preset]
     rows = []
@@ -50,7 +50,7 @@ def _keys(preset: str) -> list[tuple[str, str, str, str]]:
         if key in ("name", "use"):
             continue
         value = values.get(key, "" if field.is_required() else field.default)
-        rows.append((key, _text(value), _choices(field), field.description or ""))
+        rows.append((key, value_text(value), _choices(field), field.description or ""))
     return rows
 
 
@@ -59,9 +59,3 @@ def _choices(field: Any) -> str:
     if options:
         return " | ".join(options)
     return {int: "a whole number", float: "a number", bool: "true | false", str: "text"}[field.annotation]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)

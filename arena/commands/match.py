@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, messages, show_notes
+from jubango.arena.commands.output import Format, FormatOption, messages
 
 
 def register(app: typer.Typer) -> None:
@@ -25,31 +25,12 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""
-        from jubango.analysis.ratings import rate
-        from jubango.arena.commands.tournament import print_ratings
-        from jubango.arena.dashboard import Dashboard
-        from jubango.arena.tournament import match_plan, play_match, run_tournament
+        from jubango.arena.commands.tournament import play_shown, print_ratings
+        from jubango.arena.plan import match_plan
 
-        plan = match_plan(first, second, game, games, seed, clock)
-        show_notes(plan.bots)
-        dashboard = Dashboard(messages())
-        with dashboard.running():
-            if out is not None:
-                ratings = run_tournament(plan, out, dashboard.show)
-                from jubango.sgf_games.library import Library
-
-                library = Library(out)
-                results = library.results()
-                library.close()
-            else:
-                results = [(r.black, r.white, r.score) for r in play_match(plan, dashboard.show)]
-                ratings = rate(results)
-        print_ratings(ratings, results, form)
+        run = play_shown(match_plan(first, second, game, games, seed, clock), out)
+        print_ratings(run.rating_list, run.results, form)
         if form is Format.table:
-            gap, error, los = ratings.difference(*(r.name for r in ratings.ratings))
-            print(
-                f"\n{ratings.ratings[0].name} is {gap:+.0f} ± {error:.0f} Elo, "
-                f"stronger with a probability of {100 * los:.1f} %"
-            )
+            print(f"\n{run.verdict}")
         if out is None:
             messages().print("the games were not kept; --out DIR keeps them", style="dim")

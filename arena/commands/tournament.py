@@ -11,6 +11,8 @@ from jubango.arena.commands.output import Format, FormatOption, data, messages, 
 
 if TYPE_CHECKING:
     from jubango.analysis.ratings import RatingList, Result
+    from jubango.arena.plan import Plan
+    from jubango.arena.run import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -21,47 +23,33 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Run a tournament, or go on with it where it stopped, and print the final table."""
-        from jubango.arena.dashboard import Dashboard
-        from jubango.arena.tournament import read_plan, run_tournament
-        from jubango.sgf_games.library import Library
+        from jubango.arena.plan import read_plan
 
         plan = read_plan(file)
-        folder = out or Path("runs") / plan.name
-        show_notes(plan.bots)
-        dashboard = Dashboard(messages())
-        with dashboard.running():
-            ratings = run_tournament(plan, folder, dashboard.show)
-        library = Library(folder)
-        results = library.results()
-        failures = library.failures()
-        library.close()
-        print_ratings(ratings, results, form)
-        for reason, count in failures:
+        run = play_shown(plan, out or Path("runs") / plan.name)
+        print_ratings(run.rating_list, run.results, form)
+        for reason, count in run.failures:
             messages().print(f"{count} game(s) ended by {reason}", style="yellow", highlight=False)
-        messages().print(f"games, ratings and crosstable are in {folder}", highlight=False, soft_wrap=True)
+        messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
+
+
+def play_shown(plan: Plan, folder: Path | None) -> Run:
+    """Play on the terminal: the bots' notes, then the dashboard."""
+    from jubango.arena.dashboard import Dashboard
+    from jubango.arena.tournament import play_plan
+
+    show_notes(plan.bots)
+    dashboard = Dashboard(messages())
+    with dashboard.running():
+        return play_plan(plan, folder, dashboard.show, dashboard.preparing)
 
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> None:
     """The standings, and for people the crosstable and the first-move advantage too."""
-    from jubango.arena.dashboard import cross_table, standings_table
+    from jubango.analysis.tables import ratings_frame
+    from jubango.arena.standings import print_standings
 
-    if form is not Format.table:
-        from jubango.analysis.tables import ratings_frame
-
+    if form is Format.table:
+        print_standings(data(), ratings, results)
+    else:
         print_frame(ratings_frame(ratings), form)
-        return
-    out = data()
-    out.print(standings_table(ratings, len(ratings.ratings), None))
-    if ratings.groups > 1:
-        names = [[r.name for r in ratings.ratings if r.group == g] for g in range(ratings.groups)]
-        out.print("\nThese groups never met, so that their ratings cannot be compared:")
-        for members in names:
-            out.print("  " + ", ".join(members), highlight=False, markup=False)
-    if ratings.advantage_error:
-        out.print(
-            f"\nmoving first is worth {ratings.advantage:+.0f} ± {ratings.advantage_error:.0f} Elo",
-            highlight=False,
-        )
-    if len(ratings.ratings) <= 20:
-        out.print()
-        out.print(cross_table(results, ratings))

@@ -1,0 +1,162 @@
+"""A tournament that has been played, or is being played: its games, its ratings, and what they say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+from rich.console import Console
+
+from jubango.analysis.ratings import RatingList, Result, rate
+from jubango.analysis.tables import crosstable, ratings_frame
+from jubango.arena.plan import Plan
+from jubango.arena.standings import print_standings, standings_html
+from jubango.arena.table import Table
+from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.record import GameRecord
+
+PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
+
+
+class Kept(Protocol):
+    """Where finished games are kept."""
+
+    @property
+    def folder(self) -> Path | None: ...
+
+    def claimed(self, plan: Plan) -> AbstractContextManager[None]:
+        """For as long as games of ``plan`` are added."""
+        ...
+
+    def begin(self, plan: Plan) -> None: ...
+
+    def add(self, records: list[GameRecord]) -> None: ...
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each game, with the columns of ``results.sqlite``, in the order of their ids."""
+        ...
+
+    def conclude(self, run: Run) -> None: ...
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """Who is stronger of two. ``elo`` is what ``stronger`` is ahead by, ``error`` half the width of its 95 % interval,
+    and ``probability`` that of being stronger at all (the likelihood of superiority)."""
+
+    stronger: str
+    weaker: str
+    elo: float
+    error: float
+    probability: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.stronger} is {self.elo:+.0f} ± {self.error:.0f} Elo, "
+            f"stronger with a probability of {100 * self.probability:.1f} %"
+        )
+
+    __repr__ = __str__
+
+
+class Run:
+    """What has been played of a plan. While it is being played it grows; dashboards show it.
+
+    Prints as the standings and the crosstable, in a notebook too.
+    """
+
+    def __init__(self, plan: Plan, kept: Kept) -> None:
+        self.plan, self.kept = plan, kept
+        games = kept.frame()
+        self.finished: set[str] = set(games["game_id"])
+        self.results: list[Result] = list(zip(games["black"], games["white"], games["score"], strict=True))
+        self.before = len(self.results)  # games that were done when playing began
+        self.table: Table | None = None  # at work
+
+    def add(self, records: list[GameRecord]) -> None:
+        """Keep finished games."""
+        self.kept.add(records)
+        self.finished.update(record.game_id for record in records)
+        self.results += [(record.black, record.white, record.score) for record in records]
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the games are kept, if they are on disk."""
+        return self.kept.folder
+
+    @property
+    def missing(self) -> int:
+        """Games of the plan that have not been played."""
+        return self.plan.total - len(self.results)
+
+    @property
+    def games(self) -> pd.DataFrame:
+        """A row for each game, as in ``results.sqlite``: game_id, game, black, white, black_spec, white_spec, seed,
+        result, score (Black's), reason, detail, plies, moves, seconds, date, event, sgf."""
+        return self.kept.frame()
+
+    @property
+    def ratings(self) -> pd.DataFrame:
+        """Columns rank, name, elo, error (half of the 95 % interval), games, wins, draws, losses, score, group."""
+        return ratings_frame(self.rating_list)
+
+    @property
+    def crosstable(self) -> pd.DataFrame:
+        """The row's wins-draws-losses against the column, the strongest first."""
+        return crosstable(self.results, [r.name for r in self.rating_list.ratings])
+
+    @property
+    def rating_list(self) -> RatingList:
+        """The ratings with their joint covariance and the advantage of the first move."""
+        return rate(self.results, players=[bot.name for bot in self.plan.bots])
+
+    @property
+    def verdict(self) -> Verdict:
+        """Who of two bots is stronger. Raises UserError if there are more than two; then see :meth:`compare`."""
+        if len(self.plan.bots) != 2:
+            raise UserError(f"a verdict is on two bots, here are {len(self.plan.bots)}; see compare(NAME, NAME)")
+        return self.compare(*(bot.name for bot in self.plan.bots))
+
+    def compare(self, first: str, second: str) -> Verdict:
+        """Who of two bots is stronger, by all games of the run. Raises UserError for an unknown name."""
+        ratings = self.rating_list
+        names = [r.name for r in ratings.ratings]
+        for name in (first, second):
+            if name not in names:
+                raise UserError(f'no bot is called "{name}" here{nearest(name, names)}')
+        stronger, weaker = sorted((first, second), key=names.index)
+        return Verdict(stronger, weaker, *ratings.difference(stronger, weaker))
+
+    @property
+    def failures(self) -> list[tuple[str, int]]:
+        """(reason, games) for games that an engine's failure ended."""
+        reasons = Counter(self.games["reason"])
+        return sorted((reason, count) for reason, count in reasons.items() if reason not in PLAYED_OUT)
+
+    def __str__(self) -> str:
+        console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
+        with console.capture() as text:
+            print_standings(console, self.rating_list, self.results)
+        return "\n".join([self._title, text.get().rstrip(), *self._verdict])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        html = standings_html(self._title, self.rating_list, self.results)
+        return "\n".join([html, *(f"<p>{escape(line)}</p>" for line in self._verdict)])
+
+    @property
+    def _verdict(self) -> list[str]:
+        return [str(self.verdict)] if len(self.plan.bots) == 2 and self.results else []
+
+    @property
+    def _title(self) -> str:
+        count = f"{len(self.results)} games"
+        if self.missing:
+            count = f"{len(self.results)} of {self.plan.total} games, {self.missing} are missing"
+        return f"{self.plan.name}, {self.plan.game.spec}: {count}"

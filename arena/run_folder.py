@@ -1,0 +1,150 @@
+"""A run on disk: one process plays into its folder, any can read it; and a run that is kept nowhere."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+from filelock import FileLock, Timeout
+
+from jubango.analysis.tables import games_frame, records_frame
+from jubango.arena.plan import Plan, read_plan
+from jubango.arena.run import Run
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.library import Library, write_safely
+from jubango.sgf_games.record import GameRecord
+
+PLAN_FILE = "tournament.toml"
+
+
+class Memory:
+    """Games that are kept as long as the process lives."""
+
+    folder = None
+
+    def __init__(self) -> None:
+        self.records: list[GameRecord] = []
+
+    @contextlib.contextmanager
+    def claimed(self, plan: Plan) -> Iterator[None]:
+        yield
+
+    def begin(self, plan: Plan) -> None:
+        pass
+
+    def add(self, records: list[GameRecord]) -> None:
+        self.records += records
+
+    def frame(self) -> pd.DataFrame:
+        return records_frame(sorted(self.records, key=lambda record: record.game_id))
+
+    def conclude(self, run: Run) -> None:
+        pass
+
+
+class RunFolder:
+    """``tournament.toml`` (what is played), ``results.sqlite`` and ``games/*.sgf`` (what has been), and the tables
+    ``ratings.csv`` and ``crosstable.csv``. It can be read at any time; who plays into it claims it first."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self._library: Library | None = None
+
+    @contextlib.contextmanager
+    def claimed(self, plan: Plan) -> Iterator[None]:
+        """The folder is this process's alone, and what has been played in it is part of ``plan``. Raises UserError."""
+        folder = self.folder
+        _check_the_game_is_named(plan.game, folder)
+        with _locked(folder):
+            begun = (folder / PLAN_FILE).exists()
+            if begun:
+                check_same_run(read_plan(folder / PLAN_FILE), plan, folder)
+            with contextlib.closing(Library(folder)) as self._library:
+                if not begun and self._library.finished():
+                    raise UserError(f"{folder}: holds games but no {PLAN_FILE}; use another --out folder")
+                yield
+
+    def begin(self, plan: Plan) -> None:
+        """The first game is about to begin."""
+        write_safely(self.folder / PLAN_FILE, plan.text.encode())
+
+    def add(self, records: list[GameRecord]) -> None:
+        """Keep finished games; only while the folder is claimed."""
+        assert self._library is not None
+        self._library.add(records)
+
+    def frame(self) -> pd.DataFrame:
+        return games_frame(self.folder)
+
+    def conclude(self, run: Run) -> None:
+        """Write the tables."""
+        run.ratings.to_csv(self.folder / "ratings.csv", index=False, float_format="%.2f")
+        run.crosstable.to_csv(self.folder / "crosstable.csv")
+
+
+def open_run(folder: Path | str) -> Run:
+    """The run in a folder, as far as it has been played; ``run.missing`` says how many games are to come.
+
+    It may be at play at this moment. Raises UserError if the folder holds no run.
+    """
+    path = Path(folder)
+    if not (path / PLAN_FILE).is_file():
+        raise UserError(f"{path}: holds no {PLAN_FILE}; name a run's folder")
+    return Run(read_plan(path / PLAN_FILE), RunFolder(path))
+
+
+def check_same_run(old: Plan, new: Plan, folder: Path) -> None:
+    """A run may gain bots and games; anything else is another run. Raises UserError."""
+
+    def refuse(what: str) -> None:
+        raise UserError(f"{folder}: was begun with {what}; only bots and games may be added: use another --out folder")
+
+    if old.game != new.game:
+        refuse(f"game {old.game.spec}, not {new.game.spec}")
+    if old.seed != new.seed:
+        refuse(f"seed {old.seed}, not {new.seed}")
+    if old.name != new.name:
+        refuse(f'the name "{old.name}", not "{new.name}"')
+    if old.clock != new.clock:
+        refuse(f"clock {old.clock or 'none'}, not {new.clock or 'none'}")
+    if old.games_per_pairing > new.games_per_pairing:
+        refuse(f"{old.games_per_pairing} games per pairing, not {new.games_per_pairing}")
+    bots = {bot.name: bot for bot in new.bots}
+    for bot in old.bots:
+        if bot.name not in bots:
+            refuse(f'a bot "{bot.name}" that is missing now')
+        if bots[bot.name] != bot:
+            refuse(f'bot "{bot.name}" = {bot.spec}, not {bots[bot.name].spec}')
+
+
+def _check_the_game_is_named(game: Game, folder: Path) -> None:
+    """What is on disk names the game by its spec string, which has to make the same game again."""
+    try:
+        same = make_game(game.spec) == game
+    except UserError:
+        same = False
+    if not same:
+        raise UserError(
+            f'{folder}: cannot keep games of "{game.spec}", a name that makes no such game; use register_game'
+        )
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Only one process plays into a folder. The lock is the system's: it goes with the process, however that ends."""
+    lock = FileLock(folder / ".lock", timeout=0)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise UserError(f"{folder}: another process is playing into this folder") from None
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
+    try:
+        yield
+    finally:
+        lock.release()
