@@ -15,19 +15,17 @@ from jubango.sgf_games.diagram import (
     GRID,
     INK,
     MARK,
-    PAPER,
     PEARL,
-    WOOD,
     Cell,
     Diagram,
-    breadth,
+    cell_edge,
     column_name,
+    folded,
     grid_lines,
-    printable,
+    ground,
     readable_on,
-    shortened,
     star_points,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,12 +145,11 @@ def draw(diagram: Diagram, axes: Axes | None = None) -> Axes:
         import matplotlib.pyplot as plt
 
         axes = plt.figure(figsize=figure_size(diagram), layout="constrained").add_subplot()
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", anchor="N")  # at the top, or a layout leaves too little room for the title
     axes.set_xlim(-1.25, width - 0.3)
     axes.set_ylim(height + 0.25, -0.7)
     axes.set_axis_off()
-    ground = WOOD if diagram.crossings else PAPER
-    axes.add_patch(Rectangle((-0.5, -0.5), width, height, facecolor=ground, linewidth=0, zorder=0))
+    axes.add_patch(Rectangle((-0.5, -0.5), width, height, facecolor=ground(diagram), linewidth=0, zorder=0))
     for x1, y1, x2, y2 in grid_lines(height, width, diagram.crossings):
         axes.plot([x1, x2], [y1, y2], color=GRID, linewidth=0.7, zorder=1)
     if diagram.crossings:
@@ -160,22 +157,26 @@ def draw(diagram: Diagram, axes: Axes | None = None) -> Axes:
             axes.add_patch(Circle((c, r), 0.09, color=GRID, linewidth=0, zorder=1))
     for (r, c), cell in diagram.cells.items():
         if not diagram.stones[r, c]:
-            square = (c - 0.47, r - 0.47), 0.94, 0.94
-            axes.add_patch(Rectangle(*square, facecolor=cell.fill, linewidth=0, zorder=2))
+            square = (c - 0.5, r - 0.5), 1, 1
+            axes.add_patch(
+                Rectangle(*square, facecolor=cell.fill, edgecolor=cell_edge(diagram), linewidth=0.8, zorder=2)
+            )
             _write(axes, c, r, cell.text, cell.ink, 0.4, 0.86)
     if diagram.best is not None:
         r, c = diagram.best
-        square = (c - 0.48, r - 0.48), 0.96, 0.96
-        axes.add_patch(Rectangle(*square, facecolor="none", edgecolor=MARK, linewidth=2.0, zorder=4))
+        for colour, line in ((PEARL, 4.5), (MARK, 2.0)):
+            frame = Rectangle((c - 0.5, r - 0.5), 1, 1, facecolor="none", edgecolor=colour, linewidth=line, zorder=4)
+            axes.add_patch(frame)
     for r, c in zip(*np.nonzero(diagram.stones), strict=True):
         face, ring = (INK, PEARL) if diagram.stones[r, c] == 1 else (PEARL, INK)
         axes.add_patch(Circle((c, r), 0.46, facecolor=face, edgecolor=INK, linewidth=0.8, zorder=5))
         if (r, c) == diagram.last:
             axes.add_patch(Circle((c, r), 0.2, fill=False, edgecolor=ring, linewidth=1.5, zorder=6))
+    size = 0.16 + 0.24 * min(max(height, width), 19) / 19
     for c in range(width):
-        _write(axes, c, height - 0.05, column_name(c), INK, 0.42, 0.6)
+        _write(axes, c, height - 0.35 + 0.7 * size, column_name(c), INK, size, 0.6)
     for r in range(height):
-        _write(axes, -0.88, r, str(height - r), INK, 0.42, 0.6)
+        _write(axes, -0.6 - 0.7 * size, r, str(height - r), INK, size, 0.6)
     if diagram.title:
         _title(axes, diagram.title)
     return axes
@@ -200,20 +201,7 @@ def _title(axes: Axes, title: str) -> None:
     """Lines as long as the axes are wide, in fonts that have the names' characters if this machine has any."""
     wide = axes.get_window_extent().width / axes.figure.dpi * 72  # points
     size = min(11.0, max(6.0, wide / 34))
-    lines = [line for part in title.splitlines() for line in _folded(printable(part), wide / size)]
-    axes.set_title("\n".join(lines), fontsize=size, fontfamily=_families(), parse_math=False)
-
-
-def _folded(text: str, limit: float) -> list[str]:
-    """Text in lines of at most that breadth, broken at spaces; a longer word is cut."""
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if not lines[-1] or breadth(longer) <= limit:
-            lines[-1] = shortened(longer, limit)
-        else:
-            lines.append(shortened(word, limit))
-    return lines
+    axes.set_title("\n".join(folded(title, wide / size)), fontsize=size, fontfamily=_families(), parse_math=False)
 
 
 @functools.cache

@@ -111,7 +111,7 @@ class PositionAnalysis:
         status = position.status
         if best is not None:
             status += f": {best.move}, {best.visits} of {self.simulations} visits, win rate {best.win_rate}"
-        title = f"{position.title}\n{status}" + (f"\n{heat.name}" if values != "visits" else "")
+        title = f"{position.short_title}\n{status}" + (f"\n{heat.name}" if values != "visits" else "")
         board = position.diagram()
         return Diagram(board.stones, board.crossings, board.last, best.point if best else None, heat_cells(heat), title)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -81,6 +82,16 @@ def grid_lines(height: int, width: int, crossings: bool) -> list[tuple[float, fl
     return across + [(c - out, -out, c - out, bottom) for c in range(width + more)]
 
 
+def ground(diagram: Diagram) -> str:
+    """The colour of the empty board."""
+    return WOOD if diagram.crossings else PAPER
+
+
+def cell_edge(diagram: Diagram) -> str:
+    """What separates two cells: the grid, where it goes between them."""
+    return WOOD if diagram.crossings else GRID
+
+
 LARGEST = 480  # pixels of a board's side, about
 LARGEST_TITLE = 470  # pixels of a line of the title
 MARGIN = 24  # the coordinates beside and below the board
@@ -91,24 +102,21 @@ def board_svg(diagram: Diagram) -> str:
     """The diagram as an SVG document: self-contained, texts escaped, any board from 1x1 to 25x25."""
     height, width = diagram.stones.shape
     size = min(max(LARGEST // max(height, width), 22), 60)
-    lines = [printable(line) for line in diagram.title.splitlines()]
     board = MARGIN + width * size + 10
-    limit = max(board - 16, LARGEST_TITLE)
-    shown = [shortened(line, limit / 13) for line in lines]
-    full = max([board, *(round(13 * breadth(line)) + 16 for line in shown)])
+    lines = folded(diagram.title, max(board - 16, LARGEST_TITLE) / 13)
+    full = max([board, *(round(13 * breadth(line)) + 16 for line in lines)])
     left, top = (full - board) / 2 + MARGIN, 10 + LINE * len(lines)
     tall = top + height * size + MARGIN
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{full}" height="{tall}" viewBox="0 0 {full} {tall}" '
         'role="img" font-family="DejaVu Sans, Verdana, Noto Sans CJK JP, sans-serif" text-anchor="middle">',
-        f"<title>{html.escape(', '.join(lines))}</title>" if lines else "",
+        f"<title>{html.escape(' '.join(lines))}</title>" if lines else "",
         f'<rect width="{full}" height="{tall}" fill="{PEARL}"/>',
         *(
             f'<text x="{_n(full / 2)}" y="{17 + LINE * i}" font-size="13" fill="{INK}">{html.escape(line)}</text>'
-            for i, line in enumerate(shown)
+            for i, line in enumerate(lines)
         ),
-        f'<rect x="{_n(left)}" y="{top}" width="{width * size}" height="{height * size}" '
-        f'fill="{WOOD if diagram.crossings else PAPER}"/>',
+        f'<rect x="{_n(left)}" y="{top}" width="{width * size}" height="{height * size}" fill="{ground(diagram)}"/>',
     ]
 
     def x(column: float) -> str:
@@ -120,9 +128,9 @@ def board_svg(diagram: Diagram) -> str:
     def text(column: float, row: float, what: str, ink: str, points: float) -> str:
         return f'<text x="{x(column)}" y="{y(row)}" dy=".36em" font-size="{_n(points)}" fill="{ink}">{what}</text>'
 
-    def square(point: Point, inset: float, more: str) -> str:
-        at, side = f'x="{x(point[1] - 0.5 + inset)}" y="{y(point[0] - 0.5 + inset)}"', _n(size * (1 - 2 * inset))
-        return f'<rect {at} width="{side}" height="{side}" {more}/>'
+    def square(point: Point, more: str) -> str:
+        at = f'x="{x(point[1] - 0.5)}" y="{y(point[0] - 0.5)}"'
+        return f'<rect {at} width="{size}" height="{size}" {more}/>'
 
     path = "".join(f"M{x(a)} {y(b)}L{x(c)} {y(d)}" for a, b, c, d in grid_lines(height, width, diagram.crossings))
     out.append(f'<path d="{path}" stroke="{GRID}" stroke-width="1" fill="none"/>')
@@ -132,10 +140,12 @@ def board_svg(diagram: Diagram) -> str:
     for point, cell in diagram.cells.items():
         if not diagram.stones[point]:
             points = min(0.4 * size, 0.9 * size / max(1.0, breadth(cell.text)))
-            out.append(square(point, 0.03, f'fill="{cell.fill}"'))
+            out.append(square(point, f'fill="{cell.fill}" stroke="{cell_edge(diagram)}"'))
             out.append(text(point[1], point[0], html.escape(cell.text), cell.ink, points))
     if diagram.best is not None:
-        out.append(square(diagram.best, 0.02, f'fill="none" stroke="{MARK}" stroke-width="{_n(max(2, 0.07 * size))}"'))
+        line = max(2.0, 0.07 * size)
+        for colour, broad in ((PEARL, 2.2 * line), (MARK, line)):
+            out.append(square(diagram.best, f'fill="none" stroke="{colour}" stroke-width="{_n(broad)}"'))
     for r, c in zip(*np.nonzero(diagram.stones), strict=True):
         face, ring = (INK, PEARL) if diagram.stones[r, c] == 1 else (PEARL, INK)
         centre = f'<circle cx="{x(c)}" cy="{y(r)}"'
@@ -164,12 +174,27 @@ def printable(text: str) -> str:
 
 def breadth(text: str) -> float:
     """About how wide a text is, in units of its font's size."""
-    return sum(1.0 if unicodedata.east_asian_width(char) in "WF" else 0.62 for char in text)
+    return sum(1.0 if unicodedata.east_asian_width(char) in "WF" else 0.6 for char in text)
+
+
+def folded(text: str, limit: float) -> list[str]:
+    """Lines of at most about that breadth, broken after commas, else at spaces; a longer word is shortened."""
+    out: list[str] = []
+    for line in text.splitlines():
+        out.append("")
+        for clause in re.findall(r".*?(?:, |$)", printable(line)):
+            if breadth((out[-1] + clause).rstrip()) > limit and out[-1]:
+                out.append("")
+            for word in re.findall(r"\S*\s*", clause) if breadth(clause.rstrip()) > limit else [clause]:
+                if breadth((out[-1] + word).rstrip()) > limit and out[-1]:
+                    out.append("")
+                out[-1] += shortened(word, limit)
+    return [line.strip() for line in out if line.strip()]
 
 
 def shortened(text: str, limit: float) -> str:
     """Text of at most that breadth, its middle left out."""
-    if breadth(text) <= limit:
+    if breadth(text.rstrip()) <= limit:
         return text
     keep = len(text) - 1
     while keep > 2 and breadth(text[: keep - keep // 2] + "…" + text[-(keep // 2) :]) > limit:

@@ -15,11 +15,13 @@ import numpy as np
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import Rules, View, initial_state, rules
 from jubango.sgf_games.coordinates import Point
-from jubango.sgf_games.diagram import Diagram, board_svg, printable
+from jubango.sgf_games.diagram import Diagram, board_svg, printable, shortened
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.sgf import SgfGame, SgfNode, read_games
+
+LONGEST_NAME = 15.0  # of a name above a board, in units of the font's size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,12 +62,23 @@ class Position:
     @property
     def title(self) -> str:
         """Whose game it is and where in it this is."""
+        return f"{' – '.join(self.players) if self.players else self.game.spec}, {self.place}"
+
+    @property
+    def short_title(self) -> str:
+        """The same with names that fit above a board."""
+        names = [shortened(name, LONGEST_NAME) for name in self.players or ()]
+        return f"{' – '.join(names) or self.game.spec}, {self.place}"
+
+    @property
+    def place(self) -> str:
+        """``after move 30 (W D4)``."""
         where = "before the first move"
         if self.number:
             where = f"after move {self.number}"
             if self.last_player is not None:
                 where += f" ({'BW'[self.last_player]} {self.game.point_text(self.last)})"
-        return f"{' – '.join(self.players) if self.players else self.game.spec}, {where}"
+        return where
 
     @property
     def status(self) -> str:
@@ -76,7 +89,7 @@ class Position:
 
     def diagram(self) -> Diagram:
         """The board as it is drawn."""
-        return Diagram(self.stones, isinstance(self.game, Go), self.last, title=f"{self.title}\n{self.status}")
+        return Diagram(self.stones, isinstance(self.game, Go), self.last, title=f"{self.short_title}\n{self.status}")
 
     def __repr__(self) -> str:
         return f"<Position of {self.game.spec}: {self.title}; {self.status}>"
