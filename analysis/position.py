@@ -183,10 +183,12 @@ def analyze(
 def _analyze(
     positions: Sequence[Position], bot: SearchConfig, seed: int, on_progress: Callable[[int, int], bool | None]
 ) -> list[PositionAnalysis]:
-    games = {position.game for position in positions}
+    if not positions:
+        return []
+    games = list({position.game for position in positions})
     if len(games) > 1:
         raise UserError(f"positions of {len(games)} different games; analyze those of one game at a time")
-    at_once = min(MOST_LANES, *(affordable_lanes(game, [bot]) for game in games))
+    at_once = min(MOST_LANES, affordable_lanes(games[0], [bot]))
     total = bot.simulations * -(-len(positions) // at_once)
     out: list[PositionAnalysis] = []
     stopped = False
