@@ -12,9 +12,9 @@ from rich.text import Text
 
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.diagram import (
+    FRAME,
     GRID,
     INK,
-    MARK,
     PEARL,
     Cell,
     Diagram,
@@ -155,18 +155,18 @@ def draw(diagram: Diagram, axes: Axes | None = None) -> Axes:
     if diagram.crossings:
         for r, c in star_points(height, width):
             axes.add_patch(Circle((c, r), 0.09, color=GRID, linewidth=0, zorder=1))
+
+    def square(point: Point, grown: float, fill: str, edge: str, zorder: float) -> None:
+        corner, side = (point[1] - 0.5 - grown, point[0] - 0.5 - grown), 1 + 2 * grown
+        axes.add_patch(Rectangle(corner, side, side, facecolor=fill, edgecolor=edge, linewidth=0.6, zorder=zorder))
+
+    if diagram.best is not None:
+        for grown, fill in FRAME:
+            square(diagram.best, grown, fill, fill, 3)
     for (r, c), cell in diagram.cells.items():
         if not diagram.stones[r, c]:
-            square = (c - 0.5, r - 0.5), 1, 1
-            axes.add_patch(
-                Rectangle(*square, facecolor=cell.fill, edgecolor=cell_edge(diagram), linewidth=0.8, zorder=2)
-            )
+            square((r, c), 0, cell.fill, cell_edge(diagram), 4 if (r, c) == diagram.best else 2)
             _write(axes, c, r, cell.text, cell.ink, 0.4, 0.86)
-    if diagram.best is not None:
-        r, c = diagram.best
-        for colour, line in ((PEARL, 4.5), (MARK, 2.0)):
-            frame = Rectangle((c - 0.5, r - 0.5), 1, 1, facecolor="none", edgecolor=colour, linewidth=line, zorder=4)
-            axes.add_patch(frame)
     for r, c in zip(*np.nonzero(diagram.stones), strict=True):
         face, ring = (INK, PEARL) if diagram.stones[r, c] == 1 else (PEARL, INK)
         axes.add_patch(Circle((c, r), 0.46, facecolor=face, edgecolor=INK, linewidth=0.8, zorder=5))
@@ -194,7 +194,7 @@ def _write(axes: Axes, x: float, y: float, text: str, ink: str, size: float, wid
     box = path.get_extents()
     scale = min(size, widest / box.width)
     place = Affine2D().translate(-(box.x0 + box.x1) / 2, -0.365).scale(scale, -scale).translate(x, y)
-    axes.add_patch(PathPatch(path.transformed(place), facecolor=ink, linewidth=0, zorder=7))
+    axes.add_patch(PathPatch(path.transformed(place), facecolor=ink, linewidth=0, snap=False, zorder=7))
 
 
 def _title(axes: Axes, title: str) -> None:

@@ -51,7 +51,7 @@ class PositionAnalysis:
     """What a search found. A notebook shows the board with the visits."""
 
     position: Position
-    moves: tuple[MoveStatistics, ...]  # the visited ones: the chosen one first, then by visits
+    moves: tuple[MoveStatistics, ...]  # the chosen one first, then the visited by visits
     win_rate: WinRate  # the mean of the whole search, or the result where the game is over
     simulations: int
     priors: np.ndarray  # float [A]; 0 where illegal
@@ -227,17 +227,18 @@ def _analysis(position: Position, result: SearchResult | None) -> PositionAnalys
 def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ...]:
     game, visits, value = position.game, result.visits, result.values
     total = max(1, int(visits.sum()))
-    order = sorted(np.flatnonzero(visits), key=lambda a: (a != result.action, -visits[a], -value[a], a))
+    shown = {int(action) for action in np.flatnonzero(visits)} | {result.action}  # a bot may choose without visits
+    order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -value[a], a))
     return tuple(
         MoveStatistics(
-            int(action),
-            game.action_text(int(action)),
-            game.action_point(position.state, int(action)),
+            action,
+            game.action_text(action),
+            game.action_point(position.state, action),
             int(visits[action]),
             float(visits[action]) / total,
             float(result.priors[action]),
             WinRate.of_value(value[action], position.player),
-            tuple(game.action_text(a) for a in result.variation_of(int(action))[:LONGEST_VARIATION]),
+            tuple(game.action_text(a) for a in result.variation_of(action)[:LONGEST_VARIATION]),
         )
         for action in order
     )

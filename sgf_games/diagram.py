@@ -14,7 +14,9 @@ import numpy as np
 from jubango.sgf_games.coordinates import COLUMNS, Point
 
 WOOD, PAPER, GRID = "#f3e3c3", "#f7f7f7", "#6b5a3a"
-INK, PEARL, MARK = "#111111", "#ffffff", "#08306b"  # stones and text; the frame of the best move
+INK, PEARL = "#111111", "#ffffff"  # stones and texts
+# What lies under the cell of the best move: how far it stands out, in cells, and its colour.
+FRAME = ((0.11, PEARL), (0.07, "#08306b"))
 
 
 class Cell(NamedTuple):
@@ -36,7 +38,7 @@ class Diagram:
     stones: np.ndarray  # int [H, W]: 0 empty, 1 Black, 2 White
     crossings: bool = True  # stones lie where lines cross, as in Go; otherwise in squares
     last: Point | None = None  # the last move, marked
-    best: Point | None = None  # the point a search would play, framed
+    best: Point | None = None  # the point a search would play: its cell is framed
     cells: Mapping[Point, Cell] = field(default_factory=dict)
     title: str = ""  # one line or several
 
@@ -128,24 +130,22 @@ def board_svg(diagram: Diagram) -> str:
     def text(column: float, row: float, what: str, ink: str, points: float) -> str:
         return f'<text x="{x(column)}" y="{y(row)}" dy=".36em" font-size="{_n(points)}" fill="{ink}">{what}</text>'
 
-    def square(point: Point, more: str) -> str:
-        at = f'x="{x(point[1] - 0.5)}" y="{y(point[0] - 0.5)}"'
-        return f'<rect {at} width="{size}" height="{size}" {more}/>'
+    def square(point: Point, grown: float, more: str) -> str:
+        at, side = f'x="{x(point[1] - 0.5 - grown)}" y="{y(point[0] - 0.5 - grown)}"', _n(size * (1 + 2 * grown))
+        return f'<rect {at} width="{side}" height="{side}" {more}/>'
 
     path = "".join(f"M{x(a)} {y(b)}L{x(c)} {y(d)}" for a, b, c, d in grid_lines(height, width, diagram.crossings))
     out.append(f'<path d="{path}" stroke="{GRID}" stroke-width="1" fill="none"/>')
     if diagram.crossings:
         stars = star_points(height, width)
         out += [f'<circle cx="{x(c)}" cy="{y(r)}" r="{_n(0.09 * size)}" fill="{GRID}"/>' for r, c in stars]
-    for point, cell in diagram.cells.items():
+    for point, cell in sorted(diagram.cells.items(), key=lambda item: item[0] == diagram.best):
         if not diagram.stones[point]:
+            if point == diagram.best:
+                out += [square(point, grown, f'fill="{fill}"') for grown, fill in FRAME]
             points = min(0.4 * size, 0.9 * size / max(1.0, breadth(cell.text)))
-            out.append(square(point, f'fill="{cell.fill}" stroke="{cell_edge(diagram)}"'))
+            out.append(square(point, 0, f'fill="{cell.fill}" stroke="{cell_edge(diagram)}"'))
             out.append(text(point[1], point[0], html.escape(cell.text), cell.ink, points))
-    if diagram.best is not None:
-        line = max(2.0, 0.07 * size)
-        for colour, broad in ((PEARL, 2.2 * line), (MARK, line)):
-            out.append(square(diagram.best, f'fill="none" stroke="{colour}" stroke-width="{_n(broad)}"'))
     for r, c in zip(*np.nonzero(diagram.stones), strict=True):
         face, ring = (INK, PEARL) if diagram.stones[r, c] == 1 else (PEARL, INK)
         centre = f'<circle cx="{x(c)}" cy="{y(r)}"'

@@ -137,6 +137,8 @@ def test_keys_change_the_bot_and_are_checked():
     by_spec, by_config = analyze(place, "uct", **FAST), analyze(place, config)
     assert by_spec.frame.equals(by_config.frame)
     assert not by_spec.frame.equals(analyze(place, config, seed=2).frame)
+    chosen = analyze(place, "policy", temperature=0).best
+    assert (chosen.visits, chosen.win_rate.mover, chosen.prior) == (0, 0.5, pytest.approx(1 / 8))
     with pytest.raises(UserError, match='did you mean "simulations"'):
         analyze(place, "uct", simulation=5)
     with pytest.raises(UserError, match="simulations=-1"):
