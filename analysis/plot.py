@@ -1,18 +1,44 @@
-"""Boards as pictures: stones and visit counts, in the terminal and as a PNG."""
+"""Boards as pictures: in the terminal, on matplotlib axes, as a PNG; as SVG they write themselves."""
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.text import Text
 
-from jubango.sgf_games.coordinates import COLUMNS, Point
+from jubango.sgf_games.coordinates import Point
+from jubango.sgf_games.diagram import (
+    FRAME,
+    GRID,
+    INK,
+    PEARL,
+    Cell,
+    Diagram,
+    cell_edge,
+    column_name,
+    folded,
+    grid_lines,
+    ground,
+    readable_on,
+    star_points,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # A sequential scale, light to dark, that keeps its order in grey and for the colour-blind.
 _SCALE = ((254, 240, 217), (253, 204, 138), (252, 141, 89), (227, 74, 51), (179, 0, 0))
 BLACK, WHITE = "●", "○"
+# Fonts with Chinese, Japanese and Korean characters, as the usual systems have them.
+EAST_ASIAN = (
+    "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Source Han Sans", "WenQuanYi Zen Hei", "IPAGothic",
+    "Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Yu Gothic", "Microsoft YaHei", "Malgun Gothic",
+    "Arial Unicode MS",
+)  # fmt: skip
 
 
 def scale_colour(share: float) -> tuple[int, int, int]:
@@ -21,6 +47,11 @@ def scale_colour(share: float) -> tuple[int, int, int]:
     i = min(int(place), len(_SCALE) - 2)
     low, high = _SCALE[i], _SCALE[i + 1]
     return tuple(round(a + (b - a) * (place - i)) for a, b in zip(low, high, strict=True))  # type: ignore[return-value]
+
+
+def hex_colour(share: float) -> str:
+    """The same as ``#rrggbb``."""
+    return "#{:02x}{:02x}{:02x}".format(*scale_colour(share))
 
 
 def short_count(count: int) -> str:
@@ -39,7 +70,7 @@ def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray
     cell = 2 if counts is None else max(3, max((len(short_count(int(c))) for c in counts.flat), default=1) + 1)
     largest = max(1, int(counts.max())) if counts is not None else 1
     text = Text(no_wrap=True)
-    header = "   " + "".join(COLUMNS[c].rjust(cell) for c in range(width))
+    header = "   " + "".join(column_name(c).rjust(cell) for c in range(width))
     text.append(header + "\n", style="dim")
     for r in range(height):
         text.append(f"{height - r:>3}", style="dim")
@@ -53,11 +84,10 @@ def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray
                 text.append(pad[:-1] + "(" if is_last else pad)
                 text.append(mark, style="bold reverse" if is_last else "bold")
             elif counts is not None and counts[r, c] > 0:
-                red, green, blue = scale_colour(counts[r, c] / largest)
-                ink = "black" if counts[r, c] / largest < 0.7 else "white"
+                colour = hex_colour(counts[r, c] / largest)
                 text.append(")" if closing else " ")
                 label = short_count(int(counts[r, c])).rjust(cell - 1)
-                text.append(label, style=f"{ink} on rgb({red},{green},{blue})")
+                text.append(label, style=f"{readable_on(colour)} on {colour}")
             else:
                 text.append(")" if closing else " ")
                 text.append("·".rjust(cell - 1), style="dim")
@@ -66,84 +96,141 @@ def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray
     return text
 
 
-def save_png(
-    path: Path | str, stones: np.ndarray, counts: np.ndarray, title: str,
-    last: Point | None = None, best: Point | None = None, go_board: bool = True,
-) -> None:  # fmt: skip
-    """A figure of the board with its visits: numbers on a colour scale, stones, the last move marked.
+@dataclass(frozen=True)
+class Heat:
+    """Numbers on the points of a board."""
 
-    go_board: stones lie on the crossings of lines; otherwise in squares.
+    grid: np.ndarray  # float [H, W]; NaN where there is nothing to show
+    name: str  # what they are, with "in %" at the end for shares of one
+
+    @property
+    def percent(self) -> bool:
+        return self.name.endswith("in %")
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The ends of the colour scale: counts and shares begin at nothing, win rates where they do."""
+        shown = self.grid[~np.isnan(self.grid)]
+        if not shown.size:
+            return 0.0, 1.0
+        return (float(shown.min()) if "win rate" in self.name else 0.0), float(shown.max())
+
+    def text(self, value: float) -> str:
+        """``1234``, ``12k``; of shares ``53``, ``0.3``."""
+        if not self.percent:
+            return short_count(round(value))
+        return f"{100 * value:.0f}" if value >= 0.0995 else f"{100 * value:.1f}"
+
+
+def heat_cells(heat: Heat) -> dict[Point, Cell]:
+    """The cells of a diagram: the numbers, on the darker a colour the larger they are."""
+    low, high = heat.limits
+    cells = {}
+    for r, c in zip(*np.nonzero(~np.isnan(heat.grid)), strict=True):
+        value = float(heat.grid[r, c])
+        share = (value - low) / (high - low) if high > low else 1.0
+        cells[int(r), int(c)] = Cell(heat.text(value), hex_colour(share))
+    return cells
+
+
+def draw(diagram: Diagram, axes: Axes | None = None) -> Axes:
+    """Draw a diagram on matplotlib axes, new ones if none are given, and return them.
+
+    Point (row, column) is at x = column, y = row. All that is on the board grows and shrinks with the axes.
     """
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
-    from matplotlib.figure import Figure
     from matplotlib.patches import Circle, Rectangle
 
-    height, width = stones.shape
-    cells = max(height, width)
-    figure = Figure(figsize=(7.2, 7.2 * (height + 1) / (width + 1) * 0.86 + 0.6), dpi=200, layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_aspect("equal")
-    axes.set_xlim(-0.75, width - 0.25)
-    axes.set_ylim(height - 0.25, -0.75)
-    axes.set_facecolor("#f3e3c3" if go_board else "#f7f7f7")
-    line: dict[str, Any] = {"color": "#6b5a3a" if go_board else "#999999", "linewidth": 0.7, "zorder": 1}
-    if go_board:
-        for r in range(height):
-            axes.plot([0, width - 1], [r, r], **line)
-        for c in range(width):
-            axes.plot([c, c], [0, height - 1], **line)
+    height, width = diagram.stones.shape
+    if axes is None:
+        import matplotlib.pyplot as plt
+
+        axes = plt.figure(figsize=figure_size(diagram), layout="constrained").add_subplot()
+    axes.set_aspect("equal", anchor="N")  # at the top, or a layout leaves too little room for the title
+    axes.set_xlim(-1.25, width - 0.3)
+    axes.set_ylim(height + 0.25, -0.7)
+    axes.set_axis_off()
+    axes.add_patch(Rectangle((-0.5, -0.5), width, height, facecolor=ground(diagram), linewidth=0, zorder=0))
+    for x1, y1, x2, y2 in grid_lines(height, width, diagram.crossings):
+        axes.plot([x1, x2], [y1, y2], color=GRID, linewidth=0.7, zorder=1)
+    if diagram.crossings:
         for r, c in star_points(height, width):
-            axes.add_patch(Circle((c, r), 0.08, color="#6b5a3a", zorder=1))
-    else:
-        for r in range(height + 1):
-            axes.plot([-0.5, width - 0.5], [r - 0.5, r - 0.5], **line)
-        for c in range(width + 1):
-            axes.plot([c - 0.5, c - 0.5], [-0.5, height - 0.5], **line)
-    colours = LinearSegmentedColormap.from_list("visits", [tuple(x / 255 for x in rgb) for rgb in _SCALE])
-    largest = max(1, int(counts.max()))
-    size = min(11.0, 120 / cells)
+            axes.add_patch(Circle((c, r), 0.09, color=GRID, linewidth=0, zorder=1))
+
+    def square(point: Point, grown: float, fill: str, edge: str, zorder: float) -> None:
+        corner, side = (point[1] - 0.5 - grown, point[0] - 0.5 - grown), 1 + 2 * grown
+        axes.add_patch(Rectangle(corner, side, side, facecolor=fill, edgecolor=edge, linewidth=0.6, zorder=zorder))
+
+    if diagram.best is not None:
+        for grown, fill in FRAME:
+            square(diagram.best, grown, fill, fill, 3)
+    for (r, c), cell in diagram.cells.items():
+        if not diagram.stones[r, c]:
+            square((r, c), 0, cell.fill, cell_edge(diagram), 4 if (r, c) == diagram.best else 2)
+            _write(axes, c, r, cell.text, cell.ink, 0.4, 0.86)
+    for r, c in zip(*np.nonzero(diagram.stones), strict=True):
+        face, ring = (INK, PEARL) if diagram.stones[r, c] == 1 else (PEARL, INK)
+        axes.add_patch(Circle((c, r), 0.46, facecolor=face, edgecolor=INK, linewidth=0.8, zorder=5))
+        if (r, c) == diagram.last:
+            axes.add_patch(Circle((c, r), 0.2, fill=False, edgecolor=ring, linewidth=1.5, zorder=6))
+    size = 0.16 + 0.24 * min(max(height, width), 19) / 19
+    for c in range(width):
+        _write(axes, c, height - 0.35 + 0.7 * size, column_name(c), INK, size, 0.6)
     for r in range(height):
-        for c in range(width):
-            if stones[r, c]:
-                face = "#111111" if stones[r, c] == 1 else "white"
-                axes.add_patch(Circle((c, r), 0.45, facecolor=face, edgecolor="black", linewidth=0.8, zorder=3))
-                if (r, c) == last:
-                    ring = "white" if stones[r, c] == 1 else "black"
-                    axes.add_patch(Circle((c, r), 0.2, fill=False, edgecolor=ring, linewidth=1.4, zorder=4))
-            elif counts[r, c] > 0:
-                share = counts[r, c] / largest
-                axes.add_patch(Rectangle((c - 0.46, r - 0.46), 0.92, 0.92, color=colours(share), linewidth=0, zorder=2))
-                if (r, c) == best:
-                    axes.add_patch(
-                        Rectangle((c - 0.46, r - 0.46), 0.92, 0.92, fill=False, edgecolor="#08306b",
-                                  linewidth=1.8, zorder=5)
-                    )  # fmt: skip
-                ink = "black" if share < 0.7 else "white"
-                axes.text(c, r, short_count(int(counts[r, c])), ha="center", va="center", fontsize=size,
-                          color=ink, zorder=6)  # fmt: skip
-    axes.set_xticks(range(width), [COLUMNS[c] for c in range(width)])
-    axes.set_yticks(range(height), [str(height - r) for r in range(height)])
-    axes.tick_params(length=0, labelsize=9)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    axes.set_title(title, fontsize=11)
+        _write(axes, -0.6 - 0.7 * size, r, str(height - r), INK, size, 0.6)
+    if diagram.title:
+        _title(axes, diagram.title)
+    return axes
+
+
+def _write(axes: Axes, x: float, y: float, text: str, ink: str, size: float, widest: float) -> None:
+    """A short text in the axes' own units, so that it fits its cell on whatever scale."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.textpath import TextPath
+    from matplotlib.transforms import Affine2D
+
+    if not text:
+        return
+    path = TextPath((0, 0), text, size=1)
+    box = path.get_extents()
+    scale = min(size, widest / box.width)
+    place = Affine2D().translate(-(box.x0 + box.x1) / 2, -0.365).scale(scale, -scale).translate(x, y)
+    axes.add_patch(PathPatch(path.transformed(place), facecolor=ink, linewidth=0, snap=False, zorder=7))
+
+
+def _title(axes: Axes, title: str) -> None:
+    """Lines as long as the axes are wide, in fonts that have the names' characters if this machine has any."""
+    wide = axes.get_window_extent().width / axes.figure.dpi * 72  # points
+    size = min(11.0, max(6.0, wide / 34))
+    axes.set_title("\n".join(folded(title, wide / size)), fontsize=size, fontfamily=_families(), parse_math=False)
+
+
+@functools.cache
+def _families() -> list[str]:
+    from matplotlib.font_manager import fontManager
+
+    here = {font.name for font in fontManager.ttflist}
+    return ["DejaVu Sans", *(name for name in EAST_ASIAN if name in here)]
+
+
+def figure_size(diagram: Diagram) -> tuple[float, float]:
+    """Inches: wide enough for the title, as high as the board asks."""
+    height, width = diagram.stones.shape
+    return 7.2, 6.6 * (height + 0.95) / (width + 0.95) + 0.6
+
+
+def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> None:
+    """Write a diagram as a picture, beside it the colour scale of ``heat``. Raises OSError, ValueError."""
     from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.figure import Figure
 
-    bar = figure.colorbar(ScalarMappable(norm=Normalize(0, largest), cmap=colours), ax=axes, fraction=0.04, pad=0.02)
-    bar.set_label("visits")
+    figure = Figure(figsize=figure_size(diagram), dpi=200, layout="constrained")
+    axes = draw(diagram, figure.add_subplot())
+    if heat is not None:
+        scale = 100 if heat.percent else 1
+        colours = LinearSegmentedColormap.from_list("heat", [hex_colour(i / 16) for i in range(17)])
+        low, high = heat.limits
+        norm = Normalize(scale * low, scale * high)
+        bar = figure.colorbar(ScalarMappable(norm, colours), ax=axes, fraction=0.04, pad=0.02)
+        bar.set_label(heat.name)
     figure.savefig(path)
-
-
-def star_points(height: int, width: int) -> list[Point]:
-    """The marked points of a Go board."""
-
-    def lines(n: int) -> list[int]:
-        edge = 3 if n >= 13 else 2
-        return sorted({edge, n - 1 - edge} | ({n // 2} if n % 2 and n >= 9 else set())) if n >= 7 else []
-
-    rows, columns = lines(height), lines(width)
-    if height < 13 or width < 13:  # small boards: corners and the centre
-        middle = [(height // 2, width // 2)] if height % 2 and width % 2 and rows and columns else []
-        corners = [(r, c) for r in (rows[0], rows[-1]) for c in (columns[0], columns[-1])] if rows and columns else []
-        return [*corners, *middle]
-    return [(r, c) for r in rows for c in columns]

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, overload
 
-import jax
 import numpy as np
 
-from jubango.bots.config import SearchConfig
+from jubango.analysis import ANALYST
+from jubango.analysis.plot import Heat, draw, heat_cells, save_png
+from jubango.analysis.win_rate import PLAYERS, WinRate
+from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
 from jubango.bots.roster import affordable_lanes, run_bot
 from jubango.bots.search.result import SearchResult
-from jubango.sgf_games.compiled import rules
 from jubango.sgf_games.coordinates import Point
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.diagram import Diagram, board_svg
+from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.replay import Position
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Values = Literal["visits", "prior", "value"]
 
 MOST_LANES = 64  # positions searched at once
 LONGEST_VARIATION = 12  # moves
@@ -26,27 +36,44 @@ class MoveStatistics:
     """One legal action of a position."""
 
     action: int
-    text: str
+    move: str  # D4
     point: Point | None
     visits: int
     share: float  # of all visits
-    win_rate: float  # of the player to move, in [0, 1]; 0.5 where unvisited
-    variation: tuple[str, ...]  # the principal variation, this action first
+    prior: float
+    win_rate: WinRate
+    variation: tuple[str, ...]  # the principal variation, this move first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PositionAnalysis:
-    """Visited actions, the chosen one first, then by visits."""
+    """What a search found. A notebook shows the board with the visits."""
 
     position: Position
-    player: int
-    moves: tuple[MoveStatistics, ...]
+    moves: tuple[MoveStatistics, ...]  # the chosen one first, then the visited by visits
+    win_rate: WinRate  # the mean of the whole search, or the result where the game is over
     simulations: int
-    over: bool  # the game is over here: there is nothing to search
+    priors: np.ndarray  # float [A]; 0 where illegal
+
+    @property
+    def player(self) -> int:
+        """To move: 0 Black, 1 White."""
+        return self.win_rate.player
+
+    @property
+    def over(self) -> bool:
+        """The game is over here: there is nothing to search."""
+        return self.position.over
 
     @property
     def best(self) -> MoveStatistics | None:
+        """The move to play; None where the game is over."""
         return self.moves[0] if self.moves else None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for every visited move; see :func:`analysis_frame`."""
+        return analysis_frame([self])
 
     def counts(self) -> np.ndarray:
         """int [H, W]: visits of the points; a pass is on no point."""
@@ -57,19 +84,110 @@ class PositionAnalysis:
                 grid[move.point] += move.visits
         return grid
 
+    def heat(self, values: Values = "visits") -> Heat:
+        """Visits, priors, or win rates of the player to move, of the points. Raises UserError."""
+        if values == "visits":
+            counts = self.counts()
+            return Heat(np.where(counts > 0, counts, np.nan), "visits")
+        game, state = self.position.game, self.position.state
+        grid = np.full((game.height, game.width), np.nan)
+        if values == "prior":
+            for action in np.flatnonzero(self.priors):
+                point = game.action_point(state, int(action))
+                if point is not None:
+                    grid[point] = np.nan_to_num(grid[point]) + self.priors[action]
+            return Heat(grid, "prior in %")
+        if values != "value":
+            raise UserError(f'a heatmap shows no "{values}"{nearest(str(values), ("visits", "prior", "value"))}')
+        for move in reversed(self.moves):  # of several moves on a point the first counts
+            if move.point is not None:
+                grid[move.point] = move.win_rate.mover
+        return Heat(grid, f"{PLAYERS[self.player]}'s win rate in %")
 
-def analyse(
-    positions: list[Position],
-    bot: SearchConfig,
+    def diagram(self, values: Values = "visits") -> Diagram:
+        """The board with a heatmap, the best move framed, the win rate in the title."""
+        position, best, heat = self.position, self.best, self.heat(values)
+        status = position.status
+        if best is not None:
+            status += f": {best.move}, {best.visits} of {self.simulations} visits, win rate {best.win_rate}"
+        title = f"{position.short_title}\n{status}" + (f"\n{heat.name}" if values != "visits" else "")
+        board = position.diagram()
+        return Diagram(board.stones, board.crossings, board.last, best.point if best else None, heat_cells(heat), title)
+
+    def plot(self, axes: Axes | None = None, values: Values = "visits") -> Axes:
+        """Draw the heatmap of ``values``, on new axes if none are given, and return the axes. Raises UserError."""
+        return draw(self.diagram(values), axes)
+
+    def save_png(self, path: Path | str, values: Values = "visits") -> None:
+        """Write the heatmap as a picture, of the kind the file's name says. Raises OSError, ValueError."""
+        save_png(path, self.diagram(values), self.heat(values))
+
+    def __repr__(self) -> str:
+        best = f"{self.best.move}, win rate {self.best.win_rate}" if self.best else self.position.status
+        return f"<PositionAnalysis of {self.position.title}: {best}, {self.simulations} simulations>"
+
+    def _repr_svg_(self) -> str:
+        return board_svg(self.diagram())
+
+
+def searching_bot(bot: str | BotConfig, **keys: object) -> SearchConfig:
+    """The bot a spec string names, or a configuration, with ``keys`` changed. Raises UserError if it has no visits."""
+    config = bot_from_spec(bot) if isinstance(bot, str) else bot
+    if not isinstance(config, SearchConfig):
+        raise UserError(f'bot "{config.name}": only a searching bot (uct, alphazero, ...) can show its visits')
+    if keys:
+        table = {**config.changed, **keys, "name": config.name, "use": config.use}
+        config = bot_from_table(table, f'bot "{config.name}"')
+        assert isinstance(config, SearchConfig)
+    return config
+
+
+def _content(done: int, total: int) -> None:
+    """No progress to be reported."""
+
+
+@overload
+def analyze(
+    positions: Position, bot: str | BotConfig = ..., *, seed: int = ...,
+    on_progress: Callable[[int, int], bool | None] = ..., **keys: object,
+) -> PositionAnalysis: ...  # fmt: skip
+@overload
+def analyze(
+    positions: Sequence[Position], bot: str | BotConfig = ..., *, seed: int = ...,
+    on_progress: Callable[[int, int], bool | None] = ..., **keys: object,
+) -> list[PositionAnalysis]: ...  # fmt: skip
+def analyze(
+    positions: Position | Sequence[Position],
+    bot: str | BotConfig = ANALYST,
+    *,
     seed: int = 1,
-    on_progress: Callable[[int, int], bool | None] = lambda done, total: None,
-) -> list[PositionAnalysis]:
-    """Search all ``positions`` (of one game), a lane each. Raises UserError if a tree is too large.
+    on_progress: Callable[[int, int], bool | None] = _content,
+    **keys: object,
+) -> PositionAnalysis | list[PositionAnalysis]:
+    """Search a position, or many of one game at once, a lane each.
 
+    bot: a spec string or a configuration; ``keys`` change it: ``simulations=5000``.
     on_progress(done, total), in simulations a lane, may return False to be content with what there is.
+    Raises UserError for a bot that does not search, and if a tree is too large.
     """
-    game = positions[0].game
-    at_once = min(MOST_LANES, affordable_lanes(game, [bot]))
+    if isinstance(positions, Position):
+        return _analyze([positions], searching_bot(bot, **keys), seed, on_progress)[0]
+    if not isinstance(positions, Sequence) or not all(isinstance(p, Position) for p in positions):
+        raise UserError(
+            "analyze takes a position or a list of them; a record has them as record.at(30), record.positions"
+        )
+    return _analyze(positions, searching_bot(bot, **keys), seed, on_progress)
+
+
+def _analyze(
+    positions: Sequence[Position], bot: SearchConfig, seed: int, on_progress: Callable[[int, int], bool | None]
+) -> list[PositionAnalysis]:
+    if not positions:
+        return []
+    games = list({position.game for position in positions})
+    if len(games) > 1:
+        raise UserError(f"positions of {len(games)} different games; analyze those of one game at a time")
+    at_once = min(MOST_LANES, affordable_lanes(games[0], [bot]))
     total = bot.simulations * -(-len(positions) // at_once)
     out: list[PositionAnalysis] = []
     stopped = False
@@ -81,42 +199,62 @@ def analyse(
 
     for first in range(0, len(positions), at_once):
         made = bot.simulations * (first // at_once)
-        out += _analyse_batch(game, positions[first : first + at_once], bot, seed, functools.partial(look, made))
+        out += _batch(positions[first : first + at_once], bot, seed, functools.partial(look, made))
     return out
 
 
-def _analyse_batch(
-    game: Game, positions: list[Position], bot: SearchConfig, seed: int, on_progress: Callable[[int, int], bool]
+def _batch(
+    positions: Sequence[Position], bot: SearchConfig, seed: int, on_progress: Callable[[int, int], bool]
 ) -> list[PositionAnalysis]:
-    views = [jax.device_get(rules(game).view(p.state)) for p in positions]
-    going = [i for i, view in enumerate(views) if not bool(view.terminal)]
+    going = [i for i, position in enumerate(positions) if not position.over]
     # A position's dice depend on the seed and its place in the game, not on what is searched beside it.
     seeds = [(positions[i].number + seed) * 2654435761 % 2**32 for i in going]
-    found = run_bot(game, bot, [positions[i].state for i in going], seeds, on_progress) if going else []
-    results = dict(zip(going, found, strict=True))
-    out = []
-    for i, (position, view) in enumerate(zip(positions, views, strict=True)):
-        result = results.get(i)
-        moves = _moves(game, position, result) if result else ()
-        out.append(
-            PositionAnalysis(position, int(view.player), moves, result.simulations if result else 0, result is None)
-        )
-    return out
+    game, states = positions[0].game, [positions[i].state for i in going]
+    found = dict(zip(going, run_bot(game, bot, states, seeds, on_progress) if going else [], strict=True))
+    return [_analysis(position, found.get(i)) for i, position in enumerate(positions)]
 
 
-def _moves(game: Game, position: Position, result: SearchResult) -> tuple[MoveStatistics, ...]:
-    visits, value = result.visits, result.values
+def _analysis(position: Position, result: SearchResult | None) -> PositionAnalysis:
+    player = position.player
+    if result is None:
+        rate = WinRate.of_value(position.returns[player], player)
+        return PositionAnalysis(position, (), rate, 0, np.zeros(position.game.num_actions, np.float32))
+    rate = WinRate.of_value(result.value, player)
+    return PositionAnalysis(position, _moves(position, result), rate, result.simulations, result.priors)
+
+
+def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ...]:
+    game, visits, value = position.game, result.visits, result.values
     total = max(1, int(visits.sum()))
-    order = sorted(np.flatnonzero(visits), key=lambda a: (a != result.action, -visits[a], -value[a], a))
+    shown = {int(action) for action in np.flatnonzero(visits)} | {result.action}  # a bot may choose without visits
+    order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -value[a], a))
     return tuple(
         MoveStatistics(
-            int(action),
-            game.action_text(int(action)),
-            game.action_point(position.state, int(action)),
+            action,
+            game.action_text(action),
+            game.action_point(position.state, action),
             int(visits[action]),
             float(visits[action]) / total,
-            0.5 + 0.5 * float(value[action]),
-            tuple(game.action_text(a) for a in result.variation_of(int(action))[:LONGEST_VARIATION]),
+            float(result.priors[action]),
+            WinRate.of_value(value[action], position.player),
+            tuple(game.action_text(a) for a in result.variation_of(action)[:LONGEST_VARIATION]),
         )
         for action in order
     )
+
+
+def analysis_frame(analyses: Sequence[PositionAnalysis]) -> pd.DataFrame:
+    """One row for every visited move of every position: move_number, player, rank, move, visits, share,
+    win_rate (of the player to move), win_rate_black, prior, variation."""
+    import pandas as pd
+
+    rows = [
+        (a.position.number, ("black", "white")[a.player], i, m.move, m.visits, round(m.share, 6),
+         round(m.win_rate.mover, 6), round(m.win_rate.black, 6), round(m.prior, 6), " ".join(m.variation))
+        for a in analyses
+        for i, m in enumerate(a.moves, 1)
+    ]  # fmt: skip
+    columns = [
+        "move_number", "player", "rank", "move", "visits", "share", "win_rate", "win_rate_black", "prior", "variation",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)

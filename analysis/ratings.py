@@ -120,36 +120,33 @@ def rate(
 
 def _groups(met: np.ndarray) -> np.ndarray:
     """int [n]: which connected group each player belongs to, the largest group first."""
-    n = len(met)
-    group = np.full(n, -1)
-    found: list[list[int]] = []
-    for start in range(n):
-        if group[start] >= 0:
-            continue
-        members, todo = {start}, [start]
-        while todo:
-            for other in np.flatnonzero(met[todo.pop()]):
-                if int(other) not in members:
-                    members.add(int(other))
-                    todo.append(int(other))
-        group[list(members)] = len(found)
-        found.append(sorted(members))
-    ranked = sorted(range(len(found)), key=lambda g: (-len(found[g]), found[g][0]))
-    return np.array([ranked.index(g) for g in group], int)
+    from scipy.sparse.csgraph import connected_components
+
+    groups, label = connected_components(met, directed=False)
+    sizes = np.bincount(label, minlength=groups)
+    rank = np.empty(groups, int)
+    rank[np.lexsort((np.arange(groups), -sizes))] = np.arange(groups)  # labels are in the order of the players
+    return rank[label]
 
 
 def _fit(
     wins: np.ndarray, games: np.ndarray, group: np.ndarray, prior: float, with_advantage: bool,
     anchors: dict[int, float],
 ) -> tuple[np.ndarray, np.ndarray, float, float]:  # fmt: skip
-    """Newton's method on the log-odds; the last parameter is the first-move advantage."""
+    """(Elo [n], their covariance [n, n], the first-move advantage, its 95 % error).
+
+    The likelihood is concave in the log-odds, whose last one is the advantage: its only maximum is where the
+    gradient is zero. Only what the games and the prior determine is searched, the range of the information matrix;
+    in other directions, such as all ratings of a group together, the ratings stay where they began.
+    """
+    from scipy.optimize import minimize, root
+
     n = len(wins)
     centre = float(np.mean(list(anchors.values()))) / ELO if anchors else 0.0
-    theta = np.full(n + 1, centre)
-    theta[n] = 0.0
+    start = np.append(np.full(n, centre), 0.0)
     for i, elo in anchors.items():
-        theta[i] = elo / ELO
-    unbounded = _unbounded(wins, games) if prior == 0 else np.zeros(n, int)
+        start[i] = elo / ELO
+    unbounded = _unbounded(wins, games, group) if prior == 0 else np.zeros(n, int)
     for i in anchors:
         unbounded[i] = 0
     free = np.array([i not in anchors and not unbounded[i] for i in range(n)] + [with_advantage])
@@ -157,20 +154,24 @@ def _fit(
     wins, games = np.where(kept, wins, 0.0), np.where(kept, games, 0.0)
     if with_advantage and prior == 0 and (wins.sum() in (0, games.sum()) or not games.sum()):
         free[n] = False  # one colour won everything: nothing bounds the advantage
-    hessian = np.zeros((n + 1, n + 1))
-    for _ in range(200):
-        gradient, hessian = _derivatives(theta, wins, games, prior, centre)
-        inside = _constrained(hessian, free, group, anchors, prior)
-        step = np.zeros(n + 1)
-        step[free] = np.linalg.lstsq(inside, gradient[free], rcond=None)[0]
-        largest = np.abs(step).max()
-        theta += step * min(1.0, 2.0 / largest if largest else 1.0)
-        if largest < 1e-12:
-            break
-    covariance = np.zeros((n + 1, n + 1))
-    if free.any():
-        inverse = np.linalg.pinv(_constrained(hessian, free, group, anchors, prior), hermitian=True)
-        covariance[np.ix_(free, free)] = inverse
+    basis = _range(_derivatives(np.zeros(n + 1), wins, games, prior, 0.0)[1] * np.outer(free, free))
+
+    def loss(x: np.ndarray) -> float:
+        return -_log_likelihood(start + basis @ x, wins, games, prior, centre)
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        return -basis.T @ _derivatives(start + basis @ x, wins, games, prior, centre)[0]
+
+    def information(x: np.ndarray) -> np.ndarray:
+        return basis.T @ _derivatives(start + basis @ x, wins, games, prior, centre)[1] @ basis
+
+    theta, covariance = start, np.zeros((n + 1, n + 1))
+    if basis.size:
+        # The minimum is found from anywhere, but to the precision of the loss; its slope knows the last digits.
+        near = minimize(loss, np.zeros(basis.shape[1]), jac=slope, hess=information, method="trust-exact", tol=1e-9).x
+        exact = root(slope, near, jac=information, method="lm", tol=1e-15).x
+        theta = start + basis @ exact
+        covariance = basis @ np.linalg.pinv(information(exact), hermitian=True) @ basis.T
     # Without anchors only differences mean something: put each group's average at zero.
     projection = np.eye(n + 1)
     for g in range(int(group.max(initial=-1)) + 1):
@@ -184,6 +185,16 @@ def _fit(
         fitted[player] = unbounded[player] * np.inf
         covariance[player, player] = np.inf
     return fitted[:n], covariance[:n, :n], float(fitted[n]), Z95 * math.sqrt(max(0.0, covariance[n, n]))
+
+
+def _log_likelihood(theta: np.ndarray, wins: np.ndarray, games: np.ndarray, prior: float, centre: float) -> float:
+    from scipy.special import log_expit
+
+    n = len(wins)
+    gap = theta[:n, None] - theta[None, :n] + theta[n]
+    virtual = np.append(theta[:n] - centre, theta[n])
+    played = wins * log_expit(gap) + (games - wins) * log_expit(-gap)
+    return float(played.sum() + prior * (log_expit(virtual) + log_expit(-virtual)).sum())
 
 
 def _derivatives(
@@ -208,50 +219,37 @@ def _derivatives(
     return gradient, hessian
 
 
-def _constrained(
-    hessian: np.ndarray, free: np.ndarray, group: np.ndarray, anchors: dict[int, float], prior: float
-) -> np.ndarray:
-    """The free part of the information; a group nothing holds in place gets its average held."""
-    held = hessian.copy()
-    if prior == 0:
-        for g in range(int(group.max(initial=-1)) + 1):
-            members = np.flatnonzero((group == g) & free[:-1])
-            if len(members) and not any(group[a] == g for a in anchors):
-                held[np.ix_(members, members)] += 1.0
-    return held[np.ix_(free, free)]
+def _range(matrix: np.ndarray) -> np.ndarray:
+    """[n, rank]: orthonormal columns that span the range of a symmetric matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors[:, values > len(matrix) * np.finfo(float).eps * np.abs(values).max(initial=0)]
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.clip(x, -500, 500)))
+    from scipy.special import expit
+
+    return expit(x)
 
 
-def _unbounded(wins: np.ndarray, games: np.ndarray) -> np.ndarray:
+def _unbounded(wins: np.ndarray, games: np.ndarray, group: np.ndarray) -> np.ndarray:
     """int [n]: +1 for players of a set that took every point from the rest, -1 for the reverse.
 
     Ford 1957: the fit is finite exactly when every player can be reached from every other along
-    points taken. Of the strongly connected sets the largest is kept finite.
+    points taken. Of a group's strongly connected sets the largest is kept finite.
     """
-    n = len(wins)
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+    out = np.zeros(len(wins), int)
     took = (wins + (games - wins).T) > 0  # row took points from column
-    reach = took | np.eye(n, dtype=bool)
-    for k in range(n):
-        reach |= reach[:, k : k + 1] & reach[k : k + 1, :]
-    mutual = reach & reach.T
-    out = np.zeros(n, int)
-    met = (games + games.T) > 0
-    for members in {tuple(np.flatnonzero(g)) for g in _closure(met)}:
-        core = max((tuple(np.flatnonzero(mutual[m])) for m in members), key=lambda c: (len(c), [-x for x in c]))
-        for m in members:
-            if m not in core:
-                out[m] = 1 if any(reach[m, c] for c in core) else -1
+    _, mutual = connected_components(took, connection="strong")
+    for g in range(int(group.max(initial=-1)) + 1):
+        members = np.flatnonzero(group == g)
+        sets = [members[mutual[members] == label] for label in dict.fromkeys(mutual[members])]
+        core = max(sets, key=len)  # of equal ones that of the first player
+        above = breadth_first_order(took.T, core[0], return_predecessors=False)  # who took points of the core, ...
+        out[members] = np.where(np.isin(members, above), 1, -1)
+        out[core] = 0
     return out
-
-
-def _closure(met: np.ndarray) -> np.ndarray:
-    reach = met | np.eye(len(met), dtype=bool)
-    for k in range(len(met)):
-        reach |= reach[:, k : k + 1] & reach[k : k + 1, :]
-    return reach
 
 
 def crosstable_cells(results: Iterable[Result], order: list[str]) -> list[list[str]]:

@@ -11,12 +11,10 @@ from jubango.analysis.ratings import RatingList, Result, crosstable_cells, rate
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.library import COLUMNS
 from jubango.sgf_games.record import GameRecord, score_of
-from jubango.sgf_games.sgf import read_sgf
+from jubango.sgf_games.sgf import read_games
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from jubango.analysis.position import PositionAnalysis
 
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
@@ -70,7 +68,7 @@ def results_of(paths: list[Path]) -> list[Result]:
 
 def _sgf_results(path: Path) -> list[Result]:
     out: list[Result] = []
-    for game in read_sgf(path):
+    for game in read_games(path):
         text = game.properties.get("RE", "?").strip()
         if text[:1].upper() in ("B", "W", "0", "D"):
             out.append((game.name(0), game.name(1), score_of(text)))
@@ -133,17 +131,3 @@ def crosstable(results: list[Result], order: list[str] | None = None) -> pd.Data
         order = [r.name for r in rate(results).ratings]
     cells = crosstable_cells(results, order)
     return pd.DataFrame(cells, index=pd.Index(order, name="name"), columns=order)
-
-
-def analysis_frame(analyses: list[PositionAnalysis]) -> pd.DataFrame:
-    """One row for every visited action of every position; win rates are of the player to move."""
-    import pandas as pd
-
-    rows = [
-        (a.position.number, ("black", "white")[a.player], i, m.text, m.visits, round(m.share, 6),
-         round(m.win_rate, 6), " ".join(m.variation))
-        for a in analyses
-        for i, m in enumerate(a.moves, 1)
-    ]  # fmt: skip
-    columns = ["move_number", "player", "rank", "move", "visits", "share", "win_rate", "variation"]
-    return pd.DataFrame(rows, columns=columns)

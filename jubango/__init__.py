@@ -12,16 +12,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jubango.analysis.plot import board_svg as board_svg
     from jubango.analysis.position import analyze as analyze
     from jubango.analysis.ratings import rate as rate
-    from jubango.analysis.record import Record as Record
-    from jubango.analysis.record import position as position
-    from jubango.analysis.record import read_sgf as read_sgf
     from jubango.analysis.win_rate import WinRate as WinRate
     from jubango.arena.run import Run as Run
+    from jubango.arena.run_folder import open_run as open_run
     from jubango.arena.tournament import match as match
-    from jubango.arena.tournament import open_run as open_run
     from jubango.arena.tournament import tournament as tournament
     from jubango.bots.config import Bot as Bot
     from jubango.bots.evaluators.evaluator import Evaluation as Evaluation
@@ -51,18 +47,21 @@ if TYPE_CHECKING:
     from jubango.sgf_games.game import Game as Game
     from jubango.sgf_games.machine import configure as configure
     from jubango.sgf_games.machine import jit as jit
+    from jubango.sgf_games.replay import Position as Position
+    from jubango.sgf_games.replay import Record as Record
+    from jubango.sgf_games.replay import position as position
+    from jubango.sgf_games.replay import read_sgf as read_sgf
 
 __version__ = "0.2.0"
 
 # Where the names live.
 _HOMES = {
-    "analysis.plot": ("board_svg",),
     "analysis.position": ("analyze",),
     "analysis.ratings": ("rate",),
-    "analysis.record": ("Record", "position", "read_sgf"),
     "analysis.win_rate": ("WinRate",),
     "arena.run": ("Run",),
-    "arena.tournament": ("match", "open_run", "tournament"),
+    "arena.run_folder": ("open_run",),
+    "arena.tournament": ("match", "tournament"),
     "bots.config": ("Bot",),
     "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Heuristic", "Uniform", "evaluator"),
     "bots.evaluators.mixed": ("Mixed",),
@@ -82,6 +81,7 @@ _HOMES = {
     "sgf_games.errors": ("UserError",),
     "sgf_games.game": ("Game",),
     "sgf_games.machine": ("configure", "jit"),
+    "sgf_games.replay": ("Position", "Record", "position", "read_sgf"),
 }
 _HOME_OF = {name: f"jubango.{home}" for home, names in _HOMES.items() for name in names}
 

@@ -1,25 +1,32 @@
-"""Replaying an SGF game's main line under our rules: its positions, or where it breaks them."""
+"""Games that were played: records, their positions under our rules, or where they break them."""
 
 from __future__ import annotations
 
 import functools
+import html
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.sgf_games.compiled import initial_state, rules
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import Rules, View, initial_state, rules
 from jubango.sgf_games.coordinates import Point
+from jubango.sgf_games.diagram import Diagram, board_svg, printable, shortened
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.sgf import SgfGame, SgfNode
+from jubango.sgf_games.sgf import SgfGame, SgfNode, read_games
+
+LONGEST_NAME = 15.0  # of a name above a board, in units of the font's size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Position:
-    """A place in a game: what a bot is asked about."""
+    """A place in a game: what a bot is asked about. A notebook shows its board."""
 
     game: Game
     state: State
@@ -27,13 +34,167 @@ class Position:
     last: Point | None
     last_player: int | None
     next_move: tuple[int, Point | None] | None  # what was played here
+    players: tuple[str, str] | None = None  # Black's and White's name, where they are known
+
+    @functools.cached_property
+    def _view(self) -> View:
+        return jax.device_get(rules(self.game).view(self.state))
+
+    @property
+    def player(self) -> int:
+        """To move: 0 Black, 1 White."""
+        return int(self._view.player)
+
+    @property
+    def over(self) -> bool:
+        return bool(self._view.terminal)
+
+    @property
+    def returns(self) -> np.ndarray:
+        """float [num_players] in [-1, 1]: the players' results; zeros before the end."""
+        return np.asarray(self._view.returns)
+
+    @property
+    def stones(self) -> np.ndarray:
+        """int [H, W]: 0 empty, 1 Black, 2 White."""
+        return self.game.stones(self.state)
+
+    @property
+    def title(self) -> str:
+        """Whose game it is and where in it this is."""
+        return f"{' – '.join(self.players) if self.players else self.game.spec}, {self.place}"
+
+    @property
+    def short_title(self) -> str:
+        """The same with names that fit above a board."""
+        names = [shortened(name, LONGEST_NAME) for name in self.players or ()]
+        return f"{' – '.join(names) or self.game.spec}, {self.place}"
+
+    @property
+    def place(self) -> str:
+        """``after move 30 (W D4)``."""
+        where = "before the first move"
+        if self.number:
+            where = f"after move {self.number}"
+            if self.last_player is not None:
+                where += f" ({'BW'[self.last_player]} {self.game.point_text(self.last)})"
+        return where
+
+    @property
+    def status(self) -> str:
+        """``Black to move``, or the result."""
+        if self.over:
+            return f"the game is over: {self.game.result_text(self.state)}"
+        return f"{('Black', 'White')[self.player]} to move"
+
+    def diagram(self) -> Diagram:
+        """The board as it is drawn."""
+        return Diagram(self.stones, isinstance(self.game, Go), self.last, title=f"{self.short_title}\n{self.status}")
+
+    def __repr__(self) -> str:
+        return f"<Position of {self.game.spec}: {self.title}; {self.status}>"
+
+    def _repr_svg_(self) -> str:
+        return board_svg(self.diagram())
+
+
+def position(game: Game | str, moves: str | Iterable[str] = "") -> Position:
+    """The position that moves lead to from a game's beginning: ``position("connect_four", "D C D C")``.
+
+    game: a game or its spec string. moves: their texts, one after another. Raises UserError at an illegal move.
+    """
+    game = make_game(game) if isinstance(game, str) else game
+    state, last, last_player, number = initial_state(game), None, None, 0
+    compiled = rules(game)
+    for number, text in enumerate(moves.split() if isinstance(moves, str) else moves, 1):
+        where = f"{game.spec}: move {number} ({text})"
+        try:
+            action = game.parse_action(text)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+        view = compiled.view(state)
+        if not view.legal[action]:
+            raise UserError(f"{where} is illegal: {_why(game, state, game.action_point(state, action))}")
+        state, last_player = compiled.step(state, action), int(view.player)
+        last = game.last_point(state, action)
+    return Position(game, state, number, last, last_player, None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Record:
+    """A game that was played, as a file has it. ``len(record)`` is the number of moves."""
+
+    sgf: SgfGame
+
+    @property
+    def game(self) -> Game:
+        return self.sgf.game
+
+    @property
+    def players(self) -> tuple[str, str]:
+        """Black's and White's name."""
+        return self.sgf.name(0), self.sgf.name(1)
+
+    @property
+    def result(self) -> str:
+        """``B+3.5``, ``W+R``, ``0``; ``?`` where the file does not say."""
+        return self.sgf.properties.get("RE", "").strip() or "?"
+
+    @functools.cached_property
+    def moves(self) -> tuple[str, ...]:
+        """``D4``, ``pass``; the text of its column in connect four."""
+        points = [node.move[1] for node in self.sgf.nodes if node.move]
+        return tuple("pass" if p is None else self.game.action_text(self.game.point_action(p)) for p in points)
+
+    def __len__(self) -> int:
+        return len(self.moves)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def at(self, number: int = -1) -> Position:
+        """The position after ``number`` moves; -1 is the last one, -2 the one before it. Raises UserError
+        for a number there is not, and at an illegal move on the way."""
+        total = len(self)
+        if not -total - 1 <= number <= total:
+            raise UserError(f"{self.sgf.source}: has {total} moves; at({number}) is not between 0 and {total}")
+        return position_at(self.sgf, number + total + 1 if number < 0 else number)
+
+    @property
+    def positions(self) -> list[Position]:
+        """The position before the first move, and after every move. Raises UserError at an illegal move."""
+        return positions(self.sgf)
+
+    def __repr__(self) -> str:
+        black, white = self.players
+        return f"<Record of {self.game.spec}: {black} – {white}, {self.result}, {len(self)} moves>"
+
+    def _repr_html_(self) -> str:
+        """The players, the result and the last board that the rules allow."""
+        black, white = (html.escape(printable(name)) for name in self.players)
+        facts = f"{html.escape(self.game.spec)}, {len(self)} moves, result {html.escape(printable(self.result))}"
+        try:
+            picture = self.at()._repr_svg_()
+        except UserError as error:
+            picture = f"<p>{html.escape(printable(str(error)))}</p>"
+        return f"<div><p><b>{black}</b> (Black) – <b>{white}</b> (White)<br>{facts}</p>{picture}</div>"
+
+
+def read_sgf(path: Path | str, number: int | None = None) -> Record:
+    """The game of an SGF file, its main line; of several the one that ``number`` (from 1) says. Raises UserError."""
+    games = read_games(path)
+    if number is None and len(games) > 1:
+        raise UserError(f"{path}: holds {len(games)} games; say which, number=1 to number={len(games)}")
+    if number is not None and not 1 <= number <= len(games):
+        raise UserError(f"{path}: holds {len(games)} game(s); there is no game {number}")
+    return Record(games[(number or 1) - 1])
 
 
 def position_at(sgf: SgfGame, number: int | None = None) -> Position:
     """The position after ``number`` moves of the main line (None: the last). Raises UserError."""
     total = sgf.move_count
     if number is not None and not 0 <= number <= total:
-        raise UserError(f"{sgf.source}: has {total} moves; --move {number} is not between 0 and {total}")
+        raise UserError(f"{sgf.source}: has {total} moves; move {number} is not between 0 and {total}")
     return _walk(sgf, total if number is None else number)[-1]
 
 
@@ -52,7 +213,8 @@ def _walk(sgf: SgfGame, until: int) -> list[Position]:
 
     def here() -> Position:
         following = upcoming[number] if number < len(upcoming) else None
-        return Position(game, _on_move(game, state, following), number, last, last_player, following)
+        names = sgf.name(0), sgf.name(1)
+        return Position(game, _on_move(game, state, following), number, last, last_player, following, names)
 
     for node in sgf.nodes:
         if node.black or node.white or node.empty or node.turn is not None:
@@ -76,7 +238,9 @@ def _walk(sgf: SgfGame, until: int) -> list[Position]:
         legal = np.asarray(compiled.view(state).legal)
         falls_elsewhere = point is not None and legal[action] and game.action_point(state, action) != point
         if not legal[action] or falls_elsewhere:
-            raise UserError(f"{where} is illegal: {_why(game, state, point)}; use --move N to stop before it")
+            raise UserError(
+                f"{where} is illegal: {_why(game, state, point)}; move {number} is the last that can be looked at"
+            )
         state = compiled.step(state, action)
         number, last, last_player = number + 1, point, player
     out.append(here())
@@ -105,7 +269,7 @@ def _set_up(sgf: SgfGame, state: State, node: SgfNode, next_player: int | None) 
     return game.set_up(stones, turn)
 
 
-def _why(game: Game, state: Any, point: Point | None) -> str:
+def _why(game: Game, state: State, point: Point | None) -> str:
     if bool(rules(game).view(state).terminal):
         return "the game is over"
     if point is not None and game.stones(state)[point]:
@@ -118,5 +282,5 @@ def _why(game: Game, state: Any, point: Point | None) -> str:
 
 
 @functools.cache
-def _rules_without_ko(game: Go) -> Any:
+def _rules_without_ko(game: Go) -> Rules:
     return rules(Go(game.width, game.height, game.komi, "simple", game.suicide))

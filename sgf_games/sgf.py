@@ -123,7 +123,7 @@ class SgfGame:
         return self.properties.get("PW" if player else "PB", "") or ("White" if player else "Black")
 
 
-def read_sgf(path: Path | str) -> list[SgfGame]:
+def read_games(path: Path | str) -> list[SgfGame]:
     """The games of an SGF file. Raises UserError naming the file and the place."""
     path = Path(path)
     try:

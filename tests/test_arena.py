@@ -279,7 +279,7 @@ def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
     """GNU Go as opponent, then as referee: it loads every SGF and ends in the same position."""
     from jubango.bots.gtp.protocol import Engine
     from jubango.sgf_games.replay import position_at
-    from jubango.sgf_games.sgf import read_sgf
+    from jubango.sgf_games.sgf import read_games
 
     text = (
         'name = "g"\ngame = "go:7,komi=5"\ngames_per_pairing = 4\n[[bots]]\nname = "random"\nuse = "random"\n'
@@ -293,7 +293,7 @@ def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
     engine = Engine("gnugo --mode gtp --chinese-rules")
     for name in frame["sgf"]:
         engine.ask(f"loadsgf {tmp_path / name}", 20)
-        (sgf,) = read_sgf(tmp_path / name)
+        (sgf,) = read_games(tmp_path / name)
         last = position_at(sgf)
         board = last.game.stones(last.state)
         for colour, value in (("black", 1), ("white", 2)):

@@ -54,7 +54,7 @@ def test_analyze_prints_a_table_json_and_csv(files, capsys):
     status, out, _ = status_of(capsys, "analyze", "game.sgf", "--all", "--format", "csv", *FAST)
     lines = out.splitlines()
     assert status == 0
-    assert lines[0] == "move_number,player,rank,move,visits,share,win_rate,variation"
+    assert lines[0] == "move_number,player,rank,move,visits,share,win_rate,win_rate_black,prior,variation"
     assert {line.split(",")[0] for line in lines[1:]} == {"0", "1", "2", "3", "4", "5"}
 
 

@@ -111,6 +111,53 @@ def test_never_nan_and_order_does_not_matter(results, prior, advantage):
         assert a.elo == pytest.approx(b.elo, abs=1e-5)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd"), st.sampled_from([0.0, 0.5, 1.0])),
+        min_size=1, max_size=60,
+    ),
+    st.sampled_from([0.01, 0.5, 3.0]),
+    st.booleans(),
+    st.dictionaries(st.sampled_from("abc"), st.floats(-2000, 2000), max_size=2),
+)  # fmt: skip
+def test_the_fit_is_the_maximum(results, prior, advantage, anchors):
+    """The likelihood's slope is zero: everybody's points are those expected, the prior's virtual games included."""
+    present = {name for b, w, _ in results if b != w for name in (b, w)}
+    anchors = {name: elo for name, elo in anchors.items() if name in present}
+    found = rate(results, prior, advantage, anchors)
+    elo = {r.name: r.elo for r in found.ratings}
+    assert all(elo[name] == pytest.approx(value, abs=1e-9) for name, value in anchors.items())
+    centre = sum(anchors.values()) / len(anchors) if anchors else 0.0
+    surplus = dict.fromkeys(elo, 0.0)
+    side = prior * (1 - 2 * expected_score(found.advantage))
+    for black, white, score in results:
+        if black != white:
+            extra = score - expected_score(elo[black] - elo[white] + found.advantage)
+            surplus[black] += extra
+            surplus[white] -= extra
+            side += extra
+    for group in range(found.groups):
+        members = [r.name for r in found.ratings if r.group == group]
+        place = centre
+        if not anchors.keys() & set(members):  # moved to an average of zero, the virtual player along with it
+            assert sum(elo[name] for name in members) == pytest.approx(0, abs=1e-6)
+            assert sum(surplus[name] for name in members) == pytest.approx(0, abs=1e-8)
+            place = _zero(lambda x, m=members: sum(1 - 2 * expected_score(elo[name] - x) for name in m))
+        for name in set(members) - set(anchors):
+            assert surplus[name] + prior * (1 - 2 * expected_score(elo[name] - place)) == pytest.approx(0, abs=1e-7)
+    if advantage:
+        assert side == pytest.approx(0, abs=1e-7)
+
+
+def _zero(rising) -> float:
+    low, high = -10_000.0, 10_000.0
+    for _ in range(70):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+    return low
+
+
 @given(st.floats(0.001, 0.999))
 def test_scores_and_elo_are_inverse(score):
     assert expected_score(elo_of_score(score)) == pytest.approx(score)

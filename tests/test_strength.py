@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_search import after, exact_values
 
-from jubango.analysis.position import analyse
+from jubango.analysis.position import analyze
 from jubango.arena.pairings import round_robin
 from jubango.arena.table import Table
 from jubango.bots.config import bot_from_spec
@@ -41,12 +41,12 @@ def at(spec, moves):
 )  # fmt: skip
 @pytest.mark.parametrize("bot", ["uct", "uct-solver"])
 def test_finds_the_move(spec, moves, best, simulations, bot):
-    (found,) = analyse([at(spec, moves)], bot_from_spec(f"{bot}:simulations={simulations}"))
+    (found,) = analyze([at(spec, moves)], bot_from_spec(f"{bot}:simulations={simulations}"))
     assert found.best is not None
-    assert found.best.text in best
+    assert found.best.move in best
     assert sum(m.visits for m in found.moves) == found.simulations <= simulations
     assert bot == "uct-solver" or found.simulations == simulations
-    assert found.best.variation[0] == found.best.text
+    assert found.best.variation[0] == found.best.move
 
 
 class Columns:
@@ -129,14 +129,14 @@ def forced_wins(plies, wanted, seed):
 def test_finds_forced_wins(plies):
     cases = forced_wins(plies, 6, seed=plies)
     places = [at("connect_four:5x4", " ".join("ABCDE"[m] for m in moves)) for moves, _ in cases]
-    found = analyse(places, bot_from_spec("uct:simulations=12000,c=1.0"))
+    found = analyze(places, bot_from_spec("uct:simulations=12000,c=1.0"))
     board = Columns(5, 4)
     for one, (moves, winning) in zip(found, cases, strict=True):
         assert one.best is not None
         if one.best.action not in winning:  # a longer win is a win too
             winning = board.wins(board.play(moves), len(moves) % 2, 20 - len(moves))
         assert one.best.action in winning, (moves, winning)
-        assert one.best.win_rate > 0.8
+        assert one.best.win_rate.mover > 0.8
 
 
 def test_three_by_three_go_is_nine_points():

@@ -69,7 +69,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     def turn(
         s: Searching, params: Params, states: State, packed: jax.Array, noise: Noise, kept: jax.Array, steps: jax.Array
     ) -> tuple[Searching, jax.Array, jax.Array]:
-        """Do as told, then advance. Returns also int32 [B, 3], done, remaining and made now, and the packed statistics."""
+        """Do as told, then advance. Returns also (done, remaining, made now), int32 [B, 3], and the statistics."""
         told = unpack(search, packed, noise)
         s = life.stop(s, told.stop)
         roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
