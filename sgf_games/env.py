@@ -26,18 +26,19 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go, GoState, area_margin
 from jubango.sgf_games.go_board import GoBoard, empty_board, legal_points, play
-from jubango.sgf_games.kernels import where_needed
+from jubango.sgf_games.kernels import fused, where_needed
 from jubango.sgf_games.mnk import LineGame, LineState, Mnk
 
 ILLEGAL_ACTION_PENALTY = -1.0
 BOARDS_SEEN = 8  # positions in an observation of Go, the present one included
+PLANES = (1 << 2 * BOARDS_SEEN) - 1  # their bits in a word
 
 
 @functools.partial(
     jax.tree_util.register_dataclass,
     data_fields=[
         "current_player", "observation", "rewards", "terminated", "truncated", "legal_action_mask", "_step_count",
-        "_first", "_x",
+        "_first", "_x", "_past",
     ],
     meta_fields=[],
 )  # fmt: skip
@@ -54,6 +55,7 @@ class EnvState:
     _step_count: jax.Array  # int32
     _first: jax.Array  # int32: the name of the player who moved first
     _x: Any  # the position
+    _past: Any  # a record by move that positions are compared with; nothing beyond the present move is read of it
 
     def replace(self, **changes: Any) -> EnvState:
         """A copy with some fields changed."""
@@ -104,7 +106,7 @@ class Env:
             first = jax.random.bernoulli(key).astype(jnp.int32)
         else:
             first = jax.random.randint(key, (), 0, players, jnp.int32)
-        x, outcome = self._begin()
+        x, past, outcome = self._begin()
         return EnvState(
             current_player=self._name(outcome.player, first),
             observation=self._observe(x),
@@ -115,6 +117,7 @@ class Env:
             _step_count=jnp.int32(0),
             _first=first,
             _x=x,
+            _past=past,
         )
 
     def step(self, state: EnvState, action: jax.Array, key: jax.Array | None = None) -> EnvState:
@@ -127,7 +130,7 @@ class Env:
         action = jnp.asarray(action, jnp.int32)
         over = state.terminated | state.truncated
         illegal = ~state.legal_action_mask[action] & ~over
-        x, outcome = self._advance(state._x, action, ~over & ~illegal)
+        x, past, outcome = self._advance(state._x, state._past, action, ~over & ~illegal)
         names = jnp.arange(self.num_players)
         guilty = names == state.current_player
         penalties = jnp.where(guilty, ILLEGAL_ACTION_PENALTY, -ILLEGAL_ACTION_PENALTY * (self.num_players - 1))
@@ -145,6 +148,7 @@ class Env:
             _step_count=state._step_count + jnp.where(over, 0, 1),
             _first=state._first,
             _x=x,
+            _past=past,
         )
 
     def observe(self, state: EnvState, player_id: jax.Array | None = None) -> jax.Array:
@@ -159,14 +163,15 @@ class Env:
 
     # -- what differs between games: the position ``x`` ----------------------------------------
 
-    def _begin(self) -> tuple[Any, Outcome]:
+    def _begin(self) -> tuple[Any, Any, Outcome]:
+        """(x, past, what the rules say)."""
         x = self.game.init()
-        return x, self._look(x)
+        return x, (), self._look(x)
 
-    def _advance(self, x: Any, action: jax.Array, going: jax.Array) -> tuple[Any, Outcome]:
-        """The position after a legal action, the same one where not ``going``."""
+    def _advance(self, x: Any, past: Any, action: jax.Array, going: jax.Array) -> tuple[Any, Any, Outcome]:
+        """The same after a legal action, and as it was where not ``going``."""
         x = jax.tree.map(lambda new, old: jnp.where(going, new, old), self.game.step(x, action), x)
-        return x, self._look(x)
+        return x, past, self._look(x)
 
     def _look(self, x: State) -> Outcome:
         game = self.game
@@ -200,13 +205,13 @@ class LineEnv(Env):
 
 
 class GoPosition(NamedTuple):
-    """P is the most moves of a game, 0 where the rules themselves forbid repetition."""
+    """Without what the rules need of the past, which is the key of the board after each move: uint32 [max_plies] twice,
+    or nothing where the rules themselves forbid repetition."""
 
     board: GoBoard | GoState
-    planes: jax.Array  # uint [H, 17]: the last eight boards, own and opponent's stones; all ones when White moves
+    seen: jax.Array  # uint32 [H * W]: bit i is plane i of the observation
     passes: jax.Array  # int32, in a row
     ply: jax.Array  # int32
-    past: tuple[jax.Array, jax.Array]  # uint32 [P] each: a 64-bit key of the board after each move
 
 
 class GoEnv(Env):
@@ -225,60 +230,73 @@ class GoEnv(Env):
         width, height = self.game.width, self.game.height
         return f"go_{width}x{height}" if self.game == Go(width, height) else self.game.spec
 
-    def _begin(self) -> tuple[GoPosition, Outcome]:
+    def _begin(self) -> tuple[GoPosition, Any, Outcome]:
         game = self.game
         board = empty_board(game.width, game.height) if self._repetition_loses else game.init()
-        kept = jnp.zeros(self.max_plies if self._repetition_loses else 0, jnp.uint32)
-        planes = jnp.zeros((game.height, 2 * BOARDS_SEEN + 1), bb.row_type(game.width))
-        x = GoPosition(board, planes, jnp.int32(0), jnp.int32(0), (kept, kept))
-        return x, Outcome(jnp.int32(0), self._legal(x), jnp.bool_(False), jnp.zeros(2, jnp.float32))
+        past = (jnp.zeros(self.max_plies, jnp.uint32),) * 2 if self._repetition_loses else ()
+        seen = jnp.zeros(game.height * game.width, jnp.uint32)
+        x = GoPosition(board, seen, jnp.int32(0), jnp.int32(0))
+        return x, past, Outcome(jnp.int32(0), self._legal(x), jnp.bool_(False), jnp.zeros(2, jnp.float32))
 
-    def _advance(self, x: GoPosition, action: jax.Array, going: jax.Array) -> tuple[GoPosition, Outcome]:
+    def _advance(self, x: GoPosition, past: Any, action: jax.Array, going: jax.Array) -> tuple[GoPosition, Any, Outcome]:
         game = self.game
-        repeats, past = jnp.bool_(False), x.past
+        passed = action == game.pass_action
+        repeats = jnp.bool_(False)
         board: GoBoard | GoState
         if isinstance(x.board, GoBoard):
-            board, captures, key = play(x.board, action, x.ply % 2 == 0, going, game.width)
-            known = (past[0] == key[0]) & (past[1] == key[1]) & (jnp.arange(self.max_plies) < x.ply)
-            repeats = going & captures & jnp.any(known)  # a move that captures nothing cannot repeat
-            at = jnp.where(going, x.ply, self.max_plies)
-            past = past[0].at[at].set(key[0], mode="drop"), past[1].at[at].set(key[1], mode="drop")
+            board, key = play(x.board, action, x.ply % 2 == 0, going, game.width)
             own, opp = board.own, board.opp
+            at = jnp.where(going, x.ply, self.max_plies)
+            past = tuple(words.at[at].set(word, mode="drop") for words, word in zip(past, key, strict=True))
+            known = (past[0] == key[0]) & (past[1] == key[1]) & (jnp.arange(self.max_plies) < x.ply)
+            repeats = going & ~passed & jnp.any(known)
         else:
             board = jax.tree.map(lambda new, old: jnp.where(going, new, old), game.step(x.board, action), x.board)
             own, opp = bb.unpack(board.own), bb.unpack(board.opp)
         ply = x.ply + going
-        passes = jnp.where(going, jnp.where(action == game.pass_action, x.passes + 1, 0), x.passes)
+        passes = jnp.where(going, jnp.where(passed, x.passes + 1, 0), x.passes)
         player = ply % 2
-        planes = jnp.where(going, self._seen(x.planes, own, opp, player), x.planes)
-        x = GoPosition(board, planes, passes, ply, past)
+        seen = _look_again(x.seen, _points(own, game.width), _points(opp, game.width), player, going)
+        x = GoPosition(board, seen, passes, ply)
         over = (passes >= 2) | (ply >= self.max_plies) | repeats
-        margin = where_needed(over, functools.partial(area_margin, width=game.width), own, opp)
+        # An unfinished game is an empty board here, which settles at once.
+        finished = bb.only_if(over, own), bb.only_if(over, opp)
+        margin = where_needed(over, functools.partial(area_margin, width=game.width), *finished)
         for_mover = jnp.where(repeats, 1.0, jnp.sign(margin - jnp.where(player == 0, game.komi, -game.komi)))
         black = jnp.where(player == 0, for_mover, -for_mover).astype(jnp.float32)
-        return x, Outcome(player, self._legal(x), over, jnp.stack([black, -black]))
+        return x, past, Outcome(player, self._legal(x), over, jnp.stack([black, -black]))
 
     def _legal(self, x: GoPosition) -> jax.Array:
         if isinstance(x.board, GoState):
             return self.game.legal_action_mask(x.board)
         return jnp.append(legal_points(x.board, self.game.width), True)
 
-    def _seen(self, planes: jax.Array, own: bb.Rows, opp: bb.Rows, player: jax.Array) -> jax.Array:
-        """The planes after a move: the boards of the past are now seen from the other side."""
-        now = jnp.stack([bb.pack(own), bb.pack(opp)], axis=-1)
-        before = planes[:, : 2 * BOARDS_SEEN - 2].reshape(len(own), -1, 2)[..., ::-1].reshape(len(own), -1)
-        return jnp.concatenate([now, before, self._colour(planes, player)], axis=-1)
-
-    def _colour(self, planes: jax.Array, player: jax.Array) -> jax.Array:
-        full = jnp.where(player == 1, bb.full_row(self.game.width), 0).astype(planes.dtype)
-        return jnp.broadcast_to(full, (planes.shape[0], 1))
-
     def _observe(self, x: GoPosition) -> jax.Array:
-        return _bits(x.planes, self.game.width)
+        planes = (x.seen[:, None] >> jnp.arange(2 * BOARDS_SEEN + 1, dtype=jnp.uint32)) & 1
+        return planes.astype(bool).reshape(self.game.height, self.game.width, -1)
 
     def _turned(self, x: GoPosition) -> GoPosition:
-        sides = x.planes[:, :-1].reshape(self.game.height, -1, 2)[..., ::-1].reshape(self.game.height, -1)
-        return x._replace(planes=jnp.concatenate([sides, self._colour(x.planes, 1 - x.ply % 2)], axis=-1))
+        colour = ~x.seen & (1 << 2 * BOARDS_SEEN)
+        return x._replace(seen=_sides_swapped(x.seen) & PLANES | colour)
+
+
+@fused
+def _look_again(seen: jax.Array, own: jax.Array, opp: jax.Array, player: jax.Array, going: jax.Array) -> jax.Array:
+    """What is seen of each point after a move: the boards of the past are seen from the other side now. (As a kernel
+    of its own; the compiler would make each word anew for every bit of the observation.)"""
+    colour = (player << 2 * BOARDS_SEEN).astype(jnp.uint32)
+    return jnp.where(going, (_sides_swapped(seen) << 2) & PLANES | own | opp << 1 | colour, seen)
+
+
+def _sides_swapped(seen: jax.Array) -> jax.Array:
+    """Own stones for the opponent's, in every board seen."""
+    return (seen & 0x5555) << 1 | (seen & 0xAAAA) >> 1
+
+
+def _points(rows: bb.Rows, width: int) -> jax.Array:
+    """uint32 [H * W]: 1 where a point is set."""
+    columns = jnp.arange(width, dtype=rows[0].dtype)
+    return ((bb.pack(rows)[:, None] >> columns) & 1).reshape(-1).astype(jnp.uint32)
 
 
 def _bits(planes: jax.Array, width: int) -> jax.Array:
@@ -306,7 +324,8 @@ def auto_reset(
         no = jnp.zeros_like(state.terminated)
         after = step(state.replace(terminated=no, truncated=no), action, step_key)
         over = after.terminated | after.truncated
-        fresh = init(init_key).replace(rewards=after.rewards, terminated=after.terminated, truncated=after.truncated)
+        ended = {"rewards": after.rewards, "terminated": after.terminated, "truncated": after.truncated}
+        fresh = init(init_key).replace(**ended, _past=after._past)  # not cleared, being large and never read ahead
         return jax.tree.map(lambda new, old: jnp.where(over, new, old), fresh, after)
 
     return stepped

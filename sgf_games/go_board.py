@@ -30,12 +30,7 @@ class GoBoard(NamedTuple):
     ko: bb.Rows  # the point forbidden for this move, if any
 
 
-class Moved(NamedTuple):
-    """What a move did."""
-
-    board: GoBoard
-    captures: jax.Array  # bool
-    key: tuple[jax.Array, jax.Array]  # uint32 each: 64 bits that name the stones, whoever is to move
+Key = tuple[jax.Array, jax.Array]  # uint32 each: 64 bits that name the stones on a board, whoever is to move
 
 
 def empty_board(width: int, height: int) -> GoBoard:
@@ -43,9 +38,9 @@ def empty_board(width: int, height: int) -> GoBoard:
     return GoBoard(*([jnp.zeros((), bb.row_type(width)) for _ in range(height)] for _ in GoBoard._fields))
 
 
-def play(board: GoBoard, action: jax.Array, black: jax.Array, going: jax.Array, width: int) -> Moved:
-    """The board after a legal ``action`` (a point, or beyond the last one a pass), seen by the other player; ``board``
-    itself where not ``going``. ``black``: bool, Black made the move."""
+def play(board: GoBoard, action: jax.Array, black: jax.Array, going: jax.Array, width: int) -> tuple[GoBoard, Key]:
+    """The board after a legal ``action`` (a point, or beyond the last one a pass), seen by the other player, and its
+    key; ``board`` itself where not ``going``. ``black``: bool, Black made the move."""
     height = len(board.own)
     put, capture, recount, finish = _stages(width, height)
     row, column = jnp.divmod(jnp.asarray(action, jnp.int32), width)
@@ -55,7 +50,7 @@ def play(board: GoBoard, action: jax.Array, black: jax.Array, going: jax.Array, 
     opp, captured, ko = capture(own, board.opp, board.opp_safe, move, joined, chains)
     own_safe, opp_safe, gaining = recount(own, opp, captured, board.own_safe, board.opp_safe, joined, chains)
     gained = bb.flood(gaining, own, width)
-    return Moved(*finish(board, own, opp, own_safe, gained, opp_safe, ko, captured, black, going))
+    return finish(board, own, opp, own_safe, gained, opp_safe, ko, black, going)
 
 
 def legal_points(board: GoBoard, width: int) -> jax.Array:
@@ -98,11 +93,10 @@ def _stages(width: int, height: int) -> tuple[Callable, Callable, Callable, Call
         return counted(own_safe, joined), bb.both(opp_safe, opp), gaining
 
     @fused
-    def finish(board: GoBoard, own, opp, own_safe, gained, opp_safe, ko, captured, black, going):
+    def finish(board: GoBoard, own, opp, own_safe, gained, opp_safe, ko, black, going) -> tuple[GoBoard, Key]:
         after = opp, own, opp_safe, bb.either(own_safe, gained), ko
         after = [bb.choose(going, new, old) for new, old in zip(after, board, strict=True)]
-        key = _key(bb.choose(black, own, opp), bb.choose(black, opp, own))
-        return GoBoard(*after), bb.some(captured), key
+        return GoBoard(*after), _key(bb.choose(black, own, opp), bb.choose(black, opp, own))
 
     return put, capture, recount, finish
 
@@ -118,7 +112,7 @@ def _allowed(width: int) -> Callable:
     return allowed
 
 
-def _key(black: bb.Rows, white: bb.Rows) -> tuple[jax.Array, jax.Array]:
+def _key(black: bb.Rows, white: bb.Rows) -> Key:
     words = []
     for salt in (0x9E3779B9, 0x85EBCA77):
         word = jnp.uint32(salt)
