@@ -14,7 +14,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ from jubango.sgf_games.go_board import GoBoard, empty_board, legal_points, play
 from jubango.sgf_games.kernels import fused, where_needed
 from jubango.sgf_games.mnk import LineGame, LineState, Mnk
 
+S = TypeVar("S", bound=Any)  # a state, ours or of pgx
 ILLEGAL_ACTION_PENALTY = -1.0
 BOARDS_SEEN = 8  # positions in an observation of Go, the present one included
 PLANES = (1 << 2 * BOARDS_SEEN) - 1  # their bits in a word
@@ -313,19 +314,20 @@ def env(spec: str | Game) -> Env:
     return LineEnv(game) if isinstance(game, LineGame) else Env(game)
 
 
-def auto_reset(
-    step: Callable[..., EnvState], init: Callable[[jax.Array], EnvState]
-) -> Callable[[EnvState, jax.Array, jax.Array], EnvState]:
+def auto_reset(step: Callable[..., S], init: Callable[[jax.Array], S]) -> Callable[[S, jax.Array, jax.Array], S]:
     """``step(state, action, key)`` that begins a new game where one ends, as ``pgx.experimental.wrappers.auto_reset``:
-    the state is that of the new game, while ``rewards``, ``terminated`` and ``truncated`` tell of the one that ended."""
+    the state is that of the new game, while ``rewards``, ``terminated`` and ``truncated`` tell of the one that ended.
+    The functions may be those of an environment of pgx as well."""
 
-    def stepped(state: EnvState, action: jax.Array, key: jax.Array) -> EnvState:
+    def stepped(state: S, action: jax.Array, key: jax.Array) -> S:
         step_key, init_key = jax.random.split(key)
         no = jnp.zeros_like(state.terminated)
         after = step(state.replace(terminated=no, truncated=no), action, step_key)
         over = after.terminated | after.truncated
         ended = {"rewards": after.rewards, "terminated": after.terminated, "truncated": after.truncated}
-        fresh = init(init_key).replace(**ended, _past=after._past)  # not cleared, being large and never read ahead
+        if isinstance(after, EnvState):
+            ended["_past"] = after._past  # large, and never read ahead: not worth clearing
+        fresh = init(init_key).replace(**ended)
         return jax.tree.map(lambda new, old: jnp.where(over, new, old), fresh, after)
 
     return stepped
