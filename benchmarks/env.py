@@ -91,7 +91,9 @@ def main() -> None:
     parser.add_argument("--game", help="one game alone")
     arguments = parser.parse_args()
     sampler = {"light": light, "categorical": categorical}[arguments.sampler]
-    print(f"jax {jax.__version__}, {jax.devices()[0].platform}, pgx {pgx.__version__}, sampler {arguments.sampler}; steps a second")
+    print(
+        f"jax {jax.__version__}, {jax.devices()[0].platform}, pgx {pgx.__version__}, sampler {arguments.sampler}; steps a second"
+    )
     print(f"{'game':<14}{'batch':>6}{'jubango':>14}{'pgx':>14}{'ratio':>8}   range")
     for spec, name, batches in CASES:
         if arguments.game not in (None, spec):

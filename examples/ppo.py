@@ -25,7 +25,6 @@ parser.add_argument("--game", default="connect_four", help="as the environment c
 parser.add_argument("--updates", type=int, default=60)
 parser.add_argument("--games", type=int, default=512, help="played at once")
 parser.add_argument("--steps", type=int, default=32, help="of every game between two updates")
-parser.add_argument("--seed", type=int, default=0)
 args = parser.parse_args()
 
 if args.env == "pgx":
@@ -50,8 +49,7 @@ def forward(params, observation, legal):
     x = observation.reshape(observation.shape[0], -1).astype(jnp.float32)
     for weights, bias in params[:-1]:
         x = jax.nn.relu(x @ weights + bias)
-    weights, bias = params[-1]
-    x = x @ weights + bias
+    x = x @ params[-1][0] + params[-1][1]
     return jax.nn.log_softmax(jnp.where(legal, x[:, :-1], -1e9)), jnp.tanh(x[:, -1])
 
 
@@ -66,11 +64,12 @@ class Transition(NamedTuple):
 
 
 def rollout(params, state, key):
+    lanes = jnp.arange(args.games)
+
     def step(state, key):
         pick, reset = jax.random.split(key)
         logits, value = forward(params, state.observation, state.legal_action_mask)
         action = jax.random.categorical(pick, logits)
-        lanes = jnp.arange(args.games)
         after = jax.vmap(jb.auto_reset(env.step, env.init))(state, action, jax.random.split(reset, args.games))
         reward = after.rewards[lanes, state.current_player]
         seen = state.observation, state.legal_action_mask, action, logits[lanes, action], value
@@ -137,7 +136,7 @@ def against_random(params, key, games=1024):
     return jax.lax.while_loop(lambda c: ~c[0].terminated.all(), step, start)[1].mean()
 
 
-key = jax.random.key(args.seed)
+key = jax.random.key(0)
 params = network(key)
 opt_state = optimizer.init(params)
 state = jax.jit(jax.vmap(env.init))(jax.random.split(key, args.games))

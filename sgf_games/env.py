@@ -157,7 +157,9 @@ class Env:
         to the player to move only."""
         if player_id is None:
             return self._observe(state._x)
-        return jnp.where(player_id == state.current_player, self._observe(state._x), self._observe(self._turned(state._x)))
+        return jnp.where(
+            player_id == state.current_player, self._observe(state._x), self._observe(self._turned(state._x))
+        )
 
     def _name(self, seat: jax.Array, first: jax.Array) -> jax.Array:
         return ((seat + first) % self.num_players).astype(jnp.int32)
@@ -239,7 +241,9 @@ class GoEnv(Env):
         x = GoPosition(board, seen, jnp.int32(0), jnp.int32(0))
         return x, past, Outcome(jnp.int32(0), self._legal(x), jnp.bool_(False), jnp.zeros(2, jnp.float32))
 
-    def _advance(self, x: GoPosition, past: Any, action: jax.Array, going: jax.Array) -> tuple[GoPosition, Any, Outcome]:
+    def _advance(
+        self, x: GoPosition, past: Any, action: jax.Array, going: jax.Array
+    ) -> tuple[GoPosition, Any, Outcome]:
         game = self.game
         passed = action == game.pass_action
         repeats = jnp.bool_(False)
