@@ -2,11 +2,11 @@
 
     python benchmarks/env.py [--seconds 3] [--rounds 5] [--sampler light|categorical]
 
-The loop is what users write: ``jax.vmap(auto_reset(env.step, env.init))`` under ``lax.scan`` and ``jax.jit``, observations
-and masks included; each side's own ``auto_reset``. Actions are uniform over the legal ones, drawn by hashing (``light``)
-or by ``jax.random.categorical``, which takes longer than our steps. A step is a step of one game. One JAX device, over
-whose operations XLA spreads the cores. The table has the middle of the rounds; the ratio is the middle of the rounds'
-ratios, with its range.
+The loop is what users write: ``jax.vmap(auto_reset(env.step, env.init))`` under ``lax.scan`` and ``jax.jit``,
+observations and masks included, each side with its own ``auto_reset``. Actions are uniform over the legal ones, drawn
+by hashing (``light``) or by ``jax.random.categorical``. A step is a step of one game. One JAX device, over whose
+operations XLA spreads the cores. The table has the middle of the rounds; the ratio is the middle of the rounds' ratios,
+with its range.
 """
 
 from __future__ import annotations
@@ -91,10 +91,8 @@ def main() -> None:
     parser.add_argument("--game", help="one game alone")
     arguments = parser.parse_args()
     sampler = {"light": light, "categorical": categorical}[arguments.sampler]
-    print(
-        f"jax {jax.__version__}, {jax.devices()[0].platform}, pgx {pgx.__version__}, sampler {arguments.sampler}; steps a second"
-    )
-    print(f"{'game':<14}{'batch':>6}{'jubango':>14}{'pgx':>14}{'ratio':>8}   range")
+    print(f"jax {jax.__version__} on {jax.default_backend()}, pgx {pgx.__version__}; sampler {arguments.sampler}")
+    print(f"{'game':<14}{'batch':>6}{'jubango':>14}{'pgx':>14}{'ratio':>8}   range (steps a second)")
     for spec, name, batches in CASES:
         if arguments.game not in (None, spec):
             continue

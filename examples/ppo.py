@@ -2,8 +2,8 @@
 
     python examples/ppo.py [--env pgx|jubango] [--game connect_four] [--updates 60]
 
-The two environments differ by the line that makes ``env``. Prints the mean reward against a random opponent (1: every game
-won), and the steps a second of the whole training loop.
+The two differ by the line that makes ``env``. Prints the mean reward against a random opponent (1: every game won),
+and the steps a second of the whole training loop.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ def update(params, opt_state, state, key):
 
     def descend(carry, part):
         params, opt_state = carry
-        updates, opt_state = optimizer.update(jax.grad(loss)(params, part), opt_state)
+        gradient = jax.grad(loss)(params, jax.tree.map(lambda x: x[part], data))
+        updates, opt_state = optimizer.update(gradient, opt_state)
         return (optax.apply_updates(params, updates), opt_state), None
 
-    for k in jax.random.split(shuffle, EPOCHS):
-        order = jax.random.permutation(k, args.games * args.steps).reshape(MINIBATCHES, -1)
-        (params, opt_state), _ = jax.lax.scan(descend, (params, opt_state), jax.tree.map(lambda x: x[order], data))
-    return params, opt_state, state
+    orders = [jax.random.permutation(k, args.games * args.steps) for k in jax.random.split(shuffle, EPOCHS)]
+    parts = jnp.stack(orders).reshape(EPOCHS * MINIBATCHES, -1)
+    return *jax.lax.scan(descend, (params, opt_state), parts)[0], state
 
 
 @jax.jit

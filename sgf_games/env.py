@@ -4,8 +4,8 @@
     state = jax.vmap(env.init)(keys)
     state = jax.vmap(auto_reset(env.step, env.init))(state, actions, keys)
 
-What is written for ``pgx.make`` runs with these: names, shapes, dtypes and the rules of ending are pgx's, and so are the
-observations of the games that pgx has too (Go, connect four, tic-tac-toe), plane by plane. pgx itself is not needed.
+What is written for ``pgx.make`` runs with these: names, shapes, dtypes and the rules of ending are pgx's, and so are
+the observations of the games that pgx has too (Go, connect four, tic-tac-toe), bit by bit. pgx itself is not needed.
 """
 
 from __future__ import annotations
@@ -256,8 +256,9 @@ class GoEnv(Env):
             known = (past[0] == key[0]) & (past[1] == key[1]) & (jnp.arange(self.max_plies) < x.ply)
             repeats = going & ~passed & jnp.any(known)
         else:
-            board = jax.tree.map(lambda new, old: jnp.where(going, new, old), game.step(x.board, action), x.board)
-            own, opp = bb.unpack(board.own), bb.unpack(board.opp)
+            new: GoState = jax.tree.map(lambda a, b: jnp.where(going, a, b), game.step(x.board, action), x.board)
+            own, opp = bb.unpack(new.own), bb.unpack(new.opp)
+            board = new
         ply = x.ply + going
         passes = jnp.where(going, jnp.where(passed, x.passes + 1, 0), x.passes)
         player = ply % 2

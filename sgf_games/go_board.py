@@ -1,7 +1,7 @@
 """Go for environments: positions that know which chains are safe, so that the legal moves cost no floods.
 
 A chain is *safe* while it has at least two liberties. After a legal move without suicide only these chains change:
-- the chains beside the stone lose a liberty: the opponent's (four at most) and the one the stone belongs to are counted anew;
+- those beside the stone lose a liberty: the opponent's (four at most) and the stone's own are counted anew;
 - the mover's other chains beside captured stones keep the liberty they had and gain one, so they are safe.
 A chain that is not safe and lies beside the stone played had its only liberty there: it is captured.
 """
@@ -21,7 +21,7 @@ from jubango.sgf_games.kernels import fused
 
 
 class GoBoard(NamedTuple):
-    """A position under simple ko. Rows are lists of H arrays, so that under ``vmap`` each is contiguous over the lanes."""
+    """A position under simple ko. Rows are H arrays apart, so that under ``vmap`` each is contiguous over the lanes."""
 
     own: bb.Rows  # stones of the player to move
     opp: bb.Rows
@@ -95,8 +95,8 @@ def _stages(width: int, height: int) -> tuple[Callable, Callable, Callable, Call
     @fused
     def finish(board: GoBoard, own, opp, own_safe, gained, opp_safe, ko, black, going) -> tuple[GoBoard, Key]:
         after = opp, own, opp_safe, bb.either(own_safe, gained), ko
-        after = [bb.choose(going, new, old) for new, old in zip(after, board, strict=True)]
-        return GoBoard(*after), _key(bb.choose(black, own, opp), bb.choose(black, opp, own))
+        kept = [bb.choose(going, new, old) for new, old in zip(after, board, strict=True)]
+        return GoBoard(*kept), _key(bb.choose(black, own, opp), bb.choose(black, opp, own))
 
     return put, capture, recount, finish
 
