@@ -16,7 +16,7 @@ from jubango.sgf_games.catalogue import CATALOGUE
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("page", ["docs/extend.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/extend.md", "docs/env.md", "README.md"])
 def test_the_code_of_a_page_runs(page):
     text = (ROOT / page).read_text()
     blocks = [(m.start(1), m.group(1)) for m in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S)]
