@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import NamedSharding
 
 from jubango.bots.composition import named_evaluator
 from jubango.bots.config import MinimaxConfig
@@ -27,10 +28,10 @@ from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
 from jubango.bots.search.tree import add, lanes_first, lanes_last, pick, put
-from jubango.sgf_games.compiled import initial_states
+from jubango.sgf_games.compiled import table_program
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.machine import Compiled, gathered, jit, shard, split_last, spread
 
 TICK_SECONDS = 0.2
 SHORT_GAME, USUAL_DEPTH = 9, 4  # games looked through to their end; plies looked ahead in others
@@ -54,6 +55,29 @@ class Stack(NamedTuple):
     active: jax.Array  # bool [B]
     nodes: jax.Array  # int32 [B], positions looked at
     seed: jax.Array  # uint32 [B]
+
+
+class Turn(NamedTuple):
+    """What each lane does in a step."""
+
+    place: jax.Array  # int32 [B], the action's in the order of trying; A if none is left
+    action: jax.Array  # int32 [B]
+    back: jax.Array  # bool [B], done with this node
+    trying: jax.Array  # bool [B]
+
+
+class Child(NamedTuple):
+    """The positions that are tried."""
+
+    states: State  # lanes last
+    legal: jax.Array  # bool [B, A]
+    player: jax.Array  # int32 [B]
+    leaf: jax.Array  # bool [B]
+    value: jax.Array  # float32 [B] of leaves, for their players
+
+
+def _lanes(s: Stack) -> jax.Array:
+    return jnp.arange(s.ply.shape[0], dtype=jnp.int32)
 
 
 @dataclass(frozen=True)
@@ -99,71 +123,82 @@ class Minimax:
 
     def step(self, s: Stack) -> Stack:
         """In every active lane: try the next action of the line's last node, or go back from it."""
-        b = jnp.arange(s.ply.shape[0], dtype=jnp.int32)
-        d = s.ply
-        actions = jnp.arange(self.game.num_actions, dtype=jnp.int32)
-        open_ = pick(s.legal, b, d) & (actions >= pick(s.next, b, d)[:, None])
-        k = jnp.min(jnp.where(open_, actions, self.game.num_actions), axis=-1)
-        player, best = pick(s.player, b, d), pick(s.best, b, d)
-        beta = pick(s.beta, b, d)
-        back = (k == self.game.num_actions) | (best >= beta)
-        trying = s.active & ~back
-        action = pick(s.order, b, jnp.minimum(k, self.game.num_actions - 1))
+        turn = self._choose(s)
+        child = self._reach(s, turn)
+        return self._descend(self._settle(s, turn, child), s, turn, child)
 
+    def _choose(self, s: Stack) -> Turn:
+        """The action each lane tries next, or that its node is done with: none is left, or
+        the opponent has better."""
+        b, d = _lanes(s), s.ply
+        actions = jnp.arange(self.game.num_actions, dtype=jnp.int32)
+        untried = pick(s.legal, b, d) & (actions >= pick(s.next, b, d)[:, None])
+        place = jnp.min(jnp.where(untried, actions, self.game.num_actions), axis=-1)
+        back = (place == self.game.num_actions) | (pick(s.best, b, d) >= pick(s.beta, b, d))
+        action = pick(s.order, b, jnp.minimum(place, self.game.num_actions - 1))
+        return Turn(place, action, back, s.active & ~back)
+
+    def _reach(self, s: Stack, turn: Turn) -> Child:
+        """The positions that the actions lead to, judged where they are leaves."""
+        b, d = _lanes(s), s.ply
         parents = lanes_last(jax.tree.map(lambda x: pick(x, b, d), s.state))
-        states = jax.vmap(self.game.step, in_axes=(-1, 0), out_axes=-1)(parents, action)
+        states = jax.vmap(self.game.step, in_axes=(-1, 0), out_axes=-1)(parents, turn.action)
         legal = jax.vmap(self.game.legal_action_mask, in_axes=-1)(states)
         terminal = jax.vmap(self.game.is_terminal, in_axes=-1)(states)
-        mover = jax.vmap(self.game.current_player, in_axes=-1)(states)
+        player = jax.vmap(self.game.current_player, in_axes=-1)(states)
         returns = jax.vmap(self.game.returns, in_axes=-1, out_axes=-1)(states)
         leaf = terminal | (d + 1 >= self.depth)
-        exact = jnp.take_along_axis(returns, mover[None], axis=0)[0] * (1 - SOONER * (d + 1))
-        judged = jnp.any(trying & leaf & ~terminal)
+        exact = jnp.take_along_axis(returns, player[None], axis=0)[0] * (1 - SOONER * (d + 1))
         seeds = mix(s.seed + s.nodes.astype(jnp.uint32))
         estimate = lax.cond(
-            judged,
+            jnp.any(turn.trying & leaf & ~terminal),
             lambda: ESTIMATE * self.evaluator((), self.game, states, legal, seeds).value,
             lambda: jnp.zeros(d.shape, jnp.float32),
         )
-        value, whose = jnp.where(terminal, exact, estimate), mover
-        value, whose = jnp.where(back, best, value), jnp.where(back, player, whose)
+        return Child(states, legal, player, leaf, jnp.where(terminal, exact, estimate))
 
-        # A value arrived: of a leaf at the node itself, of a finished node at the one above it.
-        at = jnp.maximum(jnp.where(back, d - 1, d), 0)
-        arrived = s.active & jnp.where(back, d > 0, leaf)
+    def _settle(self, s: Stack, turn: Turn, child: Child) -> Stack:
+        """A value arrives: of a leaf at the node itself, of a finished node at the one above it."""
+        b, d = _lanes(s), s.ply
+        value = jnp.where(turn.back, pick(s.best, b, d), child.value)
+        whose = jnp.where(turn.back, pick(s.player, b, d), child.player)
+        at = jnp.maximum(jnp.where(turn.back, d - 1, d), 0)
+        arrived = s.active & jnp.where(turn.back, d > 0, child.leaf)
         gain = jnp.where(pick(s.player, b, at) == whose, value, -value)
         old = pick(s.best, b, at)
-        new_best = jnp.where(arrived, jnp.maximum(old, gain), old)
-        tried = pick(s.order, b, jnp.maximum(jnp.where(back, pick(s.next, b, at) - 1, k), 0) % self.game.num_actions)
+        came_from = jnp.where(turn.back, pick(s.next, b, at) - 1, turn.place)
+        tried = pick(s.order, b, jnp.maximum(came_from, 0) % self.game.num_actions)
         better = arrived & (at == 0) & (gain > old)
-        s = s._replace(
-            best=put(s.best, new_best, b, at),
-            next=add(s.next, jnp.where(trying, k + 1 - pick(s.next, b, d), 0), b, d),
+        return s._replace(
+            best=put(s.best, jnp.where(arrived, jnp.maximum(old, gain), old), b, at),
+            next=add(s.next, jnp.where(turn.trying, turn.place + 1 - pick(s.next, b, d), 0), b, d),
             action=jnp.where(better, tried, s.action),
-            nodes=s.nodes + trying,
+            nodes=s.nodes + turn.trying,
         )
-        # Go down to a child that is no leaf.
-        push = trying & ~leaf
-        low, high = jnp.maximum(pick(s.alpha, b, d), best), beta
-        same = mover == player
-        child = jnp.minimum(d + 1, self.depth - 1)
+
+    def _descend(self, s: Stack, before: Stack, turn: Turn, child: Child) -> Stack:
+        """Go down to children that are no leaves, and up from nodes that are done with."""
+        b, d = _lanes(s), before.ply
+        push = turn.trying & ~child.leaf
+        low, high = jnp.maximum(pick(s.alpha, b, d), pick(before.best, b, d)), pick(s.beta, b, d)
+        same = child.player == pick(s.player, b, d)
+        below = jnp.minimum(d + 1, self.depth - 1)
 
         def on_top(old: jax.Array, new: jax.Array) -> jax.Array:
-            kept = pick(old, b, child)
-            return put(old, jnp.where(push.reshape(-1, *[1] * (kept.ndim - 1)), new, kept), b, child)
+            kept = pick(old, b, below)
+            return put(old, jnp.where(push.reshape(-1, *[1] * (kept.ndim - 1)), new, kept), b, below)
 
-        ordered = jnp.take_along_axis(legal, s.order, axis=-1)
-        finished = s.active & back & (d == 0)
+        back = s.active & turn.back
         return s._replace(
-            state=jax.tree.map(on_top, s.state, lanes_first(states)),
-            legal=on_top(s.legal, ordered),
+            state=jax.tree.map(on_top, s.state, lanes_first(child.states)),
+            legal=on_top(s.legal, jnp.take_along_axis(child.legal, s.order, axis=-1)),
             next=on_top(s.next, jnp.zeros_like(d)),
             best=on_top(s.best, jnp.full(d.shape, -2.0, jnp.float32)),
             alpha=on_top(s.alpha, jnp.where(same, low, -high)),
             beta=on_top(s.beta, jnp.where(same, high, -low)),
-            player=on_top(s.player, mover),
-            ply=jnp.where(push, d + 1, jnp.where(s.active & back, jnp.maximum(d - 1, 0), d)),
-            active=s.active & ~finished,
+            player=on_top(s.player, child.player),
+            ply=jnp.where(push, d + 1, jnp.where(back, jnp.maximum(d - 1, 0), d)),
+            active=s.active & ~(back & (d == 0)),
         )
 
     def advance(self, s: Stack, steps: jax.Array) -> tuple[Stack, tuple]:
@@ -176,12 +211,32 @@ class Minimax:
         return s, (s.active, s.action, s.best[:, 0], s.nodes)
 
 
-@functools.cache
-def _compiled(minimax: Minimax, lanes: int) -> tuple[Any, Any, Any]:
-    return (
-        jit(lambda: minimax.idle(lanes)),
-        jit(minimax.begin, donate_argnums=(0,)),
-        jit(minimax.advance, donate_argnums=(0,)),
+class Program(NamedTuple):
+    idle: Compiled
+    begin: Compiled
+    advance: Compiled
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(minimax: Minimax, lanes: int, number: int) -> Program:
+    """The functions of ``minimax`` for ``lanes`` lanes, split over ``number`` devices."""
+    split, whole = shard(number)
+    roots = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(minimax.game.init))
+    places = functools.partial(jax.tree.map, lambda spec: NamedSharding(split.mesh, spec))
+    row, everywhere = split.spec, whole.spec
+
+    def begin(s: Stack, mask: jax.Array, states: State, legal: jax.Array, order: jax.Array, seeds: jax.Array) -> Stack:
+        trimmed = jax.vmap(minimax.game.without_history, in_axes=-1, out_axes=0)(states)
+        return minimax.begin(s, mask, trimmed, legal, order, seeds)
+
+    def sharded(function: Callable, in_specs: tuple, out_specs: Any) -> Compiled:
+        mapped = jax.shard_map(function, mesh=split.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+        return jit(mapped, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,))
+
+    return Program(
+        jit(lambda: minimax.idle(lanes), out_shardings=split),
+        sharded(begin, (row, row, roots, row, row, row), row),
+        sharded(minimax.advance, (row, everywhere), (row, row)),
     )
 
 
@@ -190,28 +245,23 @@ class MinimaxPlayer(Player):
     ones in random order."""
 
     def __init__(self, game: Game, bot: MinimaxConfig, lanes: int) -> None:
-        evaluator: Evaluator
-        if bot.evaluator == "rollout":
-            evaluator = Rollout(bot.rollouts)
-        else:
-            evaluator = named_evaluator(bot.evaluator, bot.name)
+        evaluator = Rollout(bot.rollouts) if bot.evaluator == "rollout" else named_evaluator(bot.evaluator, bot.name)
         depth = bot.depth or (game.max_plies if game.max_plies <= SHORT_GAME else USUAL_DEPTH)
         self.minimax = Minimax(game, evaluator, min(depth, game.max_plies))
-        self._idle, self._begin, self._advance = _compiled(self.minimax, lanes)
+        number, self._lanes = spread(lanes)
+        self._program = _compiled(self.minimax, self._lanes, number)
         self._asked: dict[int, MoveRequest] = {}
         self._steps = 8
         self._distance = _distances(game)
-        self._lanes = lanes
-        self._roots = jit(jax.vmap(game.without_history, in_axes=-1, out_axes=0))
-        self._stack: Stack | None = self._warmed_up(game, lanes)
+        self._stack: Stack | None = self._warmed_up(game, number)
 
-    def _warmed_up(self, game: Game, lanes: int) -> Stack:
+    def _warmed_up(self, game: Game, number: int) -> Stack:
         """An idle stack whose programs have run once: compiling is on nobody's clock."""
-        none, shape = np.zeros(lanes, bool), (lanes, game.num_actions)
-        roots = self._roots(initial_states(game, lanes))
-        legal, order, seeds = np.zeros(shape, bool), np.zeros(shape, np.int32), np.zeros(lanes, np.uint32)
-        stack = self._begin(self._idle(), none, roots, legal, order, seeds)
-        return self._advance(stack, jnp.int32(0))[0]
+        none, shape = np.zeros(self._lanes, bool), (self._lanes, game.num_actions)
+        states = table_program(game, self._lanes, number).first()
+        legal, order, seeds = np.zeros(shape, bool), np.zeros(shape, np.int32), np.zeros(self._lanes, np.uint32)
+        stack = self._program.begin(self._program.idle(), none, states, legal, order, seeds)
+        return self._program.advance(stack, np.int32(0))[0]
 
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
         actions = len(requests[0].legal)
@@ -223,23 +273,22 @@ class MinimaxPlayer(Player):
             lots = np.random.default_rng([request.seed, 4]).random(actions)
             order[i] = np.lexsort((lots, self._distance))
             self._asked[i] = request
-        self._stack = self._begin(self._stack, mask, self._roots(states), legal, order, seeds)
+        self._stack = self._program.begin(self._stack, mask, states, legal, order, seeds)
 
     def advance(self) -> list[MoveAnswer]:
         if not self._asked:
             return []
         began = time.perf_counter()
-        self._stack, found = self._advance(self._stack, jnp.int32(self._steps))
-        active, action, value, nodes = jax.device_get(found)
+        self._stack, found = self._program.advance(self._stack, np.int32(self._steps))
+        active, action, value, nodes = (gathered(x).tolist() for x in found)
         spent = time.perf_counter() - began
-        if active.any():
+        if any(active):
             self._steps = max(1, min(4 * self._steps, int(self._steps * TICK_SECONDS / spent)))
         answers = []
-        for lane in list(self._asked):
-            if not active[lane]:
-                thought = Thought(int(nodes[lane]), int(nodes[lane]), float(np.clip(value[lane], -1, 1)))
-                answers.append(MoveAnswer(lane, int(action[lane]), thought))
-                del self._asked[lane]
+        for lane in [lane for lane in self._asked if not active[lane]]:
+            del self._asked[lane]
+            thought = Thought(nodes[lane], nodes[lane], min(max(value[lane], -1.0), 1.0))
+            answers.append(MoveAnswer(lane, action[lane], thought))
         return answers
 
     def close(self) -> None:

@@ -59,7 +59,7 @@ def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]
         raise UserError(f'game "{name}": choose a name of letters, digits and _')
 
     def register(cls: _Made) -> _Made:
-        made = cls if "__dataclass_params__" in vars(cls) else dataclass(frozen=True)(cls)
+        made: _Made = cls if "__dataclass_params__" in vars(cls) else dataclass(frozen=True)(cls)  # type: ignore[assignment]
         if "name" not in vars(cls):
             made.name = name
         register_game(name, made, size, about or (cls.__doc__ or "").strip().split("\n")[0])

@@ -31,7 +31,7 @@ class Rules(NamedTuple):
 
     step: Callable[[State, Any], State]
     view: Callable[[State], View[jax.Array]]
-    step_lanes: Callable[[State, np.ndarray], State]
+    step_lanes: Callable[[State, Any], State]
     view_lanes: Callable[[State], View[jax.Array]]
 
 

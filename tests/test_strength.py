@@ -14,7 +14,8 @@ from jubango.bots.config import bot_from_spec
 from jubango.bots.minimax import MinimaxPlayer
 from jubango.bots.player import MoveRequest
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.compiled import initial_state, rules
+from jubango.sgf_games.compiled import initial_state, rules, stacked
+from jubango.sgf_games.machine import spread
 from jubango.sgf_games.replay import Position
 
 TTT = make_game("tic_tac_toe")
@@ -202,7 +203,7 @@ def ask(mover, game, states, seed=1):
         MoveRequest(i, f"game {i}", bot_from_spec("minimax"), seed + i, v.legal, [], int(v.player))
         for i, v in enumerate(views)
     ]
-    batch = jax.tree.map(lambda *xs: np.stack([np.asarray(x) for x in xs], axis=-1), *states)
+    batch = stacked(states, spread(len(states))[1])
     mover.begin(requests, batch)
     answers = {}
     while len(answers) < len(states):
