@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import itertools
 import math
+import statistics
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jubango.arena.plan import Plan, make_plan
+from jubango.arena.run import Run
+from jubango.arena.tournament import play_plan
+from jubango.bots.config import Bot
 from jubango.bots.evaluators.evaluator import Evaluator, Uniform
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.driver import Driver, Order
@@ -23,7 +30,6 @@ from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.bots.search.spec import SearchSpec
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games import go_playout
 from jubango.sgf_games.catalogue import make_game
@@ -134,25 +140,71 @@ def search_speed(case: SearchCase, repeats: int = 5) -> list[float]:
     return speeds[1:]
 
 
-def steady_speed(searches: Sequence[tuple[SearchSpec, Sequence[Numbers]]], lanes: int, seconds: float) -> float:
-    """Simulations a second of bare searches that are never let idle: a lane that has its answer searches the first
-    position again, with the next of the numbers. What a tournament of these searches is compared with."""
-    total, spent = 0, 0.0
-    for search, numbers in searches:
-        driver = Driver(search, lanes)
-        states, legal = _random_positions(search.game, driver.trees, 0)
-        upcoming = itertools.cycle(numbers)
-        ready = np.arange(lanes)
-        until = began = before = 0.0
-        while not until or time.perf_counter() < until:
-            driver.begin([Order(int(i), legal[int(i)], next(upcoming), driver.made + int(i)) for i in ready], states)
-            ready, _ = driver.advance()
-            if not until and driver.made > 20 * lanes:  # warm
-                began, before = time.perf_counter(), driver.made
-                until = began + seconds
-        total += driver.made - int(before)
-        spent += time.perf_counter() - began
-    return total / spent
+@dataclass(frozen=True)
+class TournamentCase:
+    """A tournament to be timed: bots of so many simulations (0: the random bot) on one game."""
+
+    game: str
+    simulations: tuple[int, ...]
+    games_per_pairing: int
+    games_at_once: int
+
+    @property
+    def label(self) -> str:
+        bots = "random" if not any(self.simulations) else "uct " + ", ".join(map(str, self.simulations))
+        return f"{self.game}, {bots}, {self.games_at_once} at once"
+
+    def plan(self) -> Plan:
+        bots = [
+            Bot("uct", name=f"uct-{n}", simulations=n) if n else Bot("random", name=f"random-{i}")
+            for i, n in enumerate(self.simulations, 1)
+        ]
+        keys = {"games": self.games_per_pairing, "games_at_once": self.games_at_once, "seed": 1, "name": "bench"}
+        return make_plan(self.game, bots, keys)
+
+
+TOURNAMENT_CASES = (
+    TournamentCase("connect_four", (100, 400, 800), 400, 128),
+    TournamentCase("connect_four", (100, 400, 800), 1000, 1024),
+    TournamentCase("go:9,komi=7", (50, 200, 800), 256, 256),
+    TournamentCase("tic_tac_toe", (0, 0), 20_000, 1024),
+)
+
+
+class TournamentSpeed(NamedTuple):
+    games: int
+    seconds: float  # from the first move to the last game stored; making the programs is not counted
+    simulations: float  # a second
+    bare: float  # simulations a second of the bare search: the same lanes, the largest of the budgets, no games
+
+    @property
+    def share(self) -> float:
+        return self.simulations / self.bare if self.bare else math.nan
+
+
+def tournament_speed(case: TournamentCase) -> TournamentSpeed:
+    """Play a whole tournament into a folder that is thrown away, everything recorded, and the bare search before and
+    after it."""
+    largest = max(case.simulations)
+    bare = SearchCase(case.game, case.games_at_once, largest, Rollout(), Ucb1())
+    speeds = search_speed(bare, 3) if largest else []
+    ready, made = 0.0, 0
+
+    def look(run: Run) -> None:
+        nonlocal made
+        made = run.table.simulations if run.table else made
+
+    @contextlib.contextmanager
+    def preparing(what: str) -> Iterator[None]:
+        nonlocal ready
+        yield
+        ready = time.perf_counter()
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = play_plan(case.plan(), Path(folder), look, preparing)
+        seconds = time.perf_counter() - ready
+    speeds += search_speed(bare, 3) if largest else []
+    return TournamentSpeed(len(run.results), seconds, made / seconds, statistics.median(speeds) if speeds else 0.0)
 
 
 def _random_positions(game: Game, lanes: int, plies: int) -> tuple[State, np.ndarray]:

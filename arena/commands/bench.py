@@ -64,4 +64,29 @@ def register(app: typer.Typer) -> None:
         frame = pd.DataFrame(rows, columns=["case", "cores", "simulations_per_second", "best"])
         print_frame(frame, form)
 
+    @bench.command()
+    def tournament(
+        game: Annotated[str | None, typer.Option(help="Only the cases of this game, e.g. connect_four.")] = None,
+        form: FormatOption = Format.table,
+    ) -> None:
+        """Whole tournaments, everything recorded: simulations a second against those of the bare search, and games."""
+        import pandas as pd
+
+        from jubango.arena.benchmark import TOURNAMENT_CASES, tournament_speed
+        from jubango.sgf_games.errors import UserError
+
+        cases = [case for case in TOURNAMENT_CASES if game in (None, case.game.partition(":")[0], case.game)]
+        if not cases:
+            known = ", ".join(dict.fromkeys(case.game for case in TOURNAMENT_CASES))
+            raise UserError(f"--game {game}: no case has this game; there are {known}")
+        rows = []
+        for case in cases:
+            with messages().status(f"playing {case.label}"):
+                found = tournament_speed(case)
+            share = f"{100 * found.share:.0f} %" if found.bare else ""
+            speeds = (round(found.simulations), round(found.bare), share) if found.bare else ("", "", "")
+            rows.append((case.label, found.games, round(found.seconds, 1), round(found.games / found.seconds), *speeds))
+        columns = ["case", "games", "seconds", "games_per_second", "simulations_per_second", "bare_search", "share"]
+        print_frame(pd.DataFrame(rows, columns=columns), form)
+
     app.add_typer(bench, name="bench")
