@@ -2,8 +2,7 @@
 
     python examples/ppo.py [--env pgx|jubango] [--game connect_four] [--updates 60]
 
-The two differ by the line that makes ``env``. Prints the mean reward against a random opponent (1: every game won),
-and the steps a second of the whole training loop.
+The two differ by the line that makes ``env``. Prints the mean reward against a random opponent and training steps/s.
 """
 
 from __future__ import annotations
@@ -127,9 +126,8 @@ def against_random(params, key, games=1024):
         state, total, key = carry
         key, pick = jax.random.split(key)
         logits, _ = forward(params, state.observation, state.legal_action_mask)
-        uniform = jnp.where(state.legal_action_mask, 0.0, -1e9)
-        action = jax.random.categorical(pick, jnp.where((state.current_player == 0)[:, None], logits, uniform))
-        state = jax.vmap(env.step)(state, action)
+        logits = jnp.where((state.current_player == 0)[:, None] | ~state.legal_action_mask, logits, 0.0)
+        state = jax.vmap(env.step)(state, jax.random.categorical(pick, logits))
         return state, total + state.rewards[:, 0], key
 
     start = jax.vmap(env.init)(jax.random.split(key, games)), jnp.zeros(games), key
@@ -143,7 +141,7 @@ state = jax.jit(jax.vmap(env.init))(jax.random.split(key, args.games))
 spent = 0.0
 for i in range(args.updates + 1):
     if i % 10 == 0:
-        mean = float(against_random(params, jax.random.key(1)))
+        mean = against_random(params, jax.random.key(1))
         speed = f"{(i - 1) * args.games * args.steps / spent:,.0f} steps/s" if i > 1 else ""
         print(f"update {i:3}  mean reward against random {mean:+.3f}  {speed}", flush=True)
     t = time.perf_counter()
