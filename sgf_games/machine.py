@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -74,6 +75,16 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def processor() -> str:
+    """What this machine says of the kind of its processor: architecture, model and instruction sets."""
+    try:
+        first = Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0].splitlines()
+    except OSError:  # not Linux
+        return f"{platform.machine()} {platform.processor()}"
+    said = [line for line in first if line.startswith(("model name", "flags", "CPU part", "Features"))]
+    return " ".join([platform.machine(), *said])
 
 
 def cache_directory() -> Path:
