@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -11,6 +10,7 @@ import jax
 import numpy as np
 
 from jubango.bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
+from jubango.sgf_games import machine
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 
@@ -104,7 +104,7 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     from jubango.bots.search.program import VECTOR
     from jubango.bots.search.tree import tree_bytes
 
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    memory = machine.memory() // 4
     largest: dict[Any, int] = {}  # bytes of a game's trees, for each program
     for bot in bots:
         if isinstance(bot, SearchConfig):

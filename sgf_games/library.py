@@ -110,7 +110,9 @@ def write_safely(path: Path, data: bytes) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    if not hasattr(os, "O_DIRECTORY"):  # Windows, which cannot open a folder and keeps a journal of its names
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:

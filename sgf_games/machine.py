@@ -77,6 +77,14 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def memory() -> int:
+    """Bytes of this machine's memory; 8 GiB where nobody says."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, and not every Unix has these names
+        return 8 << 30
+
+
 def processor() -> str:
     """What this machine says of the kind of its processor: architecture, model and instruction sets."""
     try:
