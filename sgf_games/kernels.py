@@ -34,6 +34,11 @@ from jubango.sgf_games.reduction_check import reduction_holds
 MAX_EQUATIONS = 2_700
 MAX_ARRAYS = 120
 
+# For ``array.at[index]`` where no index is out of bounds or negative. JAX before 0.7 always asks whether it is negative.
+IN_BOUNDS: dict[str, Any] = {"mode": "promise_in_bounds"}
+if jax.__version_info__ >= (0, 7):
+    IN_BOUNDS["wrap_negative_indices"] = False
+
 
 def fused(*stages: Callable) -> Callable:
     """The composition of elementwise ``stages`` over pytrees of equally shaped arrays, as one kernel.
