@@ -4,14 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 ifdef UV
-INSTALL = $(UV) pip install --quiet --python $(BIN)/python
-MAKE_VENV = $(UV) venv --quiet --python $(PYTHON) $(VENV)
+INSTALL = $(UV) pip install --quiet --python $(@D)/bin/python
+MAKE_VENV = $(UV) venv --quiet --python $(PYTHON)
 else
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
-MAKE_VENV = $(PYTHON) -m venv $(VENV)
+INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check
+MAKE_VENV = $(PYTHON) -m venv
 endif
+# Where new versions of JAX may change something, and the environments of the oldest and the newest one.
+COMPAT_TESTS := $(addprefix tests/test_,kernels.py games.py go_rules.py search.py selection.py)
+COMPAT := .venv-compat-oldest .venv-compat-newest
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench compat clean
 
 demo: $(VENV)/.installed
 	rm -rf runs/demo  # the demo begins anew every time; your own runs go on where they stopped
@@ -30,8 +33,12 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/playouts.py
 	$(BIN)/python benchmarks/search.py
 
+compat: $(COMPAT:%=%/.installed)
+	for venv in $(COMPAT); do $$venv/bin/python -c 'import jax; print("jax", jax.__version__)' && \
+		$$venv/bin/python -m pytest $(COMPAT_TESTS) || exit 1; done
+
 $(VENV)/bin/python:
-	$(MAKE_VENV)
+	$(MAKE_VENV) $(VENV)
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(INSTALL) -c constraints.txt -e .
@@ -45,5 +52,15 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	$(INSTALL) -c constraints.txt -e '.[bench]'
 	touch $@
 
+.venv-compat-oldest/.installed: pyproject.toml constraints-oldest.txt
+	$(MAKE_VENV) --clear $(@D)
+	$(INSTALL) -c constraints-oldest.txt -e . hypothesis mctx pgx pytest
+	touch $@
+
+.venv-compat-newest/.installed: pyproject.toml
+	$(MAKE_VENV) --clear $(@D)
+	$(INSTALL) -e . hypothesis mctx pgx pytest
+	touch $@
+
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) $(COMPAT) build *.egg-info

@@ -9,12 +9,13 @@ and what is left is one loop over the lanes, computed once and vectorised to the
 
 A reduction promises nothing about the order in which it combines. The combiner here returns the
 same for every order in which its second argument is an element, which is how the CPU backend
-reduces; on other backends the function is left to the compiler as it is. A test holds the
-fused and the plain form equal.
+reduces. A compiler that reduces otherwise is noticed before the first kernel is made (``reduction_check``).
+There, and on other backends than the CPU, the function is left to the compiler as it is.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -25,10 +26,18 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.interpreters import partial_eval as pe
 
+from jubango.sgf_games import machine
+from jubango.sgf_games.reduction_check import reduction_holds
+
 # Two limits of the CPU compiler, found by measuring: a longer combiner is split into functions that
 # recompute each other, and a kernel with more arrays is not vectorised.
 MAX_EQUATIONS = 2_700
 MAX_ARRAYS = 120
+
+# For ``array.at[index]`` where no index is out of bounds or negative, which JAX before 0.7 always asks.
+IN_BOUNDS: dict[str, Any] = {"mode": "promise_in_bounds"}
+if jax.__version_info__ >= (0, 7):
+    IN_BOUNDS["wrap_negative_indices"] = False
 
 
 def fused(*stages: Callable) -> Callable:
@@ -109,7 +118,7 @@ class _Kernel:
         self.jaxpr: Any = needed
         self.consts = closed.consts
         self.read = [i for i, is_used in enumerate(used) if is_used]
-        self._run = self._as_one_kernel() if needed.outvars else None
+        self._run = _over_lanes(self._compute) if needed.outvars else None
 
     def then(self, flat: Callable) -> _Kernel:
         first = self.flat
@@ -128,10 +137,23 @@ class _Kernel:
         shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
         return [next(computed) if i is None else jnp.broadcast_to(leaves[i], shape) for i in self.sources]
 
-    def _as_one_kernel(self) -> Callable:
+    def _compute(self, *leaves: jax.Array) -> list[jax.Array]:
+        holds = machine.on_cpu() and reduction_holds(_reduction)
+        return self.as_reduction(*leaves) if holds else self.as_written(*leaves)
+
+    def as_written(self, *leaves: jax.Array) -> list[jax.Array]:
+        """The results for ``leaves`` of one shape, left to the compiler."""
+        compute = functools.partial(jax.core.eval_jaxpr, self.jaxpr, self.consts)
+        for _ in leaves[0].shape:  # functions called in it are traced for one lane as well
+            compute = jax.vmap(compute)
+        return compute(*leaves)
+
+    def as_reduction(self, *leaves: jax.Array) -> list[jax.Array]:
+        """The same as one variadic reduction."""
         types, out_types = self._types()
         slots, extra = _slots(types, out_types)
         all_types = [*types, *extra]
+        shape = leaves[0].shape
 
         def combine(_: tuple, values: tuple) -> tuple:
             results = jax.core.eval_jaxpr(self.jaxpr, self.consts, *values[: len(types)])
@@ -140,22 +162,29 @@ class _Kernel:
                 out[slot] = value
             return tuple(out)
 
-        @custom_vmap
-        def run(*leaves: jax.Array) -> list[jax.Array]:
-            shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
-            leaves = tuple(jnp.broadcast_to(x, shape) for x in leaves)
-            if jax.default_backend() != "cpu":
-                results = jax.core.eval_jaxpr(self.jaxpr, self.consts, *leaves)
-                return [jnp.broadcast_to(x, shape) for x in results]
-            operands = [jnp.broadcast_to(x[None], (2, *shape)) for x in leaves]
-            operands += [jnp.zeros((2, *shape), t) for t in extra]
-            zeros = tuple(jnp.zeros((), t) for t in all_types)
-            # The barrier keeps unread outputs: the compiler mishandles a reduction that loses some.
-            out = lax.optimization_barrier(lax.reduce(tuple(operands), zeros, combine, (0,)))
-            return [out[slot] for slot in slots]
+        operands = [jnp.broadcast_to(x[None], (2, *shape)) for x in leaves]
+        operands += [jnp.zeros((2, *shape), t) for t in extra]
+        zeros = tuple(jnp.zeros((), t) for t in all_types)
+        # The barrier keeps unread outputs: the compiler mishandles a reduction that loses some.
+        out = lax.optimization_barrier(lax.reduce(tuple(operands), zeros, combine, (0,)))
+        return [out[slot] for slot in slots]
 
-        run.def_vmap(_batch_is_lanes(run))
-        return run
+
+def _over_lanes(compute: Callable) -> Callable:
+    """``compute`` for arrays of any shapes that broadcast; ``vmap`` adds lanes."""
+
+    @custom_vmap
+    def run(*leaves: jax.Array) -> list[jax.Array]:
+        shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
+        return compute(*[jnp.broadcast_to(x, shape) for x in leaves])
+
+    run.def_vmap(_batch_is_lanes(run))
+    return run
+
+
+def _reduction(lane: Callable, types: tuple) -> Callable:
+    """``lane`` as one reduction, whatever may come of it."""
+    return _over_lanes(_Kernel(lane, types).as_reduction)
 
 
 def _count_equations(jaxpr: Any) -> int:

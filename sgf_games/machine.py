@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import platform
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,16 @@ def cores() -> int:
 def memory_bytes() -> int:
     """The machine's memory."""
     return psutil.virtual_memory().total
+
+
+def processor() -> str:
+    """What this machine says of the kind of its processor: architecture, model and instruction sets."""
+    try:
+        first = Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0].splitlines()
+    except OSError:  # not Linux
+        return f"{platform.machine()} {platform.processor()}"
+    said = [line for line in first if line.startswith(("model name", "flags", "CPU part", "Features"))]
+    return " ".join([platform.machine(), *said])
 
 
 def cache_directory() -> Path:

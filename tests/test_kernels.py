@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jubango.sgf_games import bitboard as bb
-from jubango.sgf_games import go_playout, kernels
+from jubango.sgf_games import go_playout, kernels, machine, reduction_check
+from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.compiled import initial_states
 from jubango.sgf_games.dice import random_bits
 from jubango.sgf_games.kernels import fused
 from jubango.sgf_games.machine import jit
@@ -60,6 +64,110 @@ def test_splitting_into_kernels_changes_nothing(monkeypatch, equations, arrays):
         test_splitting_into_kernels_changes_nothing.first = key
     assert key == test_splitting_into_kernels_changes_nothing.first
     assert any(key)
+
+
+def as_a_tree(operands, init, combine, axes):
+    """A reduction as another compiler might do it: halves are reduced alone, and then combined."""
+    over_lanes = combine
+    for _ in operands[0].shape[1:]:
+        over_lanes = jax.vmap(over_lanes)
+    first, second = ([x[i] for x in operands] for i in (0, 1))
+    init = [jnp.broadcast_to(x, y.shape) for x, y in zip(init, first, strict=True)]
+    return over_lanes(over_lanes(init, first), over_lanes(init, second))
+
+
+def the_other_way_round(operands, init, combine, axes):
+    return jax.lax.reduce(operands, init, lambda old, new: combine(new, old), axes)
+
+
+def refused(*_):
+    raise jax.errors.JaxRuntimeError("UNIMPLEMENTED: variadic reductions")
+
+
+@pytest.fixture
+def unknown(monkeypatch, tmp_path):
+    """Nothing is known yet of how this machine reduces, and what is found out is forgotten afterwards."""
+    monkeypatch.setenv("JUBANGO_CACHE", str(tmp_path))
+    reduction_check.reduction_holds.cache_clear()
+    yield tmp_path
+    reduction_check.reduction_holds.cache_clear()
+
+
+def reduced_by(monkeypatch, reduce):
+    monkeypatch.setattr(kernels, "lax", SimpleNamespace(**{**vars(jax.lax), "reduce": reduce}))
+
+
+@pytest.mark.parametrize("reduce", [as_a_tree, the_other_way_round, refused])
+def test_a_compiler_that_reduces_otherwise_is_noticed_and_games_stay_right(monkeypatch, unknown, reduce):
+    game = make_game("mnk:4x3,k=3")
+    seeds = jnp.arange(40, dtype=jnp.uint32)
+    states = initial_states(game, 40)
+    expected = np.asarray(jit(lambda s: game.random_playout(states, s))(seeds))
+    reduction_check.reduction_holds.cache_clear()
+    next(unknown.glob("fused-*")).unlink()
+
+    reduced_by(monkeypatch, reduce)
+    with pytest.warns(RuntimeWarning, match="the plain form is used") as warned:
+        found = jit(lambda s: game.random_playout(states, s))(seeds)
+        jit(lambda s: game.random_playout(states, s))(seeds)
+    assert len(warned) == 1
+    assert np.array_equal(found, expected)
+    if reduce is not refused:  # without the check one move would have gone wrong
+        step = jit(jax.vmap(game.step, in_axes=(-1, None), out_axes=-1))(states, 0)
+        monkeypatch.setattr(kernels, "reduction_holds", lambda _: True)
+        wrong = jit(jax.vmap(game.step, in_axes=(-1, None), out_axes=-1))(states, 0)
+        assert any(not np.array_equal(x, y) for x, y in zip(step, wrong, strict=True))
+
+
+def test_the_outcome_is_remembered_unless_its_file_is_of_no_use(monkeypatch, unknown):
+    asked = []
+    monkeypatch.setattr(reduction_check, "_is_right", lambda _: not asked.append(1))
+
+    def ask():
+        reduction_check.reduction_holds.cache_clear()
+        return reduction_check.reduction_holds(kernels._reduction)
+
+    assert ask() and ask() and len(asked) == 1
+    (file,) = unknown.glob("fused-*.txt")
+    for garbled in (b"hol", b"", b"\xff\xfe"):
+        file.write_bytes(garbled)
+        assert ask() and ask()
+    assert len(asked) == 4
+    file.write_text("fails")
+    with pytest.warns(RuntimeWarning):
+        assert not ask()
+    monkeypatch.setattr(reduction_check.jaxlib, "__version__", "0.0")
+    assert ask() and len(asked) == 5, "another jaxlib is asked anew"
+    blocked = unknown / "a file"
+    blocked.touch()
+    monkeypatch.setenv("JUBANGO_CACHE", str(blocked))
+    assert ask() and ask() and len(asked) == 7
+
+
+def test_the_check_is_made_in_the_middle_of_any_trace(unknown):
+    first, _ = two_stages()
+    a = jnp.arange(8, dtype=jnp.uint16).reshape(2, 4)
+
+    def inside(a):
+        return jax.lax.cond(a[0] > 3, lambda: jax.vmap(fused(first))(a, a, a > 1), lambda: first(a, a, a > 1))
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("lanes",))
+    spec = jax.sharding.PartitionSpec("lanes")
+    out = jax.jit(jax.shard_map(jax.vmap(inside), mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))(a)
+    assert np.array_equal(out[0], a + a)
+    assert [file.read_text() for file in unknown.glob("fused-*.txt")] == ["holds"]
+
+
+def test_other_backends_than_the_cpu_get_the_plain_form(monkeypatch, unknown):
+    """The back end's name is all that is pretended here: the plain form is compiled, and plays the same games."""
+    game = make_game("go:3")
+    states, seeds = initial_states(game, 9), jnp.arange(9, dtype=jnp.uint32)
+    expected = jax.jit(lambda s: game.random_playout(states, s))(seeds)
+    assert "reduce[" in str(jax.make_jaxpr(lambda s: game.random_playout(states, s))(seeds))
+    monkeypatch.setattr(machine, "on_cpu", lambda: False)
+    monkeypatch.setattr(kernels, "reduction_holds", refused)
+    assert "reduce[" not in str(jax.make_jaxpr(lambda s: game.random_playout(states, s))(seeds))
+    assert np.array_equal(jax.jit(lambda s: game.random_playout(states, s))(seeds), expected)
 
 
 @settings(max_examples=30, deadline=None)

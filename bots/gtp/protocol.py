@@ -41,6 +41,7 @@ class Engine:
             self._process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for the arena, which ends its engines itself
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
             )  # fmt: skip
         except (OSError, ValueError, IndexError) as error:
             reason = error.strerror if isinstance(error, OSError) else "the command is empty or badly quoted"
@@ -102,7 +103,11 @@ class Engine:
         raise EngineFailure(kind, message + said)
 
     def kill(self) -> None:
+        """End the engine and whatever it started (where there are no process groups, the engine alone)."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # the engine and whatever it started
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=5.0)

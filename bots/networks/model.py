@@ -58,7 +58,8 @@ class Network(nnx.Module):
 
     def __init__(self, shape: Shape, rngs: nnx.Rngs) -> None:
         self.stem = nnx.Conv(shape.planes, shape.channels, (3, 3), rngs=rngs)
-        self.blocks = nnx.List([Block(shape.channels, rngs) for _ in range(shape.blocks)])
+        blocks = [Block(shape.channels, rngs) for _ in range(shape.blocks)]
+        self.blocks = nnx.List(blocks) if hasattr(nnx, "List") else blocks  # before flax 0.12 any list would do
         points = shape.height * shape.width
         self.policy_planes = nnx.Conv(shape.channels, 2, (1, 1), rngs=rngs)
         self.policy = nnx.Linear(2 * points, shape.actions, rngs=rngs)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from jubango.sgf_games.game import Game
+from jubango.sgf_games.kernels import IN_BOUNDS
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 UNKNOWN = 2.0  # no value is as large
@@ -38,17 +39,17 @@ class Tree(NamedTuple):
 
 def pick(array: jax.Array, *index: jax.Array) -> jax.Array:
     """``array[index]`` for indices known to be in bounds and not negative, which spares the checks."""
-    return array.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return array.at[index].get(**IN_BOUNDS)
 
 
 def put(array: jax.Array, value: Any, *index: jax.Array) -> jax.Array:
     """``array`` with ``array[index] = value``, in bounds."""
-    return array.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
+    return array.at[index].set(value, **IN_BOUNDS)
 
 
 def add(array: jax.Array, value: Any, *index: jax.Array) -> jax.Array:
     """``array`` with ``array[index] += value``, in bounds; equal indices add up."""
-    return array.at[index].add(value, mode="promise_in_bounds", wrap_negative_indices=False)
+    return array.at[index].add(value, **IN_BOUNDS)
 
 
 def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False) -> Tree:
