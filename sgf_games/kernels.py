@@ -16,7 +16,7 @@ fused and the plain form equal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.extend.core
@@ -24,6 +24,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.interpreters import partial_eval as pe
+
+S = TypeVar("S")
 
 # Two limits of the CPU compiler, found by measuring: a longer combiner is split into functions that
 # recompute each other, and a kernel with more arrays is not vectorised.
@@ -200,6 +202,15 @@ def _batch_is_lanes(function: Callable) -> Callable:
         return out, jax.tree.map(lambda _: True, out)
 
     return rule
+
+
+def twice(step: Callable[[S], S]) -> Callable[[S], S]:
+    """Two steps as one turn of a loop, where a step is a kernel.
+
+    A kernel's results never lie where its arguments do, so a loop of one kernel a turn copies every array back;
+    the second step's results take the places of the first one's arguments.
+    """
+    return lambda state: step(step(state))
 
 
 def until_settled(step: Callable, unsettled: jax.Array, *start: Any) -> Any:
