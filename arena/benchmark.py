@@ -37,6 +37,7 @@ from jubango.sgf_games.compiled import FRESH, LEAVE, table_program
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
+from jubango.sgf_games.kernels import twice
 from jubango.sgf_games.machine import gathered, jit, spread
 from jubango.sgf_games.mnk import LineGame
 
@@ -239,12 +240,12 @@ def _random_go(game: Go, lanes: int) -> tuple[Any, Any, Any]:
         return playing, zero
 
     def run(state: Any) -> Any:
-        def body(_: int, carry: Any) -> Any:
+        def step(carry: Any) -> Any:
             playing, games = carry
             after = attempt(playing, limit)
             return after, games + ((after.attempts == 0) & (playing.attempts > 0))
 
-        return lax.fori_loop(0, STEPS, body, state)
+        return lax.fori_loop(0, STEPS // 2, lambda _, carry: twice(step)(carry), state)
 
     def progress(state: Any) -> np.ndarray:
         playing, games = state
@@ -262,7 +263,7 @@ def _random_lines(game: LineGame, lanes: int) -> tuple[Any, Any, Any]:
         return rows, rows, zero, zero > 0, _seeds(seed, lanes), zero, zero
 
     def run(state: Any) -> Any:
-        return lax.fori_loop(0, STEPS, lambda _, s: move(*s), state)
+        return lax.fori_loop(0, STEPS // 2, lambda _, s: twice(lambda s: move(*s))(s), state)
 
     def progress(state: Any) -> np.ndarray:
         *_, turns, games = state

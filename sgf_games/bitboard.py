@@ -106,29 +106,36 @@ def near(board: Rows, width: int) -> Rows:
     ]
 
 
-def sweep(seeds: Rows, mask: Rows, width: int) -> Rows:
-    """Flood ``seeds`` through ``mask`` once down the board and once up. seeds must lie in mask."""
+def sweep(seeds: Rows, mask: Rows, width: int, reach: int | None = None) -> Rows:
+    """Flood ``seeds`` through ``mask`` once from the first and last rows to the middle one and back.
+
+    seeds must lie in mask. ``reach``: how many lower columns a row spreads to at once; by default all.
+    """
+    reach = width - 1 if reach is None else reach
     doubled = []
     for row in mask:
-        spans, reach = [row], 1
-        while 2 * reach < width:
-            spans.append(spans[-1] & (spans[-1] >> reach))
-            reach *= 2
+        spans, covered = [row], 1
+        while covered < reach:
+            spans.append(spans[-1] & (spans[-1] >> (1 << len(spans) - 1)))
+            covered = 2 * covered + 1
         doubled.append(spans)
 
     def along(x: jax.Array, r: int) -> jax.Array:
-        m = mask[r]
-        x = m & ((m ^ (m + x)) | x)  # the carry runs up the row until the mask ends
+        x = x | (mask[r] & ~(mask[r] + x))  # the carry runs up the row until the mask ends
         for i, span in enumerate(doubled[r]):
             x = x | ((x >> (1 << i)) & span)
         return x
 
+    # The two halves do not depend on each other, which gives the processor two things to do at a time.
+    def distance(r: int) -> int:
+        return abs(r - len(mask) // 2)
+
     out = list(seeds)
-    out[0] = along(out[0], 0)
-    for r in range(1, len(out)):
-        out[r] = along(out[r] | (out[r - 1] & mask[r]), r)
-    for r in range(len(out) - 2, -1, -1):
-        out[r] = along(out[r] | (out[r + 1] & mask[r]), r)
+    inwards = sorted(range(len(out)), key=distance, reverse=True)
+    for rows, nearer in ((inwards, False), (inwards[-2::-1], True)):
+        for r in rows:
+            beside = [n for n in (r - 1, r + 1) if 0 <= n < len(out) and (distance(n) < distance(r)) == nearer]
+            out[r] = along(functools.reduce(lambda x, n, r=r: x | (out[n] & mask[r]), beside, out[r]), r)
     return out
 
 

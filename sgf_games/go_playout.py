@@ -1,17 +1,17 @@
 """Random Go games, thousands at once: the hot path of rollouts.
 
 Every lane plays uniformly among the empty points that are neither its own eyes nor the ko point,
-and passes when none is left; two passes end the game. Whether a chosen point is suicide, and what
-it captures, takes two floods from the liberties. Instead of looping until the worst lane's
-floods settle, each lane makes one attempt per step:
+and passes when none is left; two passes end the game. Whether a chosen point captures takes a flood
+of the opponent's chains from their liberties, and whether it is suicide takes one of the own. Instead
+of looping until the worst lane's floods settle, each lane sweeps one colour once per step:
 
-- settled and legal: the move is made;
-- suicide: the point is struck off for this turn, the lane tries another in the next step;
-- not settled beside the move (one lane in two hundred): the lane keeps what it reached, keeps its random
-  number, and goes on with the same point in the next step.
+- the opponent's, while a stone of theirs beside the point is not yet known to have a liberty left;
+- else the own, which decides between a move and suicide where no stone beside the point does.
 
-So no lane waits for another, a step is one fixed piece of straight-line code, and on a 9x9 board
-it is a single kernel. A lane's game depends on its position and seed alone.
+Then a lane that knows makes its move, or strikes a suicide's point off for this turn and tries another
+in the next step. One that does not know yet (one in thirty) keeps what it reached and its random number, and
+goes on with the same point in the next step. So no lane waits for another, and a step is one fixed piece of
+straight-line code, a single kernel. A lane's game depends on its position and seed alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from jax import lax
 
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.dice import random_bits
-from jubango.sgf_games.kernels import fused
+from jubango.sgf_games.kernels import fused, twice
+
+REACH = 3  # of a flood to lower columns, at every row it passes: what is farther away waits for the next step
 
 
 class Playing(NamedTuple):
@@ -35,11 +37,10 @@ class Playing(NamedTuple):
     own: bb.Rows  # of the player to move
     opp: bb.Rows
     barred: bb.Rows  # the ko point, and this turn's suicides
-    own_reached: bb.Rows  # floods of an unfinished attempt, else empty
-    opp_reached: bb.Rows
+    reached: bb.Rows  # stones known to have a liberty, in an unfinished attempt, else empty
     passes: jax.Array  # int32, in a row; 2 ends the game
     turn: jax.Array  # int32, moves and passes made
-    attempts: jax.Array  # int32
+    attempts: jax.Array  # int32, points tried and passes
     counter: jax.Array  # int32, random numbers used
     seed: jax.Array  # uint32
 
@@ -52,7 +53,7 @@ def start(
     nothing = [jnp.zeros_like(row) for row in own]
     zero = jnp.zeros(seed.shape, jnp.int32)
     passes = jnp.where(over, 2, passes)
-    return Playing(own, opp, barred, nothing, nothing, passes, zero, zero, zero, seed)
+    return Playing(own, opp, barred, nothing, passes, zero, zero, zero, seed)
 
 
 def playout(
@@ -65,7 +66,8 @@ def playout(
     def going_on(p: Playing) -> jax.Array:
         return jnp.any((p.passes < 2) & (p.attempts < limit))
 
-    end = lax.while_loop(going_on, lambda p: step(p, limit), start(own, opp, ko, passes, over, seed, width))
+    playing = start(own, opp, ko, passes, over, seed, width)
+    end = lax.while_loop(going_on, twice(lambda p: step(p, limit)), playing)
     return end.own, end.opp, end.turn
 
 
@@ -79,49 +81,47 @@ def attempt(width: int, restart: bool = False) -> Callable:
         move, found = bb.random_point(candidates, random_bits(p.seed, p.counter))
         return p, move, found, (p.passes < 2) & (p.attempts < limit)
 
-    def flood_opponent(p: Playing, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
-        liberties = bb.near(bb.complement(bb.either(p.own, p.opp, move), width), width)
-        reached = bb.sweep(bb.either(p.opp_reached, bb.both(p.opp, liberties)), p.opp, width)
-        return p._replace(opp_reached=reached), move, found, active
-
-    def flood_own(p: Playing, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
+    def flood(p: Playing, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
         own = bb.either(p.own, move)
-        liberties = bb.near(bb.complement(bb.either(own, p.opp), width), width)
-        reached = bb.sweep(bb.either(p.own_reached, bb.both(own, liberties)), own, width)
-        return p._replace(own_reached=reached), move, found, active
-
-    def judge(p: Playing, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
-        own = bb.either(p.own, move)
+        stones = bb.either(own, p.opp)
+        liberties = bb.near(bb.complement(stones, width), width)
+        reached = bb.both(stones, bb.either(p.reached, liberties))
         around = bb.near(move, width)
-        opp_dead, own_dead = bb.without(p.opp, p.opp_reached), bb.without(own, p.own_reached)
-        hit, stuck = bb.some(bb.both(around, opp_dead)), bb.some(bb.both(move, own_dead))
-        unsettled = (hit & bb.some(bb.both(bb.near(p.opp_reached, width), opp_dead))) | (
-            stuck & bb.some(bb.both(bb.near(p.own_reached, width), own_dead))
-        )
-        empty = bb.complement(bb.either(own, p.opp), width)
-        alone = ~bb.some(bb.both(around, bb.either(p.own, empty)))
+        theirs = bb.some(bb.both(around, bb.without(p.opp, reached)))  # the opponent's chains are flooded
+        chains = bb.choose(theirs, p.opp, own)
+        flooded = bb.sweep(bb.both(chains, reached), chains, width, REACH)
+        settled = ~bb.some(bb.both(bb.near(flooded, width), bb.without(chains, flooded)))
+        return p._replace(reached=bb.either(reached, flooded)), move, around, found, active, theirs, settled
+
+    def judge(p: Playing, move: bb.Rows, around: bb.Rows, found, active, theirs, settled) -> tuple:
+        opp_dead = bb.without(p.opp, p.reached)
+        closed = bb.some(bb.both(around, opp_dead))  # a stone beside the point has no liberty, as far as is known
+        alone = ~bb.some(bb.without(around, p.opp))  # neither an own stone nor an empty point beside it
+        alive = bb.some(bb.both(bb.either(around, move), bb.without(p.reached, p.opp)))
+        hit = closed & settled
+        known = jnp.where(closed, settled, alive | alone | (settled & ~theirs))
         ko = hit & alone & (bb.count(opp_dead) == 1)
-        again = active & unsettled
-        done = active & ~unsettled & (hit | ~stuck)  # a move or a pass was made
-        return p, move, found, active, hit, ko, again, done
+        decided = active & known
+        done = decided & (hit | alive | ~found)  # a move or a pass was made
+        return p, move, found, hit, ko, active & ~known, decided, done
 
-    def make_move(p, move, found, active, hit, ko, again, done) -> tuple:
-        opp_dead = bb.without(p.opp, p.opp_reached)
-        barred = bb.choose(done, bb.only_if(ko, opp_dead), bb.either(p.barred, bb.only_if(~again, move)))
-        opp = bb.without(p.opp, bb.only_if(hit, opp_dead))
-        own = bb.either(p.own, move)
-        after = p._replace(own=bb.choose(done, opp, p.own), opp=bb.choose(done, own, p.opp), barred=barred)
-        return after, found, active, again, done
+    def make_move(p: Playing, move: bb.Rows, found, hit, ko, again, decided, done) -> tuple:
+        opp_dead = bb.without(p.opp, p.reached)
+        after = p._replace(
+            own=bb.choose(done, bb.without(p.opp, bb.only_if(hit, opp_dead)), p.own),
+            opp=bb.choose(done, bb.either(p.own, move), p.opp),
+            barred=bb.choose(done, bb.only_if(ko, opp_dead), bb.either(p.barred, bb.only_if(~again, move))),
+            reached=bb.only_if(again, p.reached),
+        )
+        return after, found, decided, done
 
-    def turn_over(p, found, active, again, done) -> Playing:
+    def turn_over(p: Playing, found: jax.Array, decided: jax.Array, done: jax.Array) -> Playing:
         passes = jnp.where(done, jnp.where(found, 0, p.passes + 1), p.passes)
         after = p._replace(
-            own_reached=bb.only_if(again, p.own_reached),
-            opp_reached=bb.only_if(again, p.opp_reached),
             passes=passes,
             turn=p.turn + done,
-            attempts=p.attempts + active,
-            counter=p.counter + (active & ~again),
+            attempts=p.attempts + decided,
+            counter=p.counter + decided,
         )
         if not restart:
             return after
@@ -130,13 +130,11 @@ def attempt(width: int, restart: bool = False) -> Callable:
             own=bb.only_if(~over, after.own),
             opp=bb.only_if(~over, after.opp),
             barred=bb.only_if(~over, after.barred),
-            own_reached=bb.only_if(~over, after.own_reached),
-            opp_reached=bb.only_if(~over, after.opp_reached),
             passes=jnp.where(over, 0, passes),
             attempts=jnp.where(over, 0, after.attempts),
         )
 
-    chain = fused(pick, flood_opponent, flood_own, judge, make_move, turn_over)
+    chain = fused(pick, flood, judge, make_move, turn_over)
     return lambda p, limit: chain(p, jnp.broadcast_to(jnp.int32(limit), p.turn.shape))
 
 

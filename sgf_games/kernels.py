@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.extend.core
@@ -28,6 +28,8 @@ from jax.interpreters import partial_eval as pe
 
 from jubango.sgf_games import machine
 from jubango.sgf_games.reduction_check import reduction_holds
+
+S = TypeVar("S")
 
 # Two limits of the CPU compiler, found by measuring: a longer combiner is split into functions that
 # recompute each other, and a kernel with more arrays is not vectorised.
@@ -229,6 +231,15 @@ def _batch_is_lanes(function: Callable) -> Callable:
         return out, jax.tree.map(lambda _: True, out)
 
     return rule
+
+
+def twice(step: Callable[[S], S]) -> Callable[[S], S]:
+    """Two steps as one turn of a loop, where a step is a kernel.
+
+    A kernel's results never lie where its arguments do, so a loop of one kernel a turn copies every array back;
+    the second step's results take the places of the first one's arguments.
+    """
+    return lambda state: step(step(state))
 
 
 def until_settled(step: Callable, unsettled: jax.Array, *start: Any) -> Any:

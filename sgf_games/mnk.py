@@ -16,7 +16,7 @@ from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.dice import random_bits
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
-from jubango.sgf_games.kernels import fused
+from jubango.sgf_games.kernels import fused, twice
 
 
 class LineState(NamedTuple):
@@ -138,7 +138,7 @@ class LineGame(Game):
 
         start = (bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won)
         zero = jnp.zeros(seeds.shape, jnp.int32)
-        end = lax.while_loop(going_on, lambda c: move(*c), (*start, seeds, zero, zero))
+        end = lax.while_loop(going_on, twice(lambda c: move(*c)), (*start, seeds, zero, zero))
         first = jnp.where(end[3], jnp.where(end[2] == 1, 1.0, -1.0), 0.0)
         return jnp.stack([first, -first])
 

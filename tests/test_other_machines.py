@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from jubango.bots.bot import affordable_lanes
 
 from jubango.bots.config import bot_from_spec
 from jubango.bots.gtp.protocol import Engine
+from jubango.bots.roster import affordable_lanes
 from jubango.sgf_games import machine
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.library import Library
@@ -31,9 +31,8 @@ def test_engines_end_with_and_without_process_groups(monkeypatch, groups):
     engine.kill()  # a second time does no harm
 
 
-def test_memory_is_guessed_where_nobody_says(monkeypatch):
-    monkeypatch.delattr(os, "sysconf", raising=False)
-    assert machine.memory() == 8 << 30
+def test_memory_bounds_the_games_at_once():
+    assert machine.memory_bytes() > 1 << 28
     lanes = [affordable_lanes(make_game("go:9"), [bot_from_spec(f"uct:simulations={n}")]) for n in (1_000, 2_000)]
     assert lanes[0] > lanes[1] > 1
 

@@ -12,7 +12,7 @@ from jubango.arena.pairings import round_robin
 from jubango.arena.table import Table
 from jubango.bots.config import bot_from_spec
 from jubango.bots.minimax import MinimaxPlayer
-from jubango.bots.player import MoveRequest
+from jubango.bots.player import MoveAnswer, MoveRequest, Player
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, rules, stacked
 from jubango.sgf_games.machine import spread
@@ -149,10 +149,8 @@ def test_three_by_three_go_is_nine_points():
     assert [r.result for r in records] == ["B+0.5"] * 8
 
 
-class Perfect:
+class Perfect(Player):
     """Plays tic-tac-toe without a fault: any of the best moves."""
-
-    blocking = True
 
     def __init__(self, known):
         self.known, self.asked = known, []
@@ -161,8 +159,6 @@ class Perfect:
         self.asked += requests
 
     def advance(self):
-        from jubango.bots.player import MoveAnswer
-
         answers = []
         for request in self.asked:
             key = tuple(request.moves)
@@ -180,16 +176,11 @@ class Perfect:
         self.asked = []
         return answers
 
-    def finish(self, game_id): ...
-
-    def close(self): ...
-
 
 def test_never_loses_to_the_exact_player():
     """A thousand games of tic-tac-toe against a player that plays any of the best moves: all drawn."""
     bots = [bot_from_spec("random", "perfect"), bot_from_spec("uct:simulations=2500,c=1.0")]
-    table = Table(TTT, bots, 256)
-    table.players["perfect"] = Perfect({"moves": {}, "values": {}})
+    table = Table(TTT, bots, 256, players={"perfect": Perfect({"moves": {}, "values": {}})})
     tasks = round_robin([b.name for b in bots], 1000, 2)
     records = [r for finished in table.play(tasks) for r in finished]
     assert len(records) == 1000
