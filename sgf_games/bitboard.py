@@ -135,7 +135,10 @@ def sweep(seeds: Rows, mask: Rows, width: int, reach: int | None = None) -> Rows
     for rows, nearer in ((inwards, False), (inwards[-2::-1], True)):
         for r in rows:
             beside = [n for n in (r - 1, r + 1) if 0 <= n < len(out) and (distance(n) < distance(r)) == nearer]
-            out[r] = along(functools.reduce(lambda x, n, r=r: x | (out[n] & mask[r]), beside, out[r]), r)
+            reached = out[r]
+            for n in beside:
+                reached = reached | (out[n] & mask[r])
+            out[r] = along(reached, r)
     return out
 
 
