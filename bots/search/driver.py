@@ -264,6 +264,8 @@ def _aligned(states: State, program: Program, ensemble: int) -> State:
     first, place = jax.tree.leaves(states)[0], jax.tree.leaves(program.roots)[0]
     if ensemble == 1 and first.shape[-1] == program.trees and getattr(first, "sharding", None) == place:
         return states
+    if isinstance(first, jax.Array) and first.committed and first.sharding.device_set != place.device_set:
+        states = jax.device_get(states)  # a small table lies on fewer devices than its trees
     places, tree = jax.tree.flatten(program.roots)
     return _aligner(tuple(places), tree, ensemble, program.trees)(states)
 
