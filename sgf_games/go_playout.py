@@ -70,7 +70,7 @@ def playout(
 
 
 @functools.cache
-def attempt(width: int, restart: bool = False) -> Callable:
+def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.ArrayLike], Playing]:
     """``step(playing, limit) -> playing``. ``restart`` begins a new game where one has ended."""
 
     def pick(p: Playing, limit: jax.Array) -> tuple:
@@ -105,7 +105,10 @@ def attempt(width: int, restart: bool = False) -> Callable:
         done = active & ~unsettled & (hit | ~stuck)  # a move or a pass was made
         return p, move, found, active, hit, ko, again, done
 
-    def make_move(p, move, found, active, hit, ko, again, done) -> tuple:
+    def make_move(
+        p: Playing, move: bb.Rows, found: jax.Array, active: jax.Array, hit: jax.Array, ko: jax.Array,
+        again: jax.Array, done: jax.Array,
+    ) -> tuple:  # fmt: skip
         opp_dead = bb.without(p.opp, p.opp_reached)
         barred = bb.choose(done, bb.only_if(ko, opp_dead), bb.either(p.barred, bb.only_if(~again, move)))
         opp = bb.without(p.opp, bb.only_if(hit, opp_dead))
@@ -113,7 +116,7 @@ def attempt(width: int, restart: bool = False) -> Callable:
         after = p._replace(own=bb.choose(done, opp, p.own), opp=bb.choose(done, own, p.opp), barred=barred)
         return after, found, active, again, done
 
-    def turn_over(p, found, active, again, done) -> Playing:
+    def turn_over(p: Playing, found: jax.Array, active: jax.Array, again: jax.Array, done: jax.Array) -> Playing:
         passes = jnp.where(done, jnp.where(found, 0, p.passes + 1), p.passes)
         after = p._replace(
             own_reached=bb.only_if(again, p.own_reached),

@@ -16,7 +16,7 @@ fused and the plain form equal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple, overload
 
 import jax
 import jax.extend.core
@@ -30,8 +30,16 @@ from jax.interpreters import partial_eval as pe
 MAX_EQUATIONS = 2_700
 MAX_ARRAYS = 120
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
 
-def fused(*stages: Callable) -> Callable:
+
+@overload
+def fused(stage: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def fused(*stages: Callable[..., object]) -> Callable[..., Any]: ...
+def fused(*stages: Callable[..., object]) -> Callable[..., Any]:
     """The composition of elementwise ``stages`` over pytrees of equally shaped arrays, as one kernel.
 
     A stage must be elementwise: output element i depends on input elements i alone, and on nothing
@@ -202,7 +210,7 @@ def _batch_is_lanes(function: Callable) -> Callable:
     return rule
 
 
-def until_settled(step: Callable, unsettled: jax.Array, *start: Any) -> Any:
+def until_settled(step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]], unsettled: jax.Array, *start: *Ts) -> tuple[*Ts]:
     """Repeat elementwise ``step(*state) -> (state, unsettled)`` while any lane is ``unsettled``.
 
     Under ``vmap`` all lanes share one loop, so a lane may go on after it has settled; that must not
@@ -224,7 +232,7 @@ def until_settled(step: Callable, unsettled: jax.Array, *start: Any) -> Any:
     return jax.tree.unflatten(tree, run(unsettled, *leaves))
 
 
-def where_needed(needed: jax.Array, function: Callable, *args: Any) -> Any:
+def where_needed(needed: jax.Array, function: Callable[[*Ts], R], *args: *Ts) -> R:
     """``function(*args)``, computed only if any lane needs it, else zeros.
 
     ``function`` must treat its lanes alike, whatever their shape, and a lane that does not need it must

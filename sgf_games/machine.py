@@ -46,7 +46,7 @@ class Compiled(Generic[P, R]):
             self._jitted = None
 
 
-_ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()
+_ALL: weakref.WeakSet[Compiled[..., Any]] = weakref.WeakSet()
 
 
 def jit(function: Callable[P, R], **options: Any) -> Compiled[P, R]:
