@@ -24,7 +24,8 @@ from jubango.arena.tournament import play_plan
 from jubango.bots.config import Bot
 from jubango.bots.evaluators.evaluator import Evaluator, Uniform
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.search.driver import Driver, Order
+from jubango.bots.search.driver import Driver
+from jubango.bots.search.orders import Order
 from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Rule

@@ -90,7 +90,7 @@ def params_for(game: Game, bot: SearchConfig) -> Params:
     return _judgement(game, bot)[1]
 
 
-def network_of(bot: SearchConfig) -> tuple:
+def network_of(bot: SearchConfig) -> tuple[str | int, ...]:
     """What tells a bot's weights from another's."""
     if not bot.network:
         return ()
@@ -119,7 +119,7 @@ def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
 
 
 @functools.lru_cache(maxsize=16)
-def _loaded(game: Game, path: str, version: tuple) -> tuple[NetworkEvaluator, Params]:
+def _loaded(game: Game, path: str, version: tuple[str | int, ...]) -> tuple[NetworkEvaluator, Params]:
     del version  # part of the key: a file may change
     return NetworkEvaluator.load(path, game)
 

@@ -19,7 +19,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def checked(
-    model: type[M], values: Mapping[str, Any], where: str, equals: str = "=",
+    model: type[M], values: Mapping[str, object], where: str, equals: str = "=",
     words: Mapping[str, str] | None = None, called: Mapping[str, str] | None = None,
 ) -> M:  # fmt: skip
     """``model(**values)``; raises UserError, one line that begins with ``where``, for the first thing that is wrong.
@@ -69,7 +69,7 @@ class BotConfig(BaseModel):
         return self.use + (":" + ",".join(changed) if changed else "")
 
     @property
-    def changed(self) -> dict[str, Any]:
+    def changed(self) -> dict[str, object]:
         """The keys that differ from those of the preset ``use``."""
         fields, preset = type(self).model_fields, PRESETS[self.use][1]
         values = {key: getattr(self, key) for key in fields if key not in ("name", "use")}
@@ -191,7 +191,7 @@ _ALPHAZERO = {
 }  # fmt: skip
 
 # Ready-made bots: (kind, keys, what it is and where it comes from).
-PRESETS: dict[str, tuple[str, dict[str, Any], str]] = {
+PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
     "random": ("random", {}, "any legal move, uniformly"),
     "uct": ("search", {}, "UCT, one random rollout a leaf (Kocsis & Szepesvari 2006)"),
     "uct-solver": ("search", {"solver": True}, "UCT that backs up proved wins and losses (Winands et al. 2008)"),
@@ -221,7 +221,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-def Bot(use: str, *, name: str | None = None, **keys: Any) -> BotConfig:
+def Bot(use: str, *, name: str | None = None, **keys: object) -> BotConfig:
     """A bot as a ``[[bots]]`` table describes it: ``Bot("uct", simulations=800, c=1.0)``.
 
     It is called ``name``, or by its spec string. Raises UserError for an unknown bot or key, and for a value that is
@@ -250,7 +250,7 @@ def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
     return bot_from_table(table, f'bot "{spec}"')
 
 
-def bot_from_table(table: dict[str, Any], where: str) -> BotConfig:
+def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
     """The bot a ``[[bots]]`` table describes. Raises UserError, which begins with ``where``."""
     use = table.get("use", "uct")
     if not isinstance(use, str) or use not in PRESETS:
@@ -267,16 +267,16 @@ def bot_from_table(table: dict[str, Any], where: str) -> BotConfig:
     return checked(model, values, where, words={"string_pattern_mismatch": "may not hold ~ or control characters"})
 
 
-def expand_table(table: dict[str, Any], where: str) -> list[BotConfig]:
+def expand_table(table: Mapping[str, object], where: str) -> list[BotConfig]:
     """One bot for every combination of the values given as lists: ``uct/c=0.7``, ``uct/c=1.4``."""
-    swept = [key for key, value in table.items() if isinstance(value, list)]
-    for key in swept:
-        if not table[key]:
+    swept = {key: value for key, value in table.items() if isinstance(value, list)}
+    for key, value in swept.items():
+        if not value:
             raise UserError(f"{where}: {key} is an empty list; give at least one value")
         if key in ("name", "use"):
             raise UserError(f"{where}: {key} cannot be a list; write one [[bots]] table for each")
     bots = []
-    for values in itertools.product(*(table[key] for key in swept)):
+    for values in itertools.product(*swept.values()):
         suffix = ",".join(f"{k}={value_text(v)}" for k, v in zip(swept, values, strict=True))
         name = str(table.get("name", "")) + (f"/{suffix}" if suffix else "")
         bots.append(bot_from_table({**table, **dict(zip(swept, values, strict=True)), "name": name}, where))
@@ -296,7 +296,7 @@ def _number(value: Any) -> float:
         return 0.0
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A key's value as spec strings have it."""
     if isinstance(value, bool):
         return str(value).lower()

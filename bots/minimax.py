@@ -14,7 +14,7 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ from jubango.bots.search.tree import add, lanes_first, lanes_last, pick, put
 from jubango.sgf_games.compiled import table_program
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import Compiled, gathered, jit, shard, split_last, spread
+from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, split_last, spread
 
 TICK_SECONDS = 0.2
 SHORT_GAME, USUAL_DEPTH = 9, 4  # games looked through to their end; plies looked ahead in others
@@ -42,7 +42,7 @@ ESTIMATE = 0.9  # the most an estimate is worth; a result within 64 plies is wor
 class Stack(NamedTuple):
     """The line each lane is looking at; a row for each ply of it."""
 
-    state: Any  # [B, D, ...]
+    state: State  # [B, D, ...]
     legal: jax.Array  # bool [B, D, A], in the order in which actions are tried
     next: jax.Array  # int32 [B, D], the action to be tried next
     best: jax.Array  # float32 [B, D], so far, for the player to move
@@ -80,6 +80,15 @@ def _lanes(s: Stack) -> jax.Array:
     return jnp.arange(s.ply.shape[0], dtype=jnp.int32)
 
 
+class Found(NamedTuple):
+    """What a :class:`Minimax` knows by now of the roots."""
+
+    active: jax.Array  # bool [B]: still looking
+    action: jax.Array  # int32 [B], the best so far
+    value: jax.Array  # float32 [B], its value
+    nodes: jax.Array  # int32 [B], positions looked at
+
+
 @dataclass(frozen=True)
 class Minimax:
     game: Game
@@ -99,12 +108,12 @@ class Minimax:
         )  # fmt: skip
 
     def begin(
-        self, s: Stack, mask: jax.Array, roots: Any, legal: jax.Array, order: jax.Array, seeds: jax.Array
+        self, s: Stack, mask: jax.Array, roots: State, legal: jax.Array, order: jax.Array, seeds: jax.Array
     ) -> Stack:
         """roots: without history, lanes FIRST; legal: bool [B, A]; order: int32 [B, A]."""
         player = jax.vmap(self.game.current_player)(roots)
 
-        def first(old: jax.Array, new: Any) -> jax.Array:
+        def first(old: jax.Array, new: jax.typing.ArrayLike) -> jax.Array:
             new = jnp.asarray(new, old.dtype)
             new = jnp.broadcast_to(new, old[:, 0].shape)
             return old.at[:, 0].set(jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old[:, 0]))
@@ -201,20 +210,22 @@ class Minimax:
             active=s.active & ~(back & (d == 0)),
         )
 
-    def advance(self, s: Stack, steps: jax.Array) -> tuple[Stack, tuple]:
-        """Up to ``steps`` steps. Returns also (active, action, value of the root, nodes), each [B]."""
+    def advance(self, s: Stack, steps: jax.Array) -> tuple[Stack, Found]:
+        """Up to ``steps`` steps."""
 
-        def going_on(carry: tuple) -> jax.Array:
+        def going_on(carry: tuple[jax.Array, Stack]) -> jax.Array:
             return (carry[0] < steps) & jnp.any(carry[1].active)
 
         _, s = lax.while_loop(going_on, lambda c: (c[0] + 1, self.step(c[1])), (jnp.int32(0), s))
-        return s, (s.active, s.action, s.best[:, 0], s.nodes)
+        return s, Found(s.active, s.action, s.best[:, 0], s.nodes)
 
 
 class Program(NamedTuple):
-    idle: Compiled
-    begin: Compiled
-    advance: Compiled
+    """Compiled methods of :class:`Minimax`; they take the host's arrays too."""
+
+    idle: Compiled[[], Stack]
+    begin: Compiled[..., Stack]
+    advance: Compiled[..., tuple[Stack, Found]]
 
 
 @functools.lru_cache(maxsize=16)
@@ -229,7 +240,7 @@ def _compiled(minimax: Minimax, lanes: int, number: int) -> Program:
         trimmed = jax.vmap(minimax.game.without_history, in_axes=-1, out_axes=0)(states)
         return minimax.begin(s, mask, trimmed, legal, order, seeds)
 
-    def sharded(function: Callable, in_specs: tuple, out_specs: Any) -> Compiled:
+    def sharded(function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
         mapped = jax.shard_map(function, mesh=split.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
         return jit(mapped, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,))
 

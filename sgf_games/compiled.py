@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,9 +29,9 @@ class View(NamedTuple, Generic[Array]):
 class Rules(NamedTuple):
     """Compiled functions of one game."""
 
-    step: Callable[[State, Any], State]
+    step: Callable[..., State]  # of (state, action), the action an int or an array
     view: Callable[[State], View[jax.Array]]
-    step_lanes: Callable[[State, Any], State]
+    step_lanes: Callable[..., State]
     view_lanes: Callable[[State], View[jax.Array]]
 
 

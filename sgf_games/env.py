@@ -14,7 +14,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,6 @@ from jubango.sgf_games.go_board import GoBoard, empty_board, legal_points, play
 from jubango.sgf_games.kernels import fused, where_needed
 from jubango.sgf_games.mnk import LineGame, LineState, Mnk
 
-S = TypeVar("S", bound=Any)  # a state, ours or of pgx
 ILLEGAL_ACTION_PENALTY = -1.0
 BOARDS_SEEN = 8  # positions in an observation of Go, the present one included
 PLANES = (1 << 2 * BOARDS_SEEN) - 1  # their bits in a word
@@ -55,10 +54,10 @@ class EnvState:
     legal_action_mask: jax.Array  # bool [A]; all true at the end, so that probabilities can be normalised
     _step_count: jax.Array  # int32
     _first: jax.Array  # int32: the name of the player who moved first
-    _x: Any  # the position
-    _past: Any  # a record by move that positions are compared with; nothing beyond the present move is read of it
+    _x: State  # the position
+    _past: State  # a record by move that positions are compared with; nothing beyond the present move is read of it
 
-    def replace(self, **changes: Any) -> EnvState:
+    def replace(self, **changes: State) -> Self:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
@@ -166,12 +165,12 @@ class Env:
 
     # -- what differs between games: the position ``x`` ----------------------------------------
 
-    def _begin(self) -> tuple[Any, Any, Outcome]:
+    def _begin(self) -> tuple[State, State, Outcome]:
         """(x, past, what the rules say)."""
         x = self.game.init()
         return x, (), self._look(x)
 
-    def _advance(self, x: Any, past: Any, action: jax.Array, going: jax.Array) -> tuple[Any, Any, Outcome]:
+    def _advance(self, x: State, past: State, action: jax.Array, going: jax.Array) -> tuple[State, State, Outcome]:
         """The same after a legal action, and as it was where not ``going``."""
         x = jax.tree.map(lambda new, old: jnp.where(going, new, old), self.game.step(x, action), x)
         return x, past, self._look(x)
@@ -180,10 +179,10 @@ class Env:
         game = self.game
         return Outcome(game.current_player(x), game.legal_action_mask(x), game.is_terminal(x), game.returns(x))
 
-    def _observe(self, x: Any) -> jax.Array:
+    def _observe(self, x: State) -> jax.Array:
         return self.game.observe(x)
 
-    def _turned(self, x: Any) -> Any:
+    def _turned(self, x: State) -> State:
         """The position as the other player would see it."""
         raise UserError(f"{self.game.spec}: a position is shown to the player to move only; leave player_id out")
 
@@ -233,7 +232,7 @@ class GoEnv(Env):
         width, height = self.game.width, self.game.height
         return f"go_{width}x{height}" if self.game == Go(width, height) else self.game.spec
 
-    def _begin(self) -> tuple[GoPosition, Any, Outcome]:
+    def _begin(self) -> tuple[GoPosition, State, Outcome]:
         game = self.game
         board = empty_board(game.width, game.height) if self._repetition_loses else game.init()
         past = (jnp.zeros(self.max_plies, jnp.uint32),) * 2 if self._repetition_loses else ()
@@ -242,8 +241,8 @@ class GoEnv(Env):
         return x, past, Outcome(jnp.int32(0), self._legal(x), jnp.bool_(False), jnp.zeros(2, jnp.float32))
 
     def _advance(
-        self, x: GoPosition, past: Any, action: jax.Array, going: jax.Array
-    ) -> tuple[GoPosition, Any, Outcome]:
+        self, x: GoPosition, past: State, action: jax.Array, going: jax.Array
+    ) -> tuple[GoPosition, State, Outcome]:
         game = self.game
         passed = action == game.pass_action
         repeats = jnp.bool_(False)
@@ -317,6 +316,24 @@ def env(spec: str | Game) -> Env:
     if isinstance(game, Go):
         return GoEnv(game)
     return LineEnv(game) if isinstance(game, LineGame) else Env(game)
+
+
+class Resettable(Protocol):
+    """What :func:`auto_reset` needs of a state, ours or of pgx."""
+
+    @property
+    def rewards(self) -> jax.Array: ...
+
+    @property
+    def terminated(self) -> jax.Array: ...
+
+    @property
+    def truncated(self) -> jax.Array: ...
+
+    def replace(self, **changes: jax.Array) -> Self: ...
+
+
+S = TypeVar("S", bound=Resettable)
 
 
 def auto_reset(step: Callable[..., S], init: Callable[[jax.Array], S]) -> Callable[[S, jax.Array, jax.Array], S]:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ from jubango.sgf_games.dice import mix, random_bits
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.machine import jit
 
-State = Any  # a pytree of arrays, one type per game
+State: TypeAlias = Any  # a pytree of arrays, one type per game; a game's own methods name theirs
 
 
 class Game(ABC):
@@ -112,7 +113,7 @@ class Game(ABC):
         legal_mask = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)
         terminal = jax.vmap(self.is_terminal, in_axes=-1)
 
-        def body(carry: tuple) -> tuple:
+        def body(carry: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
             states, t = carry
             legal = legal_mask(states)  # [A, B]
             rank = jnp.cumsum(legal.astype(jnp.int32), axis=0)
@@ -122,7 +123,7 @@ class Game(ABC):
             action = jnp.argmax((rank == pick + 1) & legal, axis=0).astype(jnp.int32)
             return step(states, action), t + 1
 
-        def going_on(carry: tuple) -> jax.Array:
+        def going_on(carry: tuple[State, jax.Array]) -> jax.Array:
             return ~jnp.all(terminal(carry[0])) & (carry[1] < self.max_plies)
 
         states, _ = lax.while_loop(going_on, body, (states, jnp.int32(0)))
@@ -181,5 +182,5 @@ class Game(ABC):
 
 
 @functools.cache
-def _compiled_returns(game: Game) -> Any:
+def _compiled_returns(game: Game) -> Callable[[State], jax.Array]:
     return jit(game.returns)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -250,12 +250,18 @@ class Go(Game):
         return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
 
 
+# (own, opp, the stone, own stones known to have a liberty, the opponent's).
+Placed: TypeAlias = tuple[bb.Rows, bb.Rows, bb.Rows, bb.Rows, bb.Rows]
+
+
 @functools.cache
 def _placing(width: int, height: int) -> tuple[Callable, Callable, Callable]:
     """The kernels of a move: the stone is put down, chains are flooded from their liberties as far as the
     chains beside it need that, and what has no liberty is taken off."""
 
-    def beside(own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows):
+    def beside(
+        own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(is a chain beside the stone not reached, is its own chain not reached, may that yet change)."""
         opp_dead, own_dead = bb.without(opp, opp_alive), bb.without(own, own_alive)
         hit, stuck = bb.some(bb.both(bb.near(move, width), opp_dead)), bb.some(bb.both(move, own_dead))
@@ -265,7 +271,9 @@ def _placing(width: int, height: int) -> tuple[Callable, Callable, Callable]:
         return hit, stuck, unsettled
 
     @fused
-    def put(own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array):
+    def put(
+        own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array
+    ) -> tuple[Placed, jax.Array]:
         move = bb.point_rows(row, column, played, height, bb.row_type(width))
         own = bb.either(own, move)
         liberties = bb.near(bb.complement(bb.either(own, opp), width), width)
@@ -273,20 +281,26 @@ def _placing(width: int, height: int) -> tuple[Callable, Callable, Callable]:
         return placed, beside(*placed)[2]
 
     @fused
-    def sweep(own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows):
+    def sweep(
+        own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows
+    ) -> tuple[bb.Rows, bb.Rows]:
         return bb.sweep(own_alive, own, width), bb.sweep(opp_alive, opp, width)
 
     @fused
     def look(*placed: bb.Rows) -> jax.Array:
         return beside(*placed)[2]
 
-    def flood(own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows):
+    def flood(
+        own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows
+    ) -> tuple[Placed, jax.Array]:
         own_alive, opp_alive = sweep(own, opp, move, own_alive, opp_alive)
         placed = own, opp, move, own_alive, opp_alive
         return placed, look(*placed)
 
     @fused
-    def settle(own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows):
+    def settle(
+        own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows
+    ) -> tuple[bb.Rows, bb.Rows, bb.Rows, jax.Array]:
         hit, stuck, _ = beside(own, opp, move, own_alive, opp_alive)
         captured = bb.only_if(hit, bb.without(opp, opp_alive))
         opp = bb.without(opp, captured)
@@ -307,7 +321,7 @@ def _allowed(width: int, suicide: bool) -> tuple[Callable, Callable]:
         return bb.some(bb.without(empty, bb.near(empty, width)))
 
     @fused
-    def allowed(own: bb.Rows, opp: bb.Rows, own_safe: bb.Rows, opp_safe: bb.Rows):
+    def allowed(own: bb.Rows, opp: bb.Rows, own_safe: bb.Rows, opp_safe: bb.Rows) -> bb.Rows:
         empty = bb.complement(bb.either(own, opp), width)
         fine = bb.either(own_safe, bb.without(opp, opp_safe))
         if suicide:  # then only the lone stone's suicide is left out

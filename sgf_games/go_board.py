@@ -64,14 +64,18 @@ def _stages(width: int, height: int) -> tuple[Callable, Callable, Callable, Call
     full = bb.full_row(width)
 
     @fused
-    def put(own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array):
+    def put(
+        own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array
+    ) -> tuple[bb.Rows, bb.Rows, list[bb.Rows]]:
         """(own, the stone, the opponent's stone on each side of it)."""
         move = bb.point_rows(row, column, played, height, bb.row_type(width))
         sides = bb.lower(move), bb.higher(move), [(r << 1) & full for r in move], [r >> 1 for r in move]
         return bb.either(own, move), move, [bb.both(opp, side) for side in sides]
 
     @fused
-    def capture(own: bb.Rows, opp: bb.Rows, opp_safe: bb.Rows, move: bb.Rows, joined: bb.Rows, chains: list[bb.Rows]):
+    def capture(
+        own: bb.Rows, opp: bb.Rows, opp_safe: bb.Rows, move: bb.Rows, joined: bb.Rows, chains: list[bb.Rows]
+    ) -> tuple[bb.Rows, bb.Rows, bb.Rows]:
         captured = bb.either(*[bb.only_if(~bb.some(bb.both(chain, opp_safe)), chain) for chain in chains])
         opp = bb.without(opp, captured)
         open_points = bb.without(bb.near(move, width), bb.either(own, opp))
@@ -79,7 +83,10 @@ def _stages(width: int, height: int) -> tuple[Callable, Callable, Callable, Call
         return opp, captured, bb.only_if(lone & (bb.count(captured) == 1), captured)
 
     @fused
-    def recount(own, opp, captured, own_safe, opp_safe, joined, chains: list[bb.Rows]):
+    def recount(
+        own: bb.Rows, opp: bb.Rows, captured: bb.Rows, own_safe: bb.Rows, opp_safe: bb.Rows, joined: bb.Rows,
+        chains: list[bb.Rows],
+    ) -> tuple[bb.Rows, bb.Rows, bb.Rows]:  # fmt: skip
         """(own safe chains, the opponent's, own stones whose chains gain a liberty)."""
         empty = bb.complement(bb.either(own, opp), width)
 
@@ -93,7 +100,10 @@ def _stages(width: int, height: int) -> tuple[Callable, Callable, Callable, Call
         return counted(own_safe, joined), bb.both(opp_safe, opp), gaining
 
     @fused
-    def finish(board: GoBoard, own, opp, own_safe, gained, opp_safe, ko, black, going) -> tuple[GoBoard, Key]:
+    def finish(
+        board: GoBoard, own: bb.Rows, opp: bb.Rows, own_safe: bb.Rows, gained: bb.Rows, opp_safe: bb.Rows, ko: bb.Rows,
+        black: jax.Array, going: jax.Array,
+    ) -> tuple[GoBoard, Key]:  # fmt: skip
         after = opp, own, opp_safe, bb.either(own_safe, gained), ko
         kept = [bb.choose(going, new, old) for new, old in zip(after, board, strict=True)]
         return GoBoard(*kept), _key(bb.choose(black, own, opp), bb.choose(black, opp, own))
@@ -102,7 +112,7 @@ def _stages(width: int, height: int) -> tuple[Callable, Callable, Callable, Call
 
 
 @functools.cache
-def _allowed(width: int) -> Callable:
+def _allowed(width: int) -> Callable[[GoBoard], bb.Rows]:
     @fused
     def allowed(board: GoBoard) -> bb.Rows:
         empty = bb.complement(bb.either(board.own, board.opp), width)

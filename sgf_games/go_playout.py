@@ -72,7 +72,7 @@ def playout(
 
 
 @functools.cache
-def attempt(width: int, restart: bool = False) -> Callable:
+def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.ArrayLike], Playing]:
     """``step(playing, limit) -> playing``. ``restart`` begins a new game where one has ended."""
 
     def pick(p: Playing, limit: jax.Array) -> tuple:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple, overload
 
 import jax
 import jax.extend.core
@@ -41,8 +41,16 @@ IN_BOUNDS: dict[str, Any] = {"mode": "promise_in_bounds"}
 if jax.__version_info__ >= (0, 7):
     IN_BOUNDS["wrap_negative_indices"] = False
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
 
-def fused(*stages: Callable) -> Callable:
+
+@overload
+def fused(stage: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def fused(*stages: Callable[..., object]) -> Callable[..., Any]: ...
+def fused(*stages: Callable[..., object]) -> Callable[..., Any]:
     """The composition of elementwise ``stages`` over pytrees of equally shaped arrays, as one kernel.
 
     A stage must be elementwise: output element i depends on input elements i alone, and on nothing
@@ -242,7 +250,7 @@ def twice(step: Callable[[S], S]) -> Callable[[S], S]:
     return lambda state: step(step(state))
 
 
-def until_settled(step: Callable, unsettled: jax.Array, *start: Any) -> Any:
+def until_settled(step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]], unsettled: jax.Array, *start: *Ts) -> tuple[*Ts]:
     """Repeat elementwise ``step(*state) -> (state, unsettled)`` while any lane is ``unsettled``.
 
     Under ``vmap`` all lanes share one loop, so a lane may go on after it has settled; that must not
@@ -264,7 +272,7 @@ def until_settled(step: Callable, unsettled: jax.Array, *start: Any) -> Any:
     return jax.tree.unflatten(tree, run(unsettled, *leaves))
 
 
-def where_needed(needed: jax.Array, function: Callable, *args: Any) -> Any:
+def where_needed(needed: jax.Array, function: Callable[[*Ts], R], *args: *Ts) -> R:
     """``function(*args)``, computed only if any lane needs it, else zeros.
 
     ``function`` must treat its lanes alike, whatever their shape, and a lane that does not need it must

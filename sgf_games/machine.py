@@ -21,6 +21,8 @@ import platformdirs
 import psutil
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from jubango.sgf_games.errors import UserError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -47,7 +49,7 @@ class Compiled(Generic[P, R]):
             self._jitted = None
 
 
-_ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()
+_ALL: weakref.WeakSet[Compiled[..., Any]] = weakref.WeakSet()
 
 
 def jit(function: Callable[P, R], **options: Any) -> Compiled[P, R]:
@@ -144,9 +146,12 @@ def configure(cores: int | None = None, cache: Path | str | None = None) -> None
     """Choose how many cores to use, a JAX device each, and where compiled programs are kept.
 
     Nothing needs this: without it every core is used and the cache is in the user's cache folder. It must be called
-    before JAX is first used; afterwards the number of devices stays as it is.
+    before JAX is first used; afterwards the number of devices stays as it is. Raises UserError for a number of cores
+    that is none.
     """
     if cores is not None:
+        if not isinstance(cores, int) or cores < 1:
+            raise UserError(f"configure: cores = {cores!r}: should be a whole number, 1 or more")
         with contextlib.suppress(RuntimeError):  # a backend is already up: keep what it has
             jax.config.update("jax_num_cpu_devices", cores)
     if cache is not None:
@@ -155,12 +160,13 @@ def configure(cores: int | None = None, cache: Path | str | None = None) -> None
 
 def _choose_defaults() -> None:
     """What nobody has chosen. ``JUBANGO_CORES`` and ``JUBANGO_CACHE`` choose from outside."""
-    asked = os.environ.get("JUBANGO_CORES", "")
-    wanted = int(asked) if asked.isdecimal() and int(asked) > 0 else cores()
+    asked = os.environ.get("JUBANGO_CORES") or str(cores())
+    if not asked.isdecimal() or int(asked) < 1:
+        raise UserError(f"JUBANGO_CORES={asked}: should be a whole number, 1 or more")
     devices_chosen = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
     now: Any = jax.config
     if now.jax_num_cpu_devices <= 0 and not devices_chosen:
-        configure(cores=wanted)
+        configure(cores=int(asked))
     if not now.jax_compilation_cache_dir:
         configure(cache=cache_directory() / "xla")
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

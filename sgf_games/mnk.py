@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,10 @@ class LineState(NamedTuple):
     opp: jax.Array  # uint [H]
     player: jax.Array  # int32
     won: jax.Array  # bool, the last move made a line
+
+
+# Lanes at play: (own, opp, player, won, seed, turns, games).
+Playing: TypeAlias = tuple[bb.Rows, bb.Rows, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 def has_line(stones: bb.Rows, k: int) -> jax.Array:
@@ -142,11 +146,14 @@ class LineGame(Game):
         first = jnp.where(end[3], jnp.where(end[2] == 1, 1.0, -1.0), 0.0)
         return jnp.stack([first, -first])
 
-    def random_move(self, restart: bool = False) -> Callable:
+    def random_move(self, restart: bool = False) -> Callable[[*Playing], Playing]:
         """``move(own, opp, player, won, seed, turns, games)``: one random move in every lane, over the
         same arguments again. A finished lane stays, or with ``restart`` begins a new game."""
 
-        def move(own: bb.Rows, opp: bb.Rows, player, won, seed, turns, games) -> tuple:
+        def move(
+            own: bb.Rows, opp: bb.Rows, player: jax.Array, won: jax.Array, seed: jax.Array, turns: jax.Array,
+            games: jax.Array,
+        ) -> Playing:  # fmt: skip
             playable = self.playable(bb.either(own, opp))
             point, found = bb.random_point(playable, random_bits(seed, turns))
             going_on = found & ~won
@@ -170,7 +177,9 @@ class LineGame(Game):
 @functools.cache
 def _put(game: LineGame) -> Callable:
     @fused
-    def put(own: bb.Rows, opp: bb.Rows, player, won, row, column) -> tuple:
+    def put(
+        own: bb.Rows, opp: bb.Rows, player: jax.Array, won: jax.Array, row: jax.Array, column: jax.Array
+    ) -> tuple[bb.Rows, bb.Rows, jax.Array, jax.Array]:
         going_on = ~won & bb.some(game.playable(bb.either(own, opp)))
         move = bb.point_rows(row, column, going_on, game.height, bb.row_type(game.width))
         mine = bb.either(own, move)

@@ -19,7 +19,7 @@ import numpy as np
 from jubango.sgf_games.connect_four import falling_points
 from jubango.sgf_games.coordinates import COLUMNS, Point, vertex
 from jubango.sgf_games.errors import UserError, nearest
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, State
 
 # What an action is: a point of the board, a column, or a number without a place; and the longest game.
 POINTS, COLUMN, NUMBER = "points", "column", "number"
@@ -31,7 +31,7 @@ GAMES = {
 
 
 class PgxState(NamedTuple):
-    inner: Any  # pgx's state with an empty observation
+    inner: State  # pgx's own with an empty observation
     first: jax.Array  # int32, pgx's number for the player who moves first
     result: jax.Array  # float32 [2], zeros before the end
 
@@ -176,6 +176,6 @@ def _environment(name: str) -> Any:
         return pgx.make(name)
 
 
-def _lean(state: Any) -> Any:
+def _lean(state: State) -> State:
     """A pgx state whose leaves are arrays, without its observation."""
     return jax.tree.map(jnp.asarray, state.replace(observation=jnp.zeros((0,), bool)))

@@ -51,7 +51,7 @@ def reduction_holds(reduction: Callable[[Callable, tuple], Callable]) -> bool:
             known.write_text(outcome)
     if outcome == "fails":
         warnings.warn(
-            f"jaxlib {jaxlib.__version__} does not reduce on this CPU as jubango's fused kernels need it; "
+            f"jaxlib {jaxlib.version.__version__} does not reduce on this CPU as jubango's fused kernels need it; "
             "the plain form is used: the same games, but slower",
             RuntimeWarning,
             stacklevel=2,
@@ -60,7 +60,7 @@ def reduction_holds(reduction: Callable[[Callable, tuple], Callable]) -> bool:
 
 
 def _outcome_file(reduction: Callable) -> Path:
-    decides = [jaxlib.__version__, machine.processor(), os.environ.get("XLA_FLAGS", "")]
+    decides = [jaxlib.version.__version__, machine.processor(), os.environ.get("XLA_FLAGS", "")]
     with contextlib.suppress(OSError):  # and the code that makes and checks reductions
         decides += [Path(file).read_text(encoding="utf-8") for file in (__file__, reduction.__code__.co_filename)]
     name = hashlib.sha256("\n".join(decides).encode()).hexdigest()[:16]

@@ -37,7 +37,7 @@ class Position:
     players: tuple[str, str] | None = None  # Black's and White's name, where they are known
 
     @functools.cached_property
-    def _view(self) -> View:
+    def _view(self) -> View[np.ndarray]:
         return jax.device_get(rules(self.game).view(self.state))
 
     @property

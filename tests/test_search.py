@@ -15,7 +15,8 @@ from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Uniform
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search import life
-from jubango.bots.search.driver import Driver, Order
+from jubango.bots.search.driver import Driver
+from jubango.bots.search.orders import Order
 from jubango.bots.search.result import lane_of, search_tree
 from jubango.bots.search.root import Numbers, final_move, merged
 from jubango.bots.search.rules.alphago import AlphaGo

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game, State
 
-Params = Any  # a pytree of arrays: the weights of an evaluator, () where it has none
+Params: TypeAlias = Any  # a pytree of arrays: the weights of an evaluator, () where it has none
 
 
 class Evaluation(NamedTuple):
@@ -83,7 +83,7 @@ class OneByOne(Evaluator):
 # Evaluators a bot can be configured with by name: `uct:evaluator=NAME`.
 EVALUATORS: dict[str, Callable[[], Evaluator]] = {"uniform": Uniform, "heuristic": Heuristic}
 
-_Thing = TypeVar("_Thing", bound=Callable[..., Any])
+_Thing = TypeVar("_Thing", bound=Callable[..., object])
 
 
 def evaluator(name: str) -> Callable[[_Thing], _Thing]:

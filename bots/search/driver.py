@@ -11,7 +11,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ from jubango.bots.search.state import RootStatistics, Searching
 from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games.compiled import initial_states
 from jubango.sgf_games.game import State
-from jubango.sgf_games.machine import Compiled, gathered, jit, shard, split_last, spread
+from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, split_last, spread
 
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
@@ -36,9 +36,9 @@ MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory m
 class Program(NamedTuple):
     """Compiled functions of :mod:`jubango.bots.search.life` for so many trees, split evenly among devices."""
 
-    idle: Compiled
-    turn: Compiled
-    keep: Compiled
+    idle: Compiled[[], Searching]
+    turn: Compiled[..., tuple[Searching, jax.Array, jax.Array]]
+    keep: Compiled[..., tuple[Searching, jax.Array]]
     trees: int
     sharding: NamedSharding  # of arrays with the trees first
     roots: State  # shardings of states, trees last
@@ -87,7 +87,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     )
     places = functools.partial(jax.tree.map, lambda spec: NamedSharding(sharding.mesh, spec))
 
-    def sharded(function: Callable, in_specs: tuple, out_specs: Any) -> Compiled:
+    def sharded(function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
         mapped = jax.shard_map(function, mesh=sharding.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
         return jit(mapped, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,))
 
@@ -271,7 +271,9 @@ def _aligned(states: State, program: Program, ensemble: int) -> State:
 
 
 @functools.lru_cache(maxsize=64)
-def _aligner(places: tuple, tree: Any, ensemble: int, trees: int) -> Compiled:
+def _aligner(
+    places: tuple[NamedSharding, ...], tree: jax.tree_util.PyTreeDef, ensemble: int, trees: int
+) -> Compiled[[State], State]:
     def align(states: State) -> State:
         def one(x: jax.Array) -> jax.Array:
             x = jnp.repeat(x, ensemble, axis=-1)[..., :trees]

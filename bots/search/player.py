@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from jubango.bots.composition import numbers_for, params_for, search_for, temperature_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
-from jubango.bots.search.driver import Driver, Order
+from jubango.bots.search.driver import Driver
+from jubango.bots.search.orders import Order
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games.game import Game, State

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -47,7 +46,7 @@ class SearchResult:
     value: float  # mean of all values at the root
     simulations: int
     seconds: float
-    _lane: Callable[[], dict[str, Any]]  # the arrays of the tree, fetched when they are looked at
+    _lane: Callable[[], dict[str, np.ndarray]]  # the arrays of the tree, fetched when they are looked at
 
     @functools.cached_property
     def tree(self) -> SearchTree:
@@ -64,14 +63,14 @@ class SearchResult:
         return variation(self._lane(), action)
 
 
-def lane_of(s: Searching, index: int) -> dict[str, Any]:
+def lane_of(s: Searching, index: int) -> dict[str, np.ndarray]:
     """The arrays of one tree on the host."""
     tree = s.tree
     names = ("visits", "value_sum", "prior", "child", "parent", "action", "player", "value", "end")
     return jax.device_get({name: getattr(tree, name)[index] for name in names})
 
 
-def search_tree(lane: dict[str, Any]) -> SearchTree:
+def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:
     """The nodes that can be reached from the root."""
     child, parent, action, player = lane["child"], lane["parent"], lane["action"], lane["player"]
     nodes = len(parent) - 1  # the last slot is a spare
@@ -101,7 +100,7 @@ def search_tree(lane: dict[str, Any]) -> SearchTree:
     return SearchTree(up, act, visits, value, prior, lane["value"][kept], player[kept], depth[kept], ended)
 
 
-def variation(lane: dict[str, Any], first: int, longest: int = 60) -> tuple[int, ...]:
+def variation(lane: dict[str, np.ndarray], first: int, longest: int = 60) -> tuple[int, ...]:
     """``first`` and then the most visited action of every node, while there are visits."""
     line, node = [first], int(lane["child"][0, first])
     while node >= 0 and len(line) < longest:

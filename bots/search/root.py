@@ -87,7 +87,7 @@ def final_move(
     return int(final_moves(batch, [rule], [temperature], [seed], ties)[0])
 
 
-def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics:
+def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics[np.ndarray]:
     """The statistics of n roots out of those of n * ``ensemble`` trees, by visits (Chaslot, Winands & van den Herik
     2008, root parallelisation)."""
     if ensemble == 1:

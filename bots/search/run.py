@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.driver import Driver, Order
+from jubango.bots.search.driver import Driver
+from jubango.bots.search.orders import Order
 from jubango.bots.search.result import SearchResult, lane_of
 from jubango.bots.search.root import Numbers, final_moves
 from jubango.bots.search.rules.rule import MoveRule
@@ -84,7 +85,20 @@ def run_many(
 
 
 def run(
-    search: SearchSpec, state: State, numbers: Numbers | None = None, *, seed: int = 0, **options: object
+    search: SearchSpec,
+    state: State,
+    numbers: Numbers | None = None,
+    *,
+    params: Params = (),
+    seconds: float = 0.0,
+    seed: int = 0,
+    move: MoveRule | None = None,
+    temperature: float = 0.0,
+    ensemble: int = 1,
+    on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
 ) -> SearchResult:
     """Search one position; see :func:`run_many`."""
-    return run_many(search, [state], numbers, seeds=[seed], **options)[0]  # type: ignore[arg-type]
+    return run_many(
+        search, [state], numbers, params=params, seconds=seconds, seeds=[seed], move=move, temperature=temperature,
+        ensemble=ensemble, on_progress=on_progress,
+    )[0]  # fmt: skip

@@ -7,11 +7,12 @@ by side; A actions; D the longest path.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.typing import ArrayLike
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.rules.rule import Edges, steady_sum
@@ -234,7 +235,9 @@ def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
     return jnp.where(pick(tree.end, b, node) == EXACT, pick(tree.value, b, node), mean)
 
 
-def judge(search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array) -> tuple:
+def judge(
+    search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """(player, terminal, prior, value): the exact result of finished games, else the evaluator's."""
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
@@ -263,7 +266,8 @@ def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
 
 def write(
     tree: Tree, b: jax.Array, node: jax.Array, states: State, player: jax.Array, end: jax.Array,
-    prior: jax.Array, value: jax.Array, visits: Any = 0, value_sum: Any = 0.0, child: Any = -1, exact: Any = UNKNOWN,
+    prior: jax.Array, value: jax.Array, visits: ArrayLike = 0, value_sum: ArrayLike = 0.0, child: ArrayLike = -1,
+    exact: ArrayLike = UNKNOWN,
 ) -> Tree:  # fmt: skip
     """Fill a node; a new one has no visits, no children and no proofs."""
     at = (b, node)

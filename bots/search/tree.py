@@ -10,16 +10,18 @@ with transpositions at least 24 for the table.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import IN_BOUNDS
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 UNKNOWN = 2.0  # no value is as large
+T = TypeVar("T")  # a pytree of arrays
 LONGEST_LINE = 4  # moves after which a tree can still be kept
 
 
@@ -33,7 +35,7 @@ class Tree(NamedTuple):
     player: jax.Array  # int32 [B, N]
     value: jax.Array  # float32 [B, N], the evaluator's, or the exact value where that is known
     end: jax.Array  # int8 [B, N]: OPEN, EXACT or CUT_OFF
-    state: Any  # the game's state, batch axes [B, N] first
+    state: State  # the game's state, batch axes [B, N] first
     exact: jax.Array  # float32 [B, N, A], proved values of actions or UNKNOWN; A is 0 without a solver
 
 
@@ -42,12 +44,12 @@ def pick(array: jax.Array, *index: jax.Array) -> jax.Array:
     return array.at[index].get(**IN_BOUNDS)
 
 
-def put(array: jax.Array, value: Any, *index: jax.Array) -> jax.Array:
+def put(array: jax.Array, value: ArrayLike, *index: jax.Array) -> jax.Array:
     """``array`` with ``array[index] = value``, in bounds."""
     return array.at[index].set(value, **IN_BOUNDS)
 
 
-def add(array: jax.Array, value: Any, *index: jax.Array) -> jax.Array:
+def add(array: jax.Array, value: ArrayLike, *index: jax.Array) -> jax.Array:
     """``array`` with ``array[index] += value``, in bounds; equal indices add up."""
     return array.at[index].add(value, **IN_BOUNDS)
 
@@ -113,10 +115,10 @@ def subtree(tree: Tree, root: jax.Array) -> Tree:
     )
 
 
-def lanes_last(states: Any) -> Any:
+def lanes_last(states: T) -> T:
     """[B, ...] -> [..., B]: from the tree's layout to the rules'."""
     return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), states)
 
 
-def lanes_first(states: Any) -> Any:
+def lanes_first(states: T) -> T:
     return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), states)
