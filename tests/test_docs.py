@@ -16,11 +16,12 @@ from jubango.sgf_games.catalogue import CATALOGUE
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("page", ["docs/extend.md", "docs/env.md", "README.md"])
-def test_the_code_of_a_page_runs(page):
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/extend.md", "docs/env.md", "README.md"])
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     text = (ROOT / page).read_text()
     blocks = [(m.start(1), m.group(1)) for m in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S)]
     assert blocks
+    monkeypatch.chdir(tmp_path)
     games, evaluators = dict(CATALOGUE), dict(EVALUATORS)
     names: dict = {"__name__": "page"}
     sys.modules["page"] = type(sys)("page")  # dataclasses look their module up
