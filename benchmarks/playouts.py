@@ -18,7 +18,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 
-from jubango.arena.benchmark import playout_speed
+from jubango.arena.benchmark import LANES, playout_speed
 from jubango.sgf_games.catalogue import make_game
 
 
@@ -76,11 +76,11 @@ class PgxRandomPlay:
 
 
 CASES = [
-    ("go:9", "go_9x9", 4096, (128, 512)),
-    ("go:13", "go_13x13", 4096, (128, 512)),
-    ("go:19", "go_19x19", 4096, (128, 256)),
-    ("connect_four", "connect_four", 4096, (1024, 4096)),
-    ("tic_tac_toe", "tic_tac_toe", 4096, (1024, 4096)),
+    ("go:9", "go_9x9", LANES, (128, 512)),
+    ("go:13", "go_13x13", LANES, (128, 512)),
+    ("go:19", "go_19x19", LANES, (128, 256)),
+    ("connect_four", "connect_four", LANES, (1024, 4096)),
+    ("tic_tac_toe", "tic_tac_toe", LANES, (1024, 4096)),
 ]
 
 

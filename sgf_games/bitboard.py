@@ -9,6 +9,7 @@ higher columns by the carry of an addition, to lower ones by doubling shifts.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 
 import jax
@@ -181,13 +182,12 @@ def random_point(board: Rows, bits: jax.Array) -> tuple[Rows, jax.Array]:
     total = sums[-1]
     k = (((bits >> 16) * total.astype(jnp.uint32)) >> 16).astype(dtype)
     zero = jnp.zeros((), dtype)
-    here, word, before = [], zero, zero
-    for r, row in enumerate(board):
-        first = sums[r - 1] if r else zero
-        inside = (k >= first) & (k < sums[r])
-        here.append(inside)
-        word = word | jnp.where(inside, row, zero)
-        before = before | jnp.where(inside, first, zero)
+    reached = [k < total for total in sums]  # from the point's row on
+    word, before = zero, zero
+    for row, is_reached, first in reversed(list(zip(board, reached, [zero, *sums[:-1]], strict=True))):
+        word = jnp.where(is_reached, row, word)
+        before = jnp.where(is_reached, first, before)
+    here = [reached[0], *(now & ~before for before, now in itertools.pairwise(reached))]
     k = k - before
     position = zero
     span = 8 if dtype == jnp.uint16 else 16

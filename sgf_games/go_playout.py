@@ -96,8 +96,9 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
     def judge(p: Playing, move: bb.Rows, around: bb.Rows, found, active, theirs, settled) -> tuple:
         opp_dead = bb.without(p.opp, p.reached)
         closed = bb.some(bb.both(around, opp_dead))  # a stone beside the point has no liberty, as far as is known
-        alone = ~bb.some(bb.without(around, p.opp))  # neither an own stone nor an empty point beside it
-        alive = bb.some(bb.both(bb.either(around, move), bb.without(p.reached, p.opp)))
+        others = bb.without(around, p.opp)
+        alone = ~bb.some(others)  # neither an own stone nor an empty point beside it
+        alive = bb.some(bb.both(p.reached, bb.either(others, move)))
         hit = closed & settled
         known = jnp.where(closed, settled, alive | alone | (settled & ~theirs))
         ko = hit & alone & (bb.count(opp_dead) == 1)
@@ -106,11 +107,10 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
         return p, move, found, hit, ko, active & ~known, decided, done
 
     def make_move(p: Playing, move: bb.Rows, found, hit, ko, again, decided, done) -> tuple:
-        opp_dead = bb.without(p.opp, p.reached)
         after = p._replace(
-            own=bb.choose(done, bb.without(p.opp, bb.only_if(hit, opp_dead)), p.own),
+            own=bb.choose(done, bb.choose(hit, bb.both(p.opp, p.reached), p.opp), p.own),
             opp=bb.choose(done, bb.either(p.own, move), p.opp),
-            barred=bb.choose(done, bb.only_if(ko, opp_dead), bb.either(p.barred, bb.only_if(~again, move))),
+            barred=bb.choose(done, bb.only_if(ko, bb.without(p.opp, p.reached)), bb.either(p.barred, bb.only_if(~again, move))),
             reached=bb.only_if(again, p.reached),
         )
         return after, found, decided, done
@@ -142,15 +142,13 @@ def _eyes(own: bb.Rows, empty: bb.Rows, width: int) -> bb.Rows:
     """Empty points that are the owner's eyes: own stones (or edge) on all four sides, and at most
     one diagonal not own, none at the edge."""
     off = bb.complement(own, width)
-    left = [(row << 1) & bb.full_row(width) for row in off]
-    right = [row >> 1 for row in off]
-    beside = bb.near(off, width)
-    corners = zip(bb.lower(left), bb.lower(right), bb.higher(left), bb.higher(right), strict=True)
+    one = [(row << 1) | (row >> 1) for row in off]  # not own to the left or to the right of a point of the row
+    two = [(row << 1) & (row >> 1) for row in off]
     edge_columns = 1 | 1 << (width - 1)
     out = []
-    for r, (a, b, c, d) in enumerate(corners):
-        one = a | b | c | d
-        two = (a & b) | (c & d) | ((a | b) & (c | d))
+    rows = zip(empty, one, bb.lower(off), bb.higher(off), bb.lower(one), bb.higher(one), bb.lower(two), bb.higher(two))
+    for r, (row, sides, above, below, one_above, one_below, two_above, two_below) in enumerate(rows):
         edge = bb.full_row(width) if r in (0, len(own) - 1) else edge_columns
-        out.append(empty[r] & ~beside[r] & ~(two | (one & edge)))
+        corners = two_above | two_below | (one_above & one_below) | ((one_above | one_below) & edge)
+        out.append(row & ~(sides | above | below | corners))
     return out
