@@ -203,7 +203,7 @@ def ask(mover, game, states, seed=1):
         MoveRequest(i, f"game {i}", bot_from_spec("minimax"), seed + i, v.legal, [], int(v.player))
         for i, v in enumerate(views)
     ]
-    batch = stacked(states, spread(len(states))[1])
+    batch = stacked(states)
     mover.begin(requests, batch)
     answers = {}
     while len(answers) < len(states):
