@@ -12,7 +12,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import jit, shard, split_last
+from jubango.sgf_games.machine import jit, shard, split_last, spread
 
 Array = TypeVar("Array", jax.Array, np.ndarray)
 
@@ -35,7 +35,7 @@ class Rules(NamedTuple):
     view_lanes: Callable[[State], View[jax.Array]]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=32)  # what is let go frees its programs
 def rules(game: Game) -> Rules:
     """``step`` and ``view`` take one state, the others a batch of them, batch axis last."""
 
@@ -102,24 +102,25 @@ def initial_state(game: Game) -> State:
     return jit(game.init)()
 
 
-@functools.lru_cache(maxsize=64)
 def initial_states(game: Game, lanes: int) -> State:
     """A batch of first positions, batch axis last."""
-    return jit(lambda: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init()))()
+    first = jax.tree.map(np.asarray, initial_state(game))
+    return jax.device_put(jax.tree.map(lambda x: np.repeat(x[..., None], lanes, axis=-1), first))
 
 
-def stacked(states: Sequence[State], lanes: int) -> State:
-    """A batch of unbatched states, batch axis last, on the host; the first state fills it up to ``lanes``."""
-    fetched = jax.device_get(list(states))
-    fetched += [fetched[0]] * (lanes - len(fetched))
-    return jax.tree.map(lambda *leaves: np.stack(leaves, axis=-1), *fetched)
+def stacked(states: Sequence[State]) -> State:
+    """A batch of unbatched states, batch axis last, on the host; the first fills it up to as many lanes as a table or
+    a search would hold, so that few programs do for all numbers of states."""
+    spare = spread(len(states))[1] - len(states)
+    shape = jax.tree.structure(states[0])
+    columns = zip(*[map(np.asarray, jax.tree.leaves(state)) for state in states], strict=True)
+    return jax.tree.unflatten(shape, [np.stack([*own, *own[:1] * spare], axis=-1) for own in columns])
 
 
 def view_of(game: Game, states: Sequence[State]) -> View[np.ndarray]:
     """What the host needs to know of unbatched ``states``, which are looked at all at once; batch axis first."""
-    lanes = 1 if len(states) == 1 else -(-len(states) // 32) * 32
-    view = jax.device_get(rules(game).view_lanes(stacked(states, lanes)))
-    return View(*(x[: len(states)] for x in view))
+    view: View[jax.Array] = rules(game).view_lanes(stacked(states))
+    return View(*(np.asarray(x)[: len(states)] for x in view))
 
 
 def legal_actions(game: Game, states: Sequence[State]) -> np.ndarray:

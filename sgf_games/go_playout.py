@@ -93,7 +93,10 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
         settled = ~bb.some(bb.both(bb.near(flooded, width), bb.without(chains, flooded)))
         return p._replace(reached=bb.either(reached, flooded)), move, around, found, active, theirs, settled
 
-    def judge(p: Playing, move: bb.Rows, around: bb.Rows, found, active, theirs, settled) -> tuple:
+    def judge(
+        p: Playing, move: bb.Rows, around: bb.Rows, found: jax.Array, active: jax.Array, theirs: jax.Array,
+        settled: jax.Array,
+    ) -> tuple:  # fmt: skip
         opp_dead = bb.without(p.opp, p.reached)
         closed = bb.some(bb.both(around, opp_dead))  # a stone beside the point has no liberty, as far as is known
         others = bb.without(around, p.opp)
@@ -106,11 +109,15 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
         done = decided & (hit | alive | ~found)  # a move or a pass was made
         return p, move, found, hit, ko, active & ~known, decided, done
 
-    def make_move(p: Playing, move: bb.Rows, found, hit, ko, again, decided, done) -> tuple:
+    def make_move(
+        p: Playing, move: bb.Rows, found: jax.Array, hit: jax.Array, ko: jax.Array, again: jax.Array,
+        decided: jax.Array, done: jax.Array,
+    ) -> tuple:  # fmt: skip
+        dead = bb.without(p.opp, p.reached)
         after = p._replace(
             own=bb.choose(done, bb.choose(hit, bb.both(p.opp, p.reached), p.opp), p.own),
             opp=bb.choose(done, bb.either(p.own, move), p.opp),
-            barred=bb.choose(done, bb.only_if(ko, bb.without(p.opp, p.reached)), bb.either(p.barred, bb.only_if(~again, move))),
+            barred=bb.choose(done, bb.only_if(ko, dead), bb.either(p.barred, bb.only_if(~again, move))),
             reached=bb.only_if(again, p.reached),
         )
         return after, found, decided, done
@@ -146,8 +153,10 @@ def _eyes(own: bb.Rows, empty: bb.Rows, width: int) -> bb.Rows:
     two = [(row << 1) & (row >> 1) for row in off]
     edge_columns = 1 | 1 << (width - 1)
     out = []
-    rows = zip(empty, one, bb.lower(off), bb.higher(off), bb.lower(one), bb.higher(one), bb.lower(two), bb.higher(two))
-    for r, (row, sides, above, below, one_above, one_below, two_above, two_below) in enumerate(rows):
+    above_and_below = [shift(board) for board in (off, one, two) for shift in (bb.lower, bb.higher)]
+    for r, (row, sides, above, below, one_above, one_below, two_above, two_below) in enumerate(
+        zip(empty, one, *above_and_below, strict=True)
+    ):
         edge = bb.full_row(width) if r in (0, len(own) - 1) else edge_columns
         corners = two_above | two_below | (one_above & one_below) | ((one_above | one_below) & edge)
         out.append(row & ~(sides | above | below | corners))

@@ -146,7 +146,7 @@ def test_reuse_equals_going_on(seed):
     def tell(numbers, states, lines, legal=None):
         masks = [np.asarray(search.game.legal_action_mask(state)) for state in states] if legal is None else legal
         orders = [Order(i, masks[i], numbers, i, line=line) for i, line in enumerate(lines) if line is not None]
-        driver.begin(orders, stacked(states, 4))
+        driver.begin(orders, stacked(states))
         return {order.lane for order in orders}
 
     tell(Numbers(40, 1.3), states, [[]] * 4)

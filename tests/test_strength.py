@@ -15,7 +15,6 @@ from jubango.bots.minimax import MinimaxPlayer
 from jubango.bots.player import MoveAnswer, MoveRequest, Player
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, rules, stacked
-from jubango.sgf_games.machine import spread
 from jubango.sgf_games.replay import Position
 
 TTT = make_game("tic_tac_toe")
@@ -194,7 +193,7 @@ def ask(mover, game, states, seed=1):
         MoveRequest(i, f"game {i}", bot_from_spec("minimax"), seed + i, v.legal, [], int(v.player))
         for i, v in enumerate(views)
     ]
-    batch = stacked(states, spread(len(states))[1])
+    batch = stacked(states)
     mover.begin(requests, batch)
     answers = {}
     while len(answers) < len(states):

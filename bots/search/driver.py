@@ -10,7 +10,7 @@ import functools
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -43,6 +43,9 @@ class Program(NamedTuple):
     sharding: NamedSharding  # of arrays with the trees first
     roots: State  # shardings of states, trees last
     whole: NamedSharding  # of what every device has
+    nothing: Noise  # no noise at all
+    none: jax.Array  # bool [trees], all False
+    ran: set[Hashable]  # the kinds of weights, and whether trees are kept, it has run with
 
 
 _programs: OrderedDict[tuple[SearchSpec, int], Program] = OrderedDict()
@@ -102,6 +105,9 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         sharding=sharding,
         roots=places(roots),
         whole=whole,
+        nothing=jax.device_put(no_noise(search, trees), sharding),
+        none=jax.device_put(np.zeros(trees, bool), sharding),
+        ran=set(),
     )  # fmt: skip
 
 
@@ -115,8 +121,6 @@ class Driver:
         self.trees = self.program.trees
         self.made = 0  # simulations so far
         self._params = jax.device_put(params, self.program.whole)
-        self._nothing = jax.device_put(no_noise(search, self.trees), self.program.sharding)
-        self._none_kept = jax.device_put(np.zeros(self.trees, bool), self.program.sharding)
         self._waiting: list[Order] = []
         self._stop: list[int] = []  # lanes whose answer was taken before they had finished
         self._states: State = None
@@ -126,17 +130,19 @@ class Driver:
         self._step_seconds = 0.0  # of one simulation in every tree
         self._hand_over = 0.0  # seconds between two chunks, of late
         self._ended = 0.0
-        self._searching: Searching | None = self._warmed_up(reuse)
+        self._searching: Searching | None = self.program.idle()
+        kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
+        if kind not in self.program.ran:
+            self._warm_up(reuse)
+            self.program.ran.add(kind)
 
-    def _warmed_up(self, reuse: bool) -> Searching:
-        """An idle search all of whose programs have run once: compiling is on nobody's clock."""
-        self._states = initial_states(self.search.game, self.lanes)
-        self._searching = self.program.idle()
+    def _warm_up(self, reuse: bool) -> None:
+        """Run all of the program once: compiling is on nobody's clock."""
+        self.begin((), initial_states(self.search.game, spread(self.lanes)[1]))
         self.turn(0)
         if reuse:
             self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32))
-        assert self._searching is not None
-        return jax.block_until_ready(self._searching)
+        jax.block_until_ready(self._searching)
 
     @property
     def busy(self) -> np.ndarray:
@@ -153,7 +159,7 @@ class Driver:
         """Take on positions. states: those of all lanes, batch axis last; what is in lanes that are
         not asked for does not matter."""
         self._waiting += orders
-        self._states = states
+        self._states = _aligned(states, self.program, self.ensemble)
         for order in orders:
             self._busy[order.lane] = True
             self._remaining[order.lane] = min(order.numbers.simulations, self.search.capacity)
@@ -213,15 +219,15 @@ class Driver:
         orders, self._waiting = self._waiting, []
         stop = np.array(self._stop, int)[:, None] * self.ensemble + np.arange(self.ensemble)
         self._stop = []
-        kept = self._none_kept
+        kept = self.program.none
         lines = [order for order in orders if order.line]
         if lines:
             kept = self._keep(*self._lines(lines))
         noise = noise_of(self.search, orders, self.trees, self.ensemble)
         self._searching, progress, self._packed = self.program.turn(
-            self._searching, self._params, _aligned(self._states, self.program, self.ensemble),
+            self._searching, self._params, self._states,
             pack(self.search, orders, stop, self.trees, self.ensemble),
-            self._nothing if noise is None else noise, kept, np.int32(steps),
+            self.program.nothing if noise is None else noise, kept, np.int32(steps),
         )  # fmt: skip
         table = gathered(progress)
         self._progress = table[:, 0], table[:, 1]
@@ -262,8 +268,8 @@ class Driver:
 def _aligned(states: State, program: Program, ensemble: int) -> State:
     """The states as the program takes them: one for each tree, last axis, spread over its devices."""
     first, place = jax.tree.leaves(states)[0], jax.tree.leaves(program.roots)[0]
-    if ensemble == 1 and first.shape[-1] == program.trees and getattr(first, "sharding", None) == place:
-        return states
+    if ensemble == 1 and first.shape[-1] == program.trees:
+        return states if getattr(first, "sharding", None) == place else jax.device_put(states, program.roots)
     if isinstance(first, jax.Array) and first.committed and first.sharding.device_set != place.device_set:
         states = jax.device_get(states)  # a small table lies on fewer devices than its trees
     places, tree = jax.tree.flatten(program.roots)

@@ -58,8 +58,7 @@ def run_many(
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
     dice = [seed % 2**32 for seed in (range(len(states)) if seeds is None else seeds)]
     driver = Driver(search, len(states), ensemble, params)
-    lanes = driver.trees // ensemble
-    batch = stacked(states, max(lanes, len(states)))
+    batch = stacked(states)
     view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
     if view.terminal[: len(states)].any():
         raise UserError("the game is over in a position to be searched")
