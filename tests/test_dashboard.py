@@ -109,7 +109,7 @@ def test_programs_that_are_made_are_counted(tmp_path):
         "from jubango.sgf_games.catalogue import make_game\nfrom jubango.sgf_games.compiled import initial_states, rules\n"
         "import jax, numpy as np\njax.config.update('jax_persistent_cache_min_compile_time_secs', 0.0)\n"
         "p, g = Preparing('x'), make_game('tic_tac_toe')\n"
-        "rules(g).step_lanes(initial_states(g, 3), np.full(3, -1, np.int32), np.ones(3, bool))\nprint(p)"
+        "rules(g).step_lanes(initial_states(g, 3), np.full(3, -1, np.int32))\nprint(p)"
     )
     environment = os.environ | {"JUBANGO_CACHE": str(tmp_path)}
     texts = [
