@@ -128,7 +128,7 @@ class Driver:
         self._deadline = np.full(lanes, math.inf)
         self._busy = np.zeros(lanes, bool)
         self._step_seconds = 0.0  # of one simulation in every tree
-        self._hand_over = 0.0  # seconds between two chunks, of late
+        self._hand_over = 0.0  # seconds that are lost from one chunk to the next, of late
         self._ended = 0.0
         self._searching: Searching | None = self.program.idle()
         kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
@@ -171,13 +171,15 @@ class Driver:
         if not self._busy.any():
             return np.zeros(0, int), None
         began = time.perf_counter()
-        if self._ended:
-            self._hand_over = 0.8 * self._hand_over + 0.2 * min(began - self._ended, 0.1)
         fresh, chunk = bool(self._waiting), self._chunk(most)
         done, remaining = self.turn(chunk)
-        now = self._ended = time.perf_counter()
-        if not fresh or not self._step_seconds:
-            self._step_seconds = (now - began) / chunk
+        now = time.perf_counter()
+        spent = (now - began) / chunk
+        known = fresh and self._step_seconds  # trees that begin are no part of a step
+        self._step_seconds = min(spent, 1.05 * self._step_seconds) if known else spent
+        between = now - (self._ended or began) - chunk * self._step_seconds
+        self._hand_over += 0.2 * (min(max(between, 0.0), 0.1) - self._hand_over)
+        self._ended = now
         used = self.lanes * self.ensemble
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)
@@ -247,17 +249,21 @@ class Driver:
         return kept
 
     def _chunk(self, most: float) -> int:
-        """Steps until the first lane is done, or those that lose least: half a chunk of waiting for every search that
-        ends, against one hand-over for every chunk."""
-        leaves = self.search.leaves
-        remaining = -(-self._remaining[self._busy] // leaves)
-        nearest, furthest, mean = int(remaining.min()), int(remaining.max()), float(remaining.mean())
+        """Steps until some lane is done: of all the lanes' ends the one at which the least is lost for every step, a
+        hand-over of everybody against the waiting of those that end before. Lanes whose budgets have a common divisor
+        thus fall into step."""
+        left = np.sort(-(-self._remaining[self._busy] // self.search.leaves))
         if not self._step_seconds:  # the first chunk measures
-            return max(1, min(4, furthest))
-        best = math.sqrt(2 * self._hand_over / self._step_seconds * 2 * mean)
+            return max(1, min(4, int(left[-1])))
+        hand_over = max(1.0, self._hand_over / self._step_seconds) * len(left)
+        before = np.arange(len(left))  # lanes that end earlier, or as early
+        waiting = before * left - (np.cumsum(left) - left)
+        best = int(left[np.argmin((hand_over + waiting) / np.maximum(left, 1))])
         patience = min(float(self._deadline[self._busy].min()) - time.perf_counter(), most)
-        longest = min(furthest, max(0.0, patience) / self._step_seconds)
-        return max(1, int(min(max(nearest, best, 4), longest)))
+        longest = max(0.0, patience) / self._step_seconds
+        if best > longest:  # several chunks of equal length
+            best = int(min(longest, -(-best // math.ceil(best / max(longest, 1.0)))))
+        return max(1, best)
 
     def close(self) -> None:
         """Let the trees go."""
