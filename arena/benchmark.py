@@ -219,7 +219,7 @@ def _random_positions(game: Game, lanes: int, plies: int) -> tuple[State, np.nda
     table = table_program(game, size, number)
     states, told = table.first(), np.full(size, LEAVE, np.int32)
     for ply in range(plies + 1):
-        states, look = table.step(states, told)
+        states, look, _ = table.step(states, told, np.bool_(False))
         seen = gathered(look)
         legal, over = seen[:, :-2].view(bool), seen[:, -1] > 0
         if ply < plies:  # a finished game begins anew

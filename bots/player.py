@@ -70,6 +70,11 @@ class Player(ABC):
     def advance(self) -> list[MoveAnswer]:
         """Go on for a while, a quarter of a second at most; returns what is ready."""
 
+    def start(self) -> None:
+        """Set to work in the background on what has been begun; :meth:`advance` then waits for it. Nothing is begun
+        in between."""
+        return
+
     @property
     def patient(self) -> bool:
         """Does its answer take a while? What answers at once is not left waiting for the others."""

@@ -12,6 +12,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.kernels import where_needed
 from jubango.sgf_games.machine import jit, shard, split_last, spread
 
 Array = TypeVar("Array", jax.Array, np.ndarray)
@@ -62,37 +63,45 @@ class TableProgram(NamedTuple):
     """Compiled rules of a table of lanes, split over devices."""
 
     first: Callable[[], State]
-    step: Callable[[State, np.ndarray], tuple[State, jax.Array]]
+    step: Callable[[State, np.ndarray, np.bool_], tuple[State, jax.Array, jax.Array]]
 
 
 @functools.lru_cache(maxsize=32)
 def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     """``first() -> states`` of ``lanes`` lanes, batch axis last, split over ``number`` devices, and
-    ``step(states, told) -> (states, look)``: int32 [lanes] of actions, LEAVE (let be) and FRESH (a new game begins);
-    look is uint8 [lanes, A + 2]: legal actions, the player to move, whether the game is over."""
-    split, _ = shard(number)
+    ``step(states, told, restart) -> (states, look, margin)``: told is int32 [lanes] of actions, LEAVE (let be) and
+    FRESH (a new game begins); with ``restart`` a new game begins where one ends, too. look is uint8 [lanes, A + 2]:
+    legal actions, the player to move, whether a game has ended; margin is float32 [lanes], of those that have."""
+    split, all_of_it = shard(number)
     specs = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
     places = jax.tree.map(lambda spec: NamedSharding(split.mesh, spec), specs)
 
-    def step(states: State, told: jax.Array | np.ndarray) -> tuple[State, jax.Array]:
+    def step(states: State, told: jax.Array | np.ndarray, restart: jax.Array | np.bool_) -> tuple[State, jax.Array, jax.Array]:
         stepped = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jnp.maximum(told, 0))
         start = game.init()
 
-        def settle(old: jax.Array, new: jax.Array, first: jax.Array) -> jax.Array:
-            return jnp.where(told == FRESH, first[..., None], jnp.where(told >= 0, new, old))
+        def chosen(where: jax.Array, first: State, others: State) -> State:
+            return jax.tree.map(lambda one, other: jnp.where(where, one[..., None], other), first, others)
 
-        states = jax.tree.map(settle, states, stepped, start)
-        legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
-        player, over = (jax.vmap(f, in_axes=-1)(states) for f in (game.current_player, game.is_terminal))
-        return states, jnp.concatenate([legal, player[:, None], over[:, None]], axis=-1).astype(jnp.uint8)
+        moved = jax.tree.map(lambda new, old: jnp.where(told >= 0, new, old), stepped, states)
+        over = jax.vmap(game.is_terminal, in_axes=-1)(moved) & (told >= 0)
+        margin = where_needed(over, jax.vmap(game.margin, in_axes=-1), moved)
+        states = chosen((over & restart) | (told == FRESH), start, moved)
+        legal, player = (jax.vmap(f, in_axes=-1)(states) for f in (game.legal_action_mask, game.current_player))
+        look = jnp.concatenate([legal, player[:, None], over[:, None]], axis=-1).astype(jnp.uint8)
+        return states, look, margin
 
     mapped = jax.shard_map(
-        step, mesh=split.mesh, in_specs=(specs, split.spec), out_specs=(specs, split.spec), check_vma=False
+        step,
+        mesh=split.mesh,
+        in_specs=(specs, split.spec, all_of_it.spec),
+        out_specs=(specs, split.spec, split.spec),
+        check_vma=False,
     )
     return TableProgram(
         first=jit(lambda: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init()),
                   out_shardings=places),
-        step=jit(mapped, in_shardings=(places, split), out_shardings=(places, split)),
+        step=jit(mapped, number > 1, in_shardings=(places, split, all_of_it), out_shardings=(places, split, split)),
     )  # fmt: skip
 
 

@@ -175,12 +175,19 @@ class Game(ABC):
         """The inverse of :meth:`action_text`. Raises UserError."""
         return self.point_action(parse_vertex(text, self.height, self.width))
 
-    def result_text(self, state: State) -> str:
+    def margin(self, state: State) -> jax.Array:
+        """float32: by how much the first player has won a finished game: in Go points, elsewhere the return."""
+        return self.returns(state)[0]
+
+    def margin_text(self, margin: float) -> str:
         """The result of a finished game as SGF's RE: ``B+3.5``, ``W+``, ``0``."""
-        first = float(_compiled_returns(self)(state)[0])
-        return "0" if first == 0 else ("B+" if first > 0 else "W+")
+        return "0" if margin == 0 else ("B+" if margin > 0 else "W+")
+
+    def result_text(self, state: State) -> str:
+        """:meth:`margin_text` of a finished game's last position."""
+        return self.margin_text(float(_compiled_margin(self)(state)))
 
 
 @functools.cache
-def _compiled_returns(game: Game) -> Callable[[State], jax.Array]:
-    return jit(game.returns)
+def _compiled_margin(game: Game) -> Callable[[State], jax.Array]:
+    return jit(game.margin)

@@ -30,7 +30,6 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go_playout import playout
 from jubango.sgf_games.kernels import fused, until_settled, where_needed
-from jubango.sgf_games.machine import jit
 
 KO_RULES = ("simple", "positional", "situational")
 
@@ -245,8 +244,7 @@ class Go(Game):
     def action_text(self, action: int) -> str:
         return vertex(None if action == self.pass_action else divmod(action, self.width), self.height)
 
-    def result_text(self, state: GoState) -> str:
-        margin = float(_compiled_margin(self)(state))
+    def margin_text(self, margin: float) -> str:
         return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
 
 
@@ -329,11 +327,6 @@ def _allowed(width: int, suicide: bool) -> tuple[Callable, Callable]:
         return bb.both(empty, bb.near(bb.either(empty, fine), width))
 
     return closed, allowed
-
-
-@functools.cache
-def _compiled_margin(game: Go) -> Callable[[GoState], jax.Array]:
-    return jit(game.margin)
 
 
 def _first_point(board: bb.Rows, width: int) -> jax.Array:

@@ -30,15 +30,19 @@ R = TypeVar("R")
 class Compiled(Generic[P, R]):
     """A function compiled by :func:`jit`; calling it runs the program."""
 
-    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[P, R], options: dict[str, Any], everywhere: bool = False) -> None:
         self.__wrapped__ = function
         self._options = options
+        self._everywhere = everywhere
         self._jitted: Any = None
         _ALL.add(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self._jitted is None:  # the first call, so that importing a module never starts a backend
-            extra = {"compiler_options": {"xla_cpu_prefer_vector_width": 512}} if on_cpu() else {}
+            chosen: dict[str, int | bool] = {"xla_cpu_prefer_vector_width": 512} if on_cpu() else {}
+            if on_cpu() and self._everywhere:  # threads to help a device would take the cores from the others
+                chosen["xla_cpu_multi_thread_eigen"] = False
+            extra = {"compiler_options": chosen} if chosen else {}
             self._jitted = jax.jit(self.__wrapped__, **{**self._options, **extra})
         return self._jitted(*args, **kwargs)
 
@@ -52,12 +56,13 @@ class Compiled(Generic[P, R]):
 _ALL: weakref.WeakSet[Compiled[..., Any]] = weakref.WeakSet()
 
 
-def jit(function: Callable[P, R], **options: Any) -> Compiled[P, R]:
-    """``jax.jit`` with this project's compiler options (full-width vectors on CPUs).
+def jit(function: Callable[P, R], everywhere: bool = False, **options: Any) -> Compiled[P, R]:
+    """``jax.jit`` with this project's compiler options (full-width vectors on CPUs). ``everywhere``: the program keeps
+    all devices busy by itself.
 
     Search inside your own programs runs fastest when they are compiled by this.
     """
-    return Compiled(function, options)
+    return Compiled(function, options, everywhere)
 
 
 def free_programs() -> None:
@@ -92,6 +97,12 @@ def spread(games: int, lanes_each: int = 1) -> tuple[int, int]:
         return 1, games
     vector = -(-VECTOR // lanes_each)
     return number, -(-games // (number * vector)) * vector * number
+
+
+def block_lanes() -> int:
+    """How many games are best searched at once in one program: on a CPU those whose trees a core's cache still
+    serves, and that spread the cost of a step widely enough; an accelerator takes all there are."""
+    return 256 * len(devices()) if on_cpu() else 2**30
 
 
 @functools.lru_cache

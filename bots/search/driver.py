@@ -29,6 +29,7 @@ from jubango.sgf_games.compiled import initial_states
 from jubango.sgf_games.game import State
 from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, split_last, spread
 
+HAND_OVER = 1e-3  # seconds from one chunk to the next, however many answers there are; about the same everywhere
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
 
@@ -92,7 +93,9 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
 
     def sharded(function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
         mapped = jax.shard_map(function, mesh=sharding.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
-        return jit(mapped, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,))
+        return jit(
+            mapped, number > 1, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,)
+        )
 
     roots = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(search.game.init))
     return Program(
@@ -124,12 +127,11 @@ class Driver:
         self._waiting: list[Order] = []
         self._stop: list[int] = []  # lanes whose answer was taken before they had finished
         self._states: State = None
+        self._under_way: tuple[float, bool, int] | None = None  # since when, whether trees began, steps
         self._remaining = np.zeros(lanes, int)  # simulations to make, of the tree that has most to do
         self._deadline = np.full(lanes, math.inf)
         self._busy = np.zeros(lanes, bool)
         self._step_seconds = 0.0  # of one simulation in every tree
-        self._hand_over = 0.0  # seconds that are lost from one chunk to the next, of late
-        self._ended = 0.0
         self._searching: Searching | None = self.program.idle()
         kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
         if kind not in self.program.ran:
@@ -158,6 +160,7 @@ class Driver:
     def begin(self, orders: Sequence[Order], states: State) -> None:
         """Take on positions. states: those of all lanes, batch axis last; what is in lanes that are
         not asked for does not matter."""
+        assert self._under_way is None, "the devices are at work"
         self._waiting += orders
         self._states = _aligned(states, self.program, self.ensemble)
         for order in orders:
@@ -165,21 +168,25 @@ class Driver:
             self._remaining[order.lane] = min(order.numbers.simulations, self.search.capacity)
             self._deadline[order.lane] = order.deadline
 
+    def start(self, most: float = TICK_SECONDS) -> None:
+        """Set the devices to work for a while, ``most`` seconds at most; :meth:`advance` waits for it."""
+        if self._under_way is None and self._busy.any():
+            self._under_way = time.perf_counter(), bool(self._waiting), self._chunk(most)
+            self._hand_over(self._under_way[2])
+
     def advance(self, most: float = TICK_SECONDS) -> tuple[np.ndarray, RootStatistics[np.ndarray] | None]:
         """Go on for a while, ``most`` seconds at most. Returns the lanes that are ready, int [n], and the statistics of
         their roots, a row each."""
-        if not self._busy.any():
+        self.start(most)
+        if self._under_way is None:
             return np.zeros(0, int), None
-        began = time.perf_counter()
-        fresh, chunk = bool(self._waiting), self._chunk(most)
-        done, remaining = self.turn(chunk)
+        began, fresh, chunk = self._under_way
+        self._under_way = None
+        done, remaining = self._look()
         now = time.perf_counter()
         spent = (now - began) / chunk
         known = fresh and self._step_seconds  # trees that begin are no part of a step
         self._step_seconds = min(spent, 1.05 * self._step_seconds) if known else spent
-        between = now - (self._ended or began) - chunk * self._step_seconds
-        self._hand_over += 0.2 * (min(max(between, 0.0), 0.1) - self._hand_over)
-        self._ended = now
         used = self.lanes * self.ensemble
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)
@@ -218,6 +225,10 @@ class Driver:
     def turn(self, steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Hand over what is waiting, then make up to ``steps`` simulations (of each leaf) in every tree.
         Returns (done, remaining), int32 [trees] each."""
+        self._hand_over(steps)
+        return self._look()
+
+    def _hand_over(self, steps: int) -> None:
         orders, self._waiting = self._waiting, []
         stop = np.array(self._stop, int)[:, None] * self.ensemble + np.arange(self.ensemble)
         self._stop = []
@@ -226,12 +237,14 @@ class Driver:
         if lines:
             kept = self._keep(*self._lines(lines))
         noise = noise_of(self.search, orders, self.trees, self.ensemble)
-        self._searching, progress, self._packed = self.program.turn(
+        self._searching, self._made, self._packed = self.program.turn(
             self._searching, self._params, self._states,
             pack(self.search, orders, stop, self.trees, self.ensemble),
             self.program.nothing if noise is None else noise, kept, np.int32(steps),
         )  # fmt: skip
-        table = gathered(progress)
+
+    def _look(self) -> tuple[np.ndarray, np.ndarray]:
+        table = gathered(self._made)
         self._progress = table[:, 0], table[:, 1]
         self.made += int(table[:, 2].sum())
         return self._progress
@@ -255,7 +268,7 @@ class Driver:
         left = np.sort(-(-self._remaining[self._busy] // self.search.leaves))
         if not self._step_seconds:  # the first chunk measures
             return max(1, min(4, int(left[-1])))
-        hand_over = max(1.0, self._hand_over / self._step_seconds) * len(left)
+        hand_over = (1 + HAND_OVER / self._step_seconds) * len(left)
         before = np.arange(len(left))  # lanes that end earlier, or as early
         waiting = before * left - (np.cumsum(left) - left)
         best = int(left[np.argmin((hand_over + waiting) / np.maximum(left, 1))])

@@ -32,18 +32,20 @@ def begin(
     left, unless it holds visits of moves that are not ``legal`` any more. roots: without history, trees
     LAST. legal: bool [B, A], exact at the root. seeds: uint32 [B]."""
     seed, old = jnp.where(mask, seeds, s.seed), s.tree
-    player, prior, value = lax.cond(
-        jnp.any(mask), lambda: _judged(search, params, roots, legal, mix(seed)), lambda: _nothing(legal)
+    # What is written over is read here, once and for all: else the compiler copies the whole tree.
+    player, prior, value, before = lax.cond(
+        jnp.any(mask),
+        lambda: (*_judged(search, params, roots, legal, mix(seed)), old.visits[:, 0]),
+        lambda: (*_nothing(legal), jnp.zeros(legal.shape, jnp.int32)),
     )
     share = settings.noise[:, None]
     prior = jnp.where(prior > 0, (1 - share) * prior + share * settings.dirichlet, 0.0)
     b, open_end = jnp.arange(mask.shape[0]), jnp.full(mask.shape, OPEN, jnp.int8)
     root = jnp.where(mask, 0, search.spare)
-    # Old rows are read only for what is written over them: else the whole tree would be copied.
-    kept &= ~jnp.any((old.visits[:, 0] > 0) & (prior == 0), axis=-1)  # superko has forbidden what was visited
+    kept &= ~jnp.any((before > 0) & (prior == 0), axis=-1)  # superko has forbidden what was visited
     value = jnp.where(kept, old.value[:, 0], value)
     keep = kept[:, None]
-    visits = jnp.where(keep, old.visits[:, 0], 0)
+    visits = jnp.where(keep, before, 0)
     value_sum = jnp.where(keep, old.value_sum[:, 0], 0.0)
     child = jnp.where(keep, old.child[:, 0], -1)
     exact = jnp.where(keep, old.exact[:, 0], UNKNOWN) if search.solver else UNKNOWN

@@ -53,6 +53,9 @@ class SearchPlayer(Player):
         same = game_id == request.game_id and list(request.moves[: len(moves)]) == moves
         return line if same and 0 < len(line) <= LONGEST_LINE else None
 
+    def start(self) -> None:
+        self.driver.start()
+
     def advance(self) -> list[MoveAnswer]:
         lanes, found = self.driver.advance()
         if found is None:

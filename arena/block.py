@@ -1,0 +1,264 @@
+"""A block of lanes: games under way whose moves are found and made together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import jax
+import numpy as np
+
+from jubango.arena.clock import Clock, TimeControl, moves_left
+from jubango.arena.pairings import GameTask, move_seed
+from jubango.bots.config import BotConfig
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
+from jubango.sgf_games.compiled import FRESH, LEAVE, table_program
+from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.machine import gathered, spread
+from jubango.sgf_games.mnk import LineGame
+from jubango.sgf_games.record import GameRecord
+
+# What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit).
+FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
+
+
+@dataclass
+class Lane:
+    """A game under way."""
+
+    task: GameTask
+    moves: list[int] = field(default_factory=list)
+    thoughts: list[Thought | None] = field(default_factory=list)
+    asked: bool = False
+    asked_at: float = 0.0
+    clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
+    began: float = field(default_factory=time.perf_counter)
+    taken_back: int = 0  # how often moves were taken back
+
+    @property
+    def game_id(self) -> str:
+        """What players know the game by: another one after moves were taken back, so that they look anew."""
+        return f"{self.task.game_id}#{self.taken_back}" if self.taken_back else self.task.game_id
+
+
+class Block:
+    """``lanes`` games at once, every one at its own pace, with players of their own.
+
+    A round is :meth:`finish`, which waits for what the players have been set to work on and makes the moves, and
+    :meth:`begin`, which asks whoever is to move and sets them to work; between the two games may come and go.
+    """
+
+    def __init__(
+        self, game: Game, bots: dict[str, BotConfig], players: dict[str, Player], lanes: int, event: str,
+        clock: TimeControl | None, on_move: Callable[[Lane, MoveAnswer], None] | None,
+    ) -> None:  # fmt: skip
+        self.game, self.bots, self.players = game, bots, players
+        self.event, self.clock, self.on_move = event, clock, on_move
+        self.lanes: list[Lane | None] = [None] * lanes
+        self.free = list(range(lanes))  # lanes without a game
+        self.unasked: list[int] = []  # lanes whose next player has not been asked yet
+        self.moves_made = 0
+        # Those that look for answers from elsewhere come first, so that the others' work does not keep them waiting.
+        self.everybody = sorted(set(players.values()), key=lambda player: player.works_here)
+        self._quick = [player for player in self.everybody if not player.patient]
+        number, size = spread(lanes)
+        self._program = table_program(game, size, number)
+        self._told = np.full(size, LEAVE, np.int32)
+        self._states = self._program.first()
+        self._new = np.ones(size, bool)  # lanes at a first position
+        self._step()
+
+    @property
+    def busy(self) -> int:
+        """Games under way."""
+        return len(self.lanes) - len(self.free)
+
+    def state(self, lane: int) -> State:
+        """The position of one lane, unbatched, on the host."""
+        return jax.tree.map(lambda x: x[..., lane], self._fetched())
+
+    def seat(self, tasks: Iterable[GameTask]) -> None:
+        """Begin games in the first free lanes, of which there are enough."""
+        for task in tasks:
+            i = self._take(Lane(task, clocks=(Clock(self.clock), Clock(self.clock)) if self.clock else ()))
+            if not self._new[i]:
+                self._told[i] = FRESH
+        if (self._told == FRESH).any():
+            self._step()
+
+    def leave(self) -> list[tuple[Lane, State]]:
+        """The games between two moves, with their positions; they are no longer here."""
+        states = self._fetched()
+        games = []
+        for i in self.unasked:
+            lane = self.lanes[i]
+            assert lane is not None
+            games.append((lane, jax.tree.map(lambda x, i=i: x[..., i], states)))
+            self.lanes[i] = None
+        self._release(self.unasked)
+        self.unasked = []
+        return games
+
+    def join(self, games: Sequence[tuple[Lane, State]]) -> None:
+        """Take over games that have left another block."""
+        states = jax.tree.map(np.array, self._fetched())
+        for lane, state in games:
+            i = self._take(lane)
+            self._new[i] = False
+            for mine, new in zip(jax.tree.leaves(states), jax.tree.leaves(state), strict=True):
+                mine[..., i] = new
+        self._states = jax.device_put(states, jax.tree.map(lambda x: x.sharding, self._states))
+        self._step()
+
+    def _take(self, lane: Lane) -> int:
+        i = self.free.pop(0)
+        self.lanes[i] = lane
+        self.unasked.append(i)
+        return i
+
+    def _release(self, lanes: Sequence[int]) -> None:
+        self.free = sorted([*self.free, *lanes])
+
+    def finish(self, more: bool) -> list[GameRecord]:
+        """Make the moves that the players have found; returns the games that have ended. ``more``: others wait for
+        their lanes."""
+        return self._moved(self.everybody, more)
+
+    def begin(self, more: bool) -> list[GameRecord]:
+        """Ask whoever is to move, make the moves of those who answer at once, and set all others to work. Returns the
+        games that have ended."""
+        self._ask()
+        records = self._moved(self._quick, more) if self._quick else []
+        self._ask()  # whom a quick answer leaves to move works along with the others
+        for player in self.everybody:
+            player.start()
+        return records
+
+    def _ask(self) -> None:
+        requests: dict[Player, list[MoveRequest]] = {}
+        points, now, clocked = self.game.height * self.game.width, time.perf_counter(), self.clock is not None
+        for i in self.unasked:
+            lane, colour = self.lanes[i], self._player[i]
+            assert lane is not None
+            task, ply = lane.task, len(lane.moves)
+            name = task.white if colour else task.black
+            seconds = left = 0.0
+            if clocked:
+                seconds, left = lane.clocks[colour].budget(moves_left(points, ply)), lane.clocks[colour].left
+            lane.asked, lane.asked_at = True, now
+            seed = move_seed(task.seed, ply)
+            request = MoveRequest(
+                i, lane.game_id, self.bots[name], seed, self._legal[i], lane.moves, colour, seconds, left
+            )
+            requests.setdefault(self.players[name], []).append(request)
+        self.unasked = []
+        for player, asked in requests.items():
+            player.begin(asked, self._states)
+
+    def _moved(self, players: Sequence[Player], more: bool) -> list[GameRecord]:
+        """What ``players`` answer is done."""
+        answers = [answer for player in players for answer in player.advance()]
+        records: list[GameRecord] = []
+        moved: list[int] = []
+        made: list[tuple[Lane, MoveAnswer]] = []
+        for answer in answers:
+            i = answer.lane
+            lane = self.lanes[i]
+            assert lane is not None
+            lane.asked = False
+            if lane.clocks and not answer.failure:
+                spent = time.perf_counter() - lane.asked_at
+                if not lane.clocks[self._player[i]].spend(spent):
+                    answer = MoveAnswer(i, failure="time", detail=f"the clock ran out after {spent:.1f} s")
+            if not answer.failure:
+                self._told[i] = answer.action
+                lane.moves.append(answer.action)
+                lane.thoughts.append(answer.thought)
+                moved.append(i)
+            elif answer.failure == "undo":
+                self._take_back(i, lane)
+            else:
+                winner = "B" if self._player[i] else "W"
+                result = f"{winner}+{FAILURE_LETTERS[answer.failure]}"
+                records.append(self._end(i, lane, result, answer.failure, answer.detail))
+                self._release([i])
+            if self.on_move:
+                made.append((lane, answer))
+        if moved:
+            self.moves_made += len(moved)
+            self._step(restart=more)
+        if self.on_move:
+            for lane, answer in made:
+                self.on_move(lane, answer)
+        over = self._over[moved]
+        if over.any():
+            ended = [i for i, is_over in zip(moved, over.tolist(), strict=True) if is_over]
+            moved = [i for i, is_over in zip(moved, over.tolist(), strict=True) if not is_over]
+            margins = gathered(self._margins).tolist()
+            reason = "score" if isinstance(self.game, Go) else "line" if isinstance(self.game, LineGame) else "end"
+            for i in ended:
+                lane = self.lanes[i]
+                assert lane is not None
+                records.append(self._end(i, lane, self.game.margin_text(margins[i]), reason))
+            self._release(ended)
+        self.unasked += moved
+        return records
+
+    def _step(self, restart: bool = False) -> None:
+        """Do as the lanes are told, and look at them; with ``restart`` a game begins where one ends."""
+        self._states, look, self._margins = self._program.step(self._states, self._told, np.bool_(restart))
+        self._new &= self._told == LEAVE
+        self._new |= self._told == FRESH
+        self._told = np.full(len(self._told), LEAVE, np.int32)
+        seen = gathered(look)
+        if restart:
+            self._new |= seen[:, -1] > 0
+        self._legal = seen[:, :-2].view(bool)
+        self._player = seen[:, -2].tolist()
+        self._over = seen[:, -1]
+
+    def _fetched(self) -> State:
+        return jax.tree.map(lambda x: gathered(x, axis=x.ndim - 1), self._states)
+
+    def _take_back(self, i: int, lane: Lane) -> None:
+        """Take back the last move and, where a bot made it, the one before, so that the same person moves again."""
+        two = self.players[lane.task.black] is not self.players[lane.task.white]
+        kept = lane.moves[: -2 if two else -1]
+        lane.moves, lane.thoughts, lane.taken_back = [], lane.thoughts[: len(kept)], lane.taken_back + 1
+        self._told[i] = FRESH
+        self._step()
+        for action in kept:
+            self._told[i] = action
+            self._step()
+        lane.moves = kept
+        self.unasked.append(i)
+
+    def _end(self, i: int, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+        self.lanes[i] = None
+        for name in (lane.task.black, lane.task.white):
+            self.players[name].finish(lane.game_id)
+        return self.record(lane, result, reason, detail)
+
+    def record(self, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+        """What is kept of a game."""
+        task = lane.task
+        return GameRecord(
+            game_id=task.game_id,
+            game=self.game.spec,
+            black=task.black,
+            white=task.white,
+            black_spec=self.bots[task.black].spec,
+            white_spec=self.bots[task.white].spec,
+            seed=task.seed,
+            moves=tuple(map(self.game.action_text, lane.moves)),
+            result=result,
+            reason=reason,
+            detail=" ".join(detail.split()),
+            event=self.event,
+            seconds=round(time.perf_counter() - lane.began, 3),
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            comments=tuple("" if thought is None else thought.text for thought in lane.thoughts),
+        )
