@@ -40,6 +40,7 @@ class Dashboard:
         self._began = time.perf_counter()
         self._last = 0.0
         self._watched = 0
+        self._noted = False  # what is left idle has been said
         self._shown = 0  # pictures or lines so far
         self._shown_done = -1  # games done at the last one
         self.seconds_spent = 0.0
@@ -81,6 +82,9 @@ class Dashboard:
             return
         if not run.missing and self._shown and self._shown_done == done:
             return
+        if run.table and run.table.note and not self._noted:
+            self._noted = True
+            self._tell(run.table.note)
         self._draw(run)
         self._last = time.perf_counter()
         self.seconds_spent += self._last - now
@@ -98,6 +102,10 @@ class Dashboard:
 
     def _print(self, line: str) -> None:
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def _tell(self, note: str) -> None:
+        """Something to know, once."""
+        self.console.print(note, style="dim", highlight=False, markup=False, soft_wrap=True)
 
     # -- what is shown -----------------------------------------------------------------------
 
@@ -229,8 +237,13 @@ class NotebookDashboard(Dashboard):
         bar = f'<progress max="{run.plan.total}" value="{len(run.results)}" style="width: 30em"></progress>'
         self._put(f"{bar}<br>{line}{standings_html(str(run.plan.name), run.rating_list, run.results)}")
 
-    def _put(self, html: str) -> None:
+    def _tell(self, note: str) -> None:
         from IPython.display import HTML, display  # type: ignore[import-not-found]
+
+        display(HTML(f"<small>{escape(note)}</small>"))
+
+    def _put(self, html: str) -> None:
+        from IPython.display import HTML, display
 
         if self._handle is None:
             self._handle = display(HTML(html), display_id=True)

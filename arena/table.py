@@ -12,7 +12,7 @@ from jubango.arena.clock import TimeControl
 from jubango.arena.pairings import GameTask
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
 from jubango.bots.player import MoveAnswer, Player
-from jubango.bots.roster import make_players
+from jubango.bots.roster import idle_note, make_players
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.machine import block_lanes
@@ -46,6 +46,7 @@ class Table:
             Block(game, self.bots, {**given, **make_players(game, to_make, own)}, own, event, clock, on_move)
             for own in (lanes // number + (i < lanes % number) for i in range(number))
         ]
+        self.note = idle_note(list(self.bots.values()), lanes)  # on what is left idle, for people
         # A game may change its block unless a bot keeps trees there.
         self._movable = not any(isinstance(bot, SearchConfig) and bot.reuse for bot in to_make)
 

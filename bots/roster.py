@@ -19,7 +19,7 @@ from jubango.bots.search.tree import tree_bytes
 from jubango.sgf_games.compiled import legal_actions
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import VECTOR, devices, memory_bytes
+from jubango.sgf_games.machine import VECTOR, devices, full_lanes, memory_bytes
 
 
 def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, Player]:
@@ -76,6 +76,23 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     if lanes < VECTOR * len(devices()):  # a search fills up its vectors, unless it has one or two lanes
         lanes = VECTOR if lanes >= VECTOR else min(lanes, 2)
     return max(1, lanes)
+
+
+def idle_note(bots: Sequence[BotConfig], lanes: int) -> str:
+    """Which bots leave most of the machine idle with so many games at once, and what would fill it; or nothing."""
+    full = full_lanes()
+    searches = [bot for bot in bots if isinstance(bot, SearchConfig) and bot.simulations > 1]
+    idle = [bot for bot in searches if 2 * lanes * bot.ensemble * bot.leaves <= full]
+    if not idle:
+        return ""
+    used = max(lanes * bot.ensemble * bot.leaves for bot in idle)
+    more = max(2, full // used)
+    names = ", ".join(bot.name for bot in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
+    return (
+        f"{lanes} {'game' if lanes == 1 else 'games'} at once: {names} {'uses' if len(idle) == 1 else 'use'} {used} of "
+        f"the {full} lanes that this machine searches in the time of one; leaves={more * idle[0].leaves}, "
+        f"ensemble={more * idle[0].ensemble} or more games at once (games_at_once={lanes * more}) would use all"
+    )
 
 
 def run_bot(

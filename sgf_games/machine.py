@@ -99,6 +99,11 @@ def spread(games: int, lanes_each: int = 1) -> tuple[int, int]:
     return number, -(-games // (number * vector)) * vector * number
 
 
+def full_lanes() -> int:
+    """How many lanes this machine works on in the time of one."""
+    return VECTOR * len(devices()) if on_cpu() else 1024
+
+
 def block_lanes() -> int:
     """How many games are best searched at once in one program: on a CPU those whose trees a core's cache still
     serves, and that spread the cost of a step widely enough; an accelerator takes all there are."""
