@@ -32,6 +32,9 @@ check: $(VENV)/.installed-test
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/playouts.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/library.py
+	$(BIN)/python benchmarks/env.py
+	$(BIN)/jubango bench tournament
 
 compat: $(COMPAT:%=%/.installed)
 	for venv in $(COMPAT); do $$venv/bin/python -c 'import jax; print("jax", jax.__version__)' && \

@@ -115,15 +115,6 @@ class Library:
         """The ids of all finished games."""
         return {row[0] for row in self._db.execute("select game_id from games")}
 
-    def results(self) -> list[tuple[str, str, float]]:
-        """(black, white, Black's score) of every finished game."""
-        return list(self._db.execute("select black, white, score from games order by game_id"))
-
-    def failures(self) -> list[tuple[str, int]]:
-        """(reason, games) for games that an engine's failure ended."""
-        query = "select reason, count(*) from games where reason not in ('score', 'line', 'resign')"
-        return list(self._db.execute(query + " group by reason order by reason"))
-
     def close(self) -> None:
         with contextlib.suppress(sqlite3.Error):
             self._db.execute("pragma wal_checkpoint(truncate)")

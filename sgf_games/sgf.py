@@ -70,7 +70,7 @@ def write_record(record: GameRecord) -> bytes:
 def _shared_properties(game: Game, spec: str) -> dict[str, list[bytes]]:
     """The root's properties that all records of a game share."""
     texts = {
-        "FF": "4", "CA": "UTF-8", "GM": "4", "SZ": str(max(game.width, game.height)), "AP": "jubango:0.1.0",
+        "FF": "4", "CA": "UTF-8", "GM": "4", "SZ": str(max(game.width, game.height)), "AP": "jubango:0.2.0",
         SPEC_PROPERTY: spec, "TM": "0", "OT": "none", "HA": "0",
     }  # fmt: skip
     if isinstance(game, Go):

@@ -49,8 +49,9 @@ def test_what_is_added_is_kept_once(tmp_path):
     library.add(records[:2])
     library.add([replace(records[1], result="W+R"), records[2], replace(records[2], result="W+R"), records[3]])
     assert library.finished() == {record.game_id for record in records}
-    assert library.results() == [("a", "b", 1.0)] * 4
     library.close()
+    rows = sqlite3.connect(tmp_path / "results.sqlite").execute("select black, white, score from games")
+    assert rows.fetchall() == [("a", "b", 1.0)] * 4
     assert kept(tmp_path) == {record.game_id: write_record(record) for record in records}
 
 

@@ -77,7 +77,7 @@ def high_level_sgf(record: GameRecord) -> bytes:
     document = sgfmill_sgf.Sgf_game(size=size, encoding="UTF-8")
     root = document.get_root()
     root.set("GM", 1 if record.game.startswith("go:") else 4)
-    root.set("AP", ("jubango", "0.1.0"))
+    root.set("AP", ("jubango", "0.2.0"))
     texts = {
         "PB": record.black, "PW": record.white, "RE": record.result, "EV": record.event, "RO": record.game_id,
         "GN": record.game_id, "DT": record.date[:10],
