@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -19,9 +18,6 @@ from jubango.bots.config import BotConfig, GtpConfig
 from jubango.bots.roster import affordable_lanes
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
-from jubango.sgf_games.record import GameRecord
-
-STORE_SECONDS = 0.25  # how long a finished game may wait until it is kept
 
 
 class Interrupted(KeyboardInterrupt):
@@ -137,17 +133,8 @@ def _play(
     with contextlib.closing(table):
         run.table = table
         run.kept.begin(plan)
-        ended: list[GameRecord] = []
-        stored = time.perf_counter()
-        try:
-            for records in table.play(waiting):
-                ended += records
-                if time.perf_counter() > stored + STORE_SECONDS:  # a flush to the disk takes as long as many games
-                    records, ended = ended, []
-                    run.add(records)
-                    stored = time.perf_counter()
-        finally:
-            run.add(ended)
+        for records in table.play(waiting):
+            run.add(records)
 
 
 def _lanes_for(plan: Plan, bots: list[BotConfig], waiting: list[GameTask]) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from jubango.analysis.tables import games_frame
+from jubango.arena.block import Block
 from jubango.arena.pairings import round_robin
 from jubango.arena.plan import parse_plan, read_plan
 from jubango.arena.table import Table
@@ -41,6 +42,19 @@ def test_games_do_not_depend_on_the_batch(game):
     assert len(alone) == 12
     assert alone == seven == many
     assert len({moves for moves, _ in alone.values()}) > 6, "the games are not all the same"
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_games_do_not_depend_on_their_block(monkeypatch, keep):
+    """Games of blocks that run empty join others, unless a bot's trees would be lost by that."""
+    specs = ["random", f"uct:simulations=15,reuse={str(keep).lower()}", "uct:simulations=8"]
+    together = play_all("connect_four", specs, 4, 12)
+    moved = []
+    join = Block.join
+    monkeypatch.setattr(Block, "join", lambda block, games: (moved.extend(games), join(block, games)))
+    monkeypatch.setattr("jubango.arena.table.block_lanes", lambda: 3)
+    assert play_all("connect_four", specs, 4, 12) == together
+    assert bool(moved) is not keep
 
 
 def test_the_schedule_is_fair_and_stable():

@@ -235,6 +235,7 @@ def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
     return jnp.where(pick(tree.end, b, node) == EXACT, pick(tree.value, b, node), mean)
 
 
+@functools.partial(jax.jit, static_argnums=0)  # traced once, for roots and leaves alike
 def judge(
     search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
