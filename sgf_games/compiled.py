@@ -81,7 +81,9 @@ def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     specs = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
     places = jax.tree.map(lambda spec: NamedSharding(split.mesh, spec), specs)
 
-    def step(states: State, told: jax.Array | np.ndarray, restart: jax.Array | np.bool_) -> tuple[State, jax.Array, jax.Array]:
+    def step(
+        states: State, told: jax.Array | np.ndarray, restart: jax.Array | np.bool_
+    ) -> tuple[State, jax.Array, jax.Array]:
         stepped = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jnp.maximum(told, 0))
         start = game.init()
 

@@ -129,7 +129,9 @@ def self_play(game, look):
         drawn = jax.random.categorical(key, jnp.log(found.policy))
         after = jax.vmap(game.step)(states, drawn)
         over = jax.vmap(game.is_terminal)(after)
-        fresh = jax.tree.map(lambda new, old: jnp.where(over.reshape(-1, *[1] * new.ndim), new, old), game.init(), after)
+        fresh = jax.tree.map(
+            lambda new, old: jnp.where(over.reshape(-1, *[1] * new.ndim), new, old), game.init(), after
+        )
         return fresh, (found, drawn, over)
 
     def play(params, states, key):
@@ -182,7 +184,9 @@ def openings():
 
 def as_leaves(params, game, state, legal, seed):
     """The network, its weights in a pytree of any kind, in order."""
-    return evaluate(dict(zip(("hidden", "policy", "value"), jax.tree.leaves(params), strict=True)), game, state, legal, seed)
+    return evaluate(
+        dict(zip(("hidden", "policy", "value"), jax.tree.leaves(params), strict=True)), game, state, legal, seed
+    )
 
 
 def same(found, expected):
@@ -297,7 +301,9 @@ def test_32_networks_in_turn(way):
         look = lambda params: [found.visits for found in jb.run_many(search, listed, params=params)]  # noqa: E731
 
     def found(networks):
-        return {np.asarray(look({"table": rng.normal(0, 1, ROWS).astype(np.float32)})).tobytes() for _ in range(networks)}
+        return {
+            np.asarray(look({"table": rng.normal(0, 1, ROWS).astype(np.float32)})).tobytes() for _ in range(networks)
+        }
 
     found(4)
     before = len(COMPILED), len(TRACES), psutil.Process().memory_info().rss
@@ -325,34 +331,39 @@ def test_sizes_that_pad_to_one_are_one_program():
 
 
 LIFE = """
-import functools, json, psutil
-import numpy as np
+import json, psutil
 import jubango as jb
 from jubango.bots.search import driver
-from jubango.sgf_games import compiled
+from jubango.sgf_games.compiled import initial_state, initial_states, rules
+
+def tell(visits=0):
+    maps = len(open("/proc/self/maps").readlines())
+    print(json.dumps([visits, maps, psutil.Process().memory_info().rss >> 20]), flush=True)
 
 driver.MOST_PROGRAMS = 4  # so that few sizes are already too many
-for name in ("_view_program", "table_program"):
-    setattr(compiled, name, functools.lru_cache(maxsize=2)(getattr(compiled, name).__wrapped__))
 game = jb.make_game("tic_tac_toe")
-first = compiled.initial_state(game)
-for size in range(18):
+for size in range(14):
     capacity, number = (8 + size, 2) if size % 3 else (8, 32 * (size // 3 + 1))
-    (found, *_) = jb.run_many(jb.Search(game, jb.Puct(), jb.Uniform(), capacity), [first] * number)
-    maps = len(open("/proc/self/maps").readlines())
-    print(json.dumps([int(found.visits.sum()), maps, psutil.Process().memory_info().rss >> 20]), flush=True)
+    (found, *_) = jb.run_many(jb.Search(game, jb.Puct(), jb.Uniform(), capacity), [initial_state(game)] * number)
+    tell(int(found.visits.sum()))
+for lanes in range(1, 81):
+    rules(game).view_lanes(initial_states(game, lanes))
+    if lanes % 40 == 0:
+        tell()
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux says how many memory maps there are")
 def test_programs_that_are_let_go_are_freed():
     """A process that searches in ever new sizes, of trees and of batches, does not grow."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "JAX_PLATFORMS": "cpu", "JUBANGO_CORES": "1"}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "JUBANGO_CORES": "1"}
+    environment |= {"JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # which compiles sooner
     done = subprocess.run([sys.executable, "-c", LIFE], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     visits, maps, mebibytes = np.array([json.loads(line) for line in done.stdout.splitlines()]).T
-    assert visits.tolist() == [8 if size % 3 == 0 else 8 + size for size in range(18)]
+    assert visits[:14].tolist() == [8 + size if size % 3 else 8 for size in range(14)]
     a_program = (maps[3] - maps[0]) / 3
     assert a_program > 50, "a program is seen when it is there"
-    assert maps[6:].max() - maps[6:9].max() < a_program
-    assert mebibytes[-1] - mebibytes[8] < 64
+    assert maps[6:14].max() - maps[3] < a_program, "ten programs were let go"
+    assert mebibytes[13] - mebibytes[6] < 64
+    assert maps[15] - maps[14] < 100, "the views of 40 more sizes took the place of others"
