@@ -21,7 +21,6 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.record import GameRecord
 
-
 STORE_SECONDS = 0.25  # how long a finished game may wait until it is kept
 
 
