@@ -39,21 +39,26 @@ class Rules(NamedTuple):
 @functools.lru_cache(maxsize=32)  # what is let go frees its programs
 def rules(game: Game) -> Rules:
     """``step`` and ``view`` take one state, the others a batch of them, batch axis last."""
-
-    def view(state: State) -> View[jax.Array]:
-        return View(
-            game.legal_action_mask(state),
-            game.current_player(state),
-            game.is_terminal(state),
-            game.returns(state),
-        )
-
     return Rules(
         step=jit(game.step),
-        view=jit(view),
+        view=jit(functools.partial(_view, game)),
         step_lanes=jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)),
-        view_lanes=jit(jax.vmap(view, in_axes=-1)),
+        view_lanes=lambda states: _view_program(game, jax.tree.leaves(states)[0].shape[-1])(states),
     )
+
+
+def _view(game: Game, state: State) -> View[jax.Array]:
+    return View(
+        game.legal_action_mask(state),
+        game.current_player(state),
+        game.is_terminal(state),
+        game.returns(state),
+    )
+
+
+@functools.lru_cache(maxsize=32)  # by the number of lanes, of which a long life sees many
+def _view_program(game: Game, lanes: int) -> Callable[[State], View[jax.Array]]:
+    return jit(jax.vmap(functools.partial(_view, game), in_axes=-1))
 
 
 LEAVE, FRESH = -1, -2  # what a lane can be told besides an action

@@ -25,7 +25,7 @@ from jubango.bots.search.root import merged
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import RootStatistics, Searching
 from jubango.bots.search.tree import LONGEST_LINE
-from jubango.sgf_games.compiled import initial_states
+from jubango.sgf_games.compiled import initial_state, stacked
 from jubango.sgf_games.game import State
 from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, split_last, spread
 
@@ -140,7 +140,7 @@ class Driver:
 
     def _warm_up(self, reuse: bool) -> None:
         """Run all of the program once: compiling is on nobody's clock."""
-        self.begin((), initial_states(self.search.game, spread(self.lanes)[1]))
+        self.begin((), stacked([jax.device_get(initial_state(self.search.game))] * self.lanes))
         self.turn(0)
         if reuse:
             self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32))

@@ -1,0 +1,188 @@
+"""The wheel, in an environment without the checkout, beside a user's own packages called as our folders are."""
+
+from __future__ import annotations
+
+import configparser
+import io
+import json
+import os
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FLOORS = ("analysis", "arena", "bots", "sgf_games")
+THEIRS = (*FLOORS, "tests")  # packages of the user
+PLAN = """
+name = "small"
+game = "tic_tac_toe"
+games_per_pairing = 4
+seed = 2
+bots = [{ name = "random", use = "random" }, { name = "uct", use = "uct", simulations = 16 }]
+"""
+PLUGIN = '''
+import bots
+import jubango as jb
+from jubango.sgf_games.mnk import Mnk
+
+
+@jb.evaluator("mine")
+def mine(game, state, legal, seed):
+    return legal * 1.0, bots.OPINION
+
+
+@jb.game("wide")
+class Wide(Mnk):
+    """a user's own game"""
+
+    width: int = 4
+    height: int = 3
+    k: int = 3
+
+    @property
+    def spec(self):
+        return "wide"
+'''
+
+
+def checked(command, folder, **environment):
+    """What a process prints that must end well, in an environment that knows nothing of the checkout."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=clean | environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built from a copy of the checkout, since building writes beside its sources."""
+    pytest.importorskip("setuptools", minversion="70.1", reason="builds no wheels by itself; pip install -e '.[test]'")
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in (*FLOORS, "jubango"):
+        shutil.copytree(
+            ROOT / name, folder / "source" / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    for name in ("LICENSE", "README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder / "source" / name)
+    (folder / "source" / "tests").mkdir()
+    (folder / "source" / "tests" / "__init__.py").touch()
+    build = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+    found = subprocess.run(
+        [sys.executable, "-c", build, str(folder)], cwd=folder / "source", capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+class Installed:
+    """An environment with the wheel and what it depends on, and a folder with the user's own packages."""
+
+    def __init__(self, wheel: Path, folder: Path) -> None:
+        venv.create(folder / "venv", symlinks=True)
+        paths = sysconfig.get_paths(vars={"base": str(folder / "venv"), "platbase": str(folder / "venv")})
+        packages, scripts = Path(paths["purelib"]), Path(paths["scripts"])
+        self.packages, self.python, self.command = packages, scripts / "python", scripts / "jubango"
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(packages)
+        # Their folders alone: their own .pth files, an editable install's too, are read in no folder that a .pth names.
+        (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
+        (info,) = packages.glob("jubango-*.dist-info")
+        self.version = info.stem.removeprefix("jubango-")
+        entries = configparser.ConfigParser()
+        entries.read(info / "entry_points.txt")
+        module, function = entries["console_scripts"]["jubango"].split(":")
+        self.command.write_text(
+            f"#!{self.python}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+        )
+        self.command.chmod(0o755)
+        self.work = folder / "work"
+        for name in THEIRS:
+            (self.work / name).mkdir(parents=True)
+            (self.work / name / "__init__.py").write_text(f"OWNER, OPINION = 'the user of {name}', 0.25\n")
+        (self.work / "my_plugin.py").write_text(PLUGIN)
+        (self.work / "small.toml").write_text(PLAN)
+
+    def told(self, code: str) -> object:
+        """What a Python in the user's folder prints, as JSON."""
+        return json.loads(checked([self.python, "-c", f"import json\n{code}"], self.work))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    if os.name != "posix":
+        pytest.skip("a console command is made here as on POSIX")
+    return Installed(wheel, tmp_path_factory.mktemp("installed"))
+
+
+def test_what_is_in_the_wheel(wheel):
+    """Every module, once, below jubango and nowhere else."""
+    names = zipfile.ZipFile(wheel).namelist()
+    inside = sorted(name for name in names if ".dist-info/" not in name)
+    floors = [path.relative_to(ROOT) for floor in FLOORS for path in (ROOT / floor).rglob("*.py")]
+    assert inside == sorted(
+        ["jubango/__init__.py", "jubango/py.typed", *(f"jubango/{path.as_posix()}" for path in floors)]
+    )
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"jubango"}
+
+
+def test_what_is_imported_is_the_wheel_s(installed):
+    """And the user's packages stay theirs; JAX waits until it is used."""
+    code = f"""
+import importlib, importlib.metadata, sys
+import jubango
+early = sorted({{"jax", "jaxlib", "numpy"}} & set(sys.modules))
+files = [importlib.import_module("jubango" + name).__file__ for name in ("", {", ".join(repr("." + f) for f in FLOORS)})]
+owners = [importlib.import_module(name).OWNER for name in {THEIRS}]
+print(json.dumps([early, files, owners, jubango.__version__, importlib.metadata.version("jubango")]))
+"""
+    early, files, owners, own, version = installed.told(code)
+    assert early == []
+    assert all(Path(file).is_relative_to(installed.packages) for file in files)
+    assert owners == [f"the user of {name}" for name in THEIRS]
+    assert own == version == installed.version
+
+
+def test_the_command_plays_a_tournament(installed):
+    out = checked(
+        [installed.command, "tournament", "small.toml", "--out", "runs/small", "--format", "csv"], installed.work
+    )
+    ratings = pd.read_csv(io.StringIO(out)).set_index("name")
+    assert ratings["games"].to_dict() == {"random": 4, "uct": 4}
+    assert ratings["elo"]["uct"] > ratings["elo"]["random"]
+    assert len(list((installed.work / "runs" / "small" / "games").glob("*.sgf"))) == 4
+
+
+def test_the_command_finds_a_plugin(installed):
+    """Which takes the user's own ``bots``, not ours."""
+    bots = ["uct:evaluator=mine,simulations=8", "random"]
+    out = checked(
+        [installed.command, "match", *bots, "--game", "wide", "--games", "2", "--out", "runs/wide", "--format", "csv"],
+        installed.work, JUBANGO_PLUGINS="my_plugin",
+    )  # fmt: skip
+    assert set(pd.read_csv(io.StringIO(out))["name"]) == set(bots)
+    games = [path.read_text() for path in (installed.work / "runs" / "wide" / "games").glob("*.sgf")]
+    assert len(games) == 2 and all("wide" in text for text in games)
+
+
+def test_an_analysis_from_python(installed):
+    """X has two in the middle row, O two in the first, and it is X's move: one move wins. Then with the plug-in."""
+    code = """
+import jubango as jb, my_plugin
+position = jb.position("tic_tac_toe", "B2 A1 A2 B1")
+found = jb.analyze(position, "uct", simulations=200)
+search = jb.Search("wide", jb.Puct(), "mine", 8)
+result = jb.run(search, search.game.init())
+print(json.dumps([found.best.move, found.best.win_rate.black, int(result.visits.sum()), my_plugin.bots.OWNER]))
+"""
+    move, black, visits, owner = installed.told(code)
+    assert (move, visits, owner) == ("C2", 8, "the user of bots")
+    assert black > 0.95
