@@ -330,6 +330,18 @@ def test_sizes_that_pad_to_one_are_one_program():
     assert len(COMPILED) - before <= 2
 
 
+@pytest.mark.parametrize("way", ["match", "analyze"])
+def test_tables_that_pad_to_one_are_one_program(way):
+    """So many games at once, or positions at once, that are held as the same number."""
+    for size in (64, 33, 50):
+        before = len(COMPILED)
+        if way == "match":
+            jb.tournament("tic_tac_toe", ["uct:simulations=4", "random"], games=2 * size, games_at_once=size)
+        else:
+            jb.analyze([jb.position("tic_tac_toe", "B2")] * size, "uct", simulations=5)
+        assert (len(COMPILED) > before) == (size == 64), (size, len(COMPILED) - before)
+
+
 LIFE = """
 import json, psutil
 import jubango as jb
