@@ -370,7 +370,7 @@ def test_programs_that_are_let_go_are_freed():
     """A process that searches in ever new sizes, of trees and of batches, does not grow."""
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "JUBANGO_CORES": "1"}
     environment |= {"JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # which compiles sooner
-    done = subprocess.run([sys.executable, "-c", LIFE], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", LIFE], capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr
     visits, maps, mebibytes = np.array([json.loads(line) for line in done.stdout.splitlines()]).T
     assert visits[:14].tolist() == [8 + size if size % 3 else 8 for size in range(14)]
