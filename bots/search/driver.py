@@ -29,7 +29,7 @@ from jubango.sgf_games.compiled import initial_state, stacked
 from jubango.sgf_games.game import State
 from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, split_last, spread
 
-HAND_OVER = 1e-3  # seconds from one chunk to the next, however many answers there are; about the same everywhere
+HAND_OVER = 6e-3  # seconds that a chunk costs beside its steps, answers included; measured, and not sensitive
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
 
