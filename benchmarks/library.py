@@ -54,7 +54,7 @@ def mctx_loop(pipe: Any) -> None:
 
         def move(state: Any, key: Any) -> Any:
             legal = state.legal_action_mask
-            root = mctx.RootFnOutput(jnp.where(legal, 0.0, -1e9), jnp.zeros(trees), state)
+            root = mctx.RootFnOutput(prior_logits=jnp.where(legal, 0.0, -1e9), value=jnp.zeros(trees), embedding=state)
             for_search, for_step = jax.random.split(key)
             out = mctx.muzero_policy(
                 (), for_search, root, recurrent, simulations, invalid_actions=~legal, dirichlet_fraction=0.0
@@ -180,6 +180,8 @@ def main() -> None:
         a, b = (statistics.median(x) for x in zip(*pairs, strict=True))
         ratio = f"{statistics.median(ratios):>8.1f}  ({ratios[0]:.1f} to {ratios[-1]:.1f})"
         print(f"{label:<64}{a:>12,.0f}{b:>12,.0f}{ratio}", flush=True)
+    for pipe in () if options.alone else pipes.values():
+        pipe.send(None)  # no more
 
 
 if __name__ == "__main__":
