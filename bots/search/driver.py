@@ -46,7 +46,7 @@ class Program(NamedTuple):
     whole: NamedSharding  # of what every device has
     nothing: Noise  # no noise at all
     none: jax.Array  # bool [trees], all False
-    ran: set[Hashable]  # the kinds of weights, and whether trees are kept, it has run with
+    ran: dict[Hashable, float]  # seconds a step, by the kinds of weights and whether trees are kept
 
 
 _programs: OrderedDict[tuple[SearchSpec, int], Program] = OrderedDict()
@@ -110,7 +110,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         whole=whole,
         nothing=jax.device_put(no_noise(search, trees), sharding),
         none=jax.device_put(np.zeros(trees, bool), sharding),
-        ran=set(),
+        ran={},
     )  # fmt: skip
 
 
@@ -131,12 +131,12 @@ class Driver:
         self._remaining = np.zeros(lanes, int)  # simulations to make, of the tree that has most to do
         self._deadline = np.full(lanes, math.inf)
         self._busy = np.zeros(lanes, bool)
-        self._step_seconds = 0.0  # of one simulation in every tree
         self._searching: Searching | None = self.program.idle()
-        kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
-        if kind not in self.program.ran:
+        self._kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
+        if self._kind not in self.program.ran:
             self._warm_up(reuse)
-            self.program.ran.add(kind)
+            self.program.ran[self._kind] = 0.0
+        self._step_seconds = self.program.ran[self._kind]  # of one simulation in every tree
 
     def _warm_up(self, reuse: bool) -> None:
         """Run all of the program once: compiling is on nobody's clock."""
@@ -187,6 +187,7 @@ class Driver:
         spent = (now - began) / chunk
         known = fresh and self._step_seconds  # trees that begin are no part of a step
         self._step_seconds = min(spent, 1.05 * self._step_seconds) if known else spent
+        self.program.ran[self._kind] = self._step_seconds
         used = self.lanes * self.ensemble
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)
