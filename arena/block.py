@@ -32,7 +32,6 @@ class Lane:
     task: GameTask
     moves: list[int] = field(default_factory=list)
     thoughts: list[Thought | None] = field(default_factory=list)
-    asked: bool = False
     asked_at: float = 0.0
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
     began: float = field(default_factory=time.perf_counter)
@@ -148,7 +147,7 @@ class Block:
             seconds = left = 0.0
             if clocked:
                 seconds, left = lane.clocks[colour].budget(moves_left(points, ply)), lane.clocks[colour].left
-            lane.asked, lane.asked_at = True, now
+            lane.asked_at = now
             seed = move_seed(task.seed, ply)
             request = MoveRequest(
                 i, lane.game_id, self.bots[name], seed, self._legal[i], lane.moves, colour, seconds, left
@@ -168,7 +167,6 @@ class Block:
             i = answer.lane
             lane = self.lanes[i]
             assert lane is not None
-            lane.asked = False
             if lane.clocks and not answer.failure:
                 spent = time.perf_counter() - lane.asked_at
                 if not lane.clocks[self._player[i]].spend(spent):

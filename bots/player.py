@@ -60,7 +60,10 @@ class MoveAnswer(NamedTuple):
 class Player(ABC):
     """Answers move requests for one or more bots."""
 
-    simulations = 0  # made so far by a search, for the dashboard
+    @property
+    def simulations(self) -> int:
+        """Made so far by a search, for the dashboard."""
+        return 0
 
     @abstractmethod
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:

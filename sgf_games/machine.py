@@ -100,13 +100,13 @@ def spread(games: int, lanes_each: int = 1) -> tuple[int, int]:
 
 
 def full_lanes() -> int:
-    """How many lanes this machine works on in the time of one."""
+    """How many lanes this machine works on side by side."""
     return VECTOR * len(devices()) if on_cpu() else 1024
 
 
 def block_lanes() -> int:
-    """How many games are best searched at once in one program: on a CPU those whose trees a core's cache still
-    serves, and that spread the cost of a step widely enough; an accelerator takes all there are."""
+    """How many games are best searched at once in one program: on a CPU as many as spread the cost of a step, beyond
+    which more lanes gain nothing; an accelerator takes all there are."""
     return 256 * len(devices()) if on_cpu() else 2**30
 
 

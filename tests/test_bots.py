@@ -16,10 +16,11 @@ from jubango.arena.table import Table
 from jubango.bots.config import PRESETS, bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.model import Shape, apply, load_weights, new_network, save_network, weights_of
-from jubango.bots.roster import affordable_lanes, make_players, run_bot
+from jubango.bots.roster import affordable_lanes, idle_note, make_players, run_bot
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, initial_states, rules
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.machine import full_lanes
 
 TTT, C4 = make_game("tic_tac_toe"), make_game("connect_four")
 
@@ -308,3 +309,14 @@ def test_bench_search_prints_a_line_a_case(capsys):
     assert lines[0] == "case,cores,simulations_per_second,best"
     assert len(lines) == 3
     assert command(["bench", "search", "--game", "chess"]) == 2
+
+
+def test_what_a_run_leaves_idle_is_said():
+    few, wide = bot_from_spec("uct:simulations=400"), bot_from_spec("uct:simulations=400,leaves=32")
+    full = full_lanes()
+    assert not idle_note([few], full)
+    assert not idle_note([bot_from_spec("random"), bot_from_spec("policy")], 1)
+    note = idle_note([few, wide], full // 4)
+    assert few.name in note and wide.name not in note
+    assert f"use {full // 4} of the {full} lanes" in note.replace("uses", "use")
+    assert "leaves=4, ensemble=4" in note and f"games_at_once={full}" in note

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jubango.bots.config import BotConfig
     from jubango.bots.player import MoveAnswer, MoveRequest
     from jubango.sgf_games.game import Game, State
+    from jubango.sgf_games.record import GameRecord
 
 HELP = "a move like D4 (or a column in connect four), pass, undo, resign, help, quit"
 SIDES = ("Black ●", "White ○")
@@ -126,12 +127,12 @@ class Session:
                     return MoveAnswer(request.lane, action)
                 self.console.print(f"{text.upper()} is not a legal move here", highlight=False, markup=False)
 
-    def _save(self, path: Path, record: object) -> None:
+    def _save(self, path: Path, record: GameRecord) -> None:
         from jubango.sgf_games.errors import UserError
         from jubango.sgf_games.sgf import write_record
 
         try:
-            path.write_bytes(write_record(record))  # type: ignore[arg-type]
+            path.write_bytes(write_record(record))
         except OSError as error:
             raise UserError(f"{path}: cannot be written: {error.strerror}") from None
         self.console.print(f"written to {path}", highlight=False, markup=False)

@@ -46,7 +46,7 @@ class Program(NamedTuple):
     whole: NamedSharding  # of what every device has
     nothing: Noise  # no noise at all
     none: jax.Array  # bool [trees], all False
-    ran: dict[Hashable, float]  # seconds a step, by the kinds of weights and whether trees are kept
+    pace: dict[Hashable, float]  # seconds a step, of each kind of weights it has run with
 
 
 _programs: OrderedDict[tuple[SearchSpec, int], Program] = OrderedDict()
@@ -110,7 +110,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         whole=whole,
         nothing=jax.device_put(no_noise(search, trees), sharding),
         none=jax.device_put(np.zeros(trees, bool), sharding),
-        ran={},
+        pace={},
     )  # fmt: skip
 
 
@@ -133,10 +133,10 @@ class Driver:
         self._busy = np.zeros(lanes, bool)
         self._searching: Searching | None = self.program.idle()
         self._kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
-        if self._kind not in self.program.ran:
+        if self._kind not in self.program.pace:
             self._warm_up(reuse)
-            self.program.ran[self._kind] = 0.0
-        self._step_seconds = self.program.ran[self._kind]  # of one simulation in every tree
+            self.program.pace[self._kind] = 0.0
+        self._step_seconds = self.program.pace[self._kind]  # of one simulation in every tree
 
     def _warm_up(self, reuse: bool) -> None:
         """Run all of the program once: compiling is on nobody's clock."""
@@ -187,7 +187,7 @@ class Driver:
         spent = (now - began) / chunk
         known = fresh and self._step_seconds  # trees that begin are no part of a step
         self._step_seconds = min(spent, 1.05 * self._step_seconds) if known else spent
-        self.program.ran[self._kind] = self._step_seconds
+        self.program.pace[self._kind] = self._step_seconds
         used = self.lanes * self.ensemble
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)

@@ -27,7 +27,7 @@ class SearchPlayer(Player):
         self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at
 
     @property
-    def simulations(self) -> int:  # type: ignore[override]
+    def simulations(self) -> int:
         return self.driver.made
 
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
