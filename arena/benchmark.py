@@ -34,7 +34,7 @@ from jubango.bots.search.search import Search
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games import go_playout
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.compiled import FRESH, LEAVE, table_program
+from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, table_program
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
@@ -217,7 +217,7 @@ def _random_positions(game: Game, lanes: int, plies: int) -> tuple[State, np.nda
     rng = np.random.default_rng(1)
     number, size = spread(lanes)
     table = table_program(game, size, number)
-    states, told = table.first(), np.full(size, LEAVE, np.int32)
+    states, told = table.first(), np.full((MOST_TOLD, size), LEAVE, np.int32)
     for ply in range(plies + 1):
         states, look, _ = table.step(states, told, np.bool_(False))
         seen = gathered(look)
@@ -225,7 +225,7 @@ def _random_positions(game: Game, lanes: int, plies: int) -> tuple[State, np.nda
         if ply < plies:  # a finished game begins anew
             points = legal[:, : game.height * game.width]
             chosen = [rng.choice(np.flatnonzero(row)) if row.any() else LEAVE for row in points]
-            told = np.where(over, FRESH, chosen).astype(np.int32)
+            told[0] = np.where(over, FRESH, chosen)
     return states, legal
 
 

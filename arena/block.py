@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,8 @@ import numpy as np
 from jubango.arena.clock import Clock, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
 from jubango.bots.config import BotConfig
-from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
-from jubango.sgf_games.compiled import FRESH, LEAVE, table_program
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought, WholeGame
+from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, table_program
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.machine import gathered, spread
@@ -65,7 +66,8 @@ class Block:
         self._quick = [player for player in self.everybody if not player.patient]
         number, size = spread(lanes)
         self._program = table_program(game, size, number)
-        self._told = np.full(size, LEAVE, np.int32)
+        self._told = np.full((MOST_TOLD, size), LEAVE, np.int32)
+        self._rows = np.zeros(size, int)  # moves to be made in each lane
         self._states = self._program.first()
         self._new = np.ones(size, bool)  # lanes at a first position
         self._step()
@@ -84,8 +86,8 @@ class Block:
         for task in tasks:
             i = self._take(Lane(task, clocks=(Clock(self.clock), Clock(self.clock)) if self.clock else ()))
             if not self._new[i]:
-                self._told[i] = FRESH
-        if (self._told == FRESH).any():
+                self._told[0, i] = FRESH
+        if (self._told[0] == FRESH).any():
             self._step()
 
     def leave(self) -> list[tuple[Lane, State]]:
@@ -150,12 +152,24 @@ class Block:
             lane.asked_at = now
             seed = move_seed(task.seed, ply)
             request = MoveRequest(
-                i, lane.game_id, self.bots[name], seed, self._legal[i], lane.moves, colour, seconds, left
-            )
+                i, lane.game_id, self.bots[name], seed, self._legal[i], lane.moves, colour, seconds, left,
+                self._whole(task),
+            )  # fmt: skip
             requests.setdefault(self.players[name], []).append(request)
         self.unasked = []
         for player, asked in requests.items():
             player.begin(asked, self._states)
+
+    def _whole(self, task: GameTask) -> WholeGame | None:
+        """Of a game whose moves may be made unasked: nobody looks at every one, and one player has both sides."""
+        if self.clock is not None or self.on_move or self.players[task.black] is not self.players[task.white]:
+            return None
+        return WholeGame((self.bots[task.black], self.bots[task.white]), functools.partial(move_seed, task.seed))
+
+    def hold(self) -> None:
+        """Let no player make moves unasked from now on."""
+        for player in self.everybody:
+            player.hold()
 
     def _moved(self, players: Sequence[Player], more: bool) -> list[GameRecord]:
         """What ``players`` answer is done."""
@@ -172,10 +186,12 @@ class Block:
                 if not lane.clocks[self._player[i]].spend(spent):
                     answer = MoveAnswer(i, failure="time", detail=f"the clock ran out after {spent:.1f} s")
             if not answer.failure:
-                self._told[i] = answer.action
+                self._told[self._rows[i], i] = answer.action
+                self._rows[i] += 1
                 lane.moves.append(answer.action)
                 lane.thoughts.append(answer.thought)
-                moved.append(i)
+                if not answer.goes_on:
+                    moved.append(i)
             elif answer.failure == "undo":
                 self._take_back(i, lane)
             else:
@@ -185,8 +201,8 @@ class Block:
                 self._release([i])
             if self.on_move:
                 made.append((lane, answer))
-        if moved:
-            self.moves_made += len(moved)
+        if self._rows.any():
+            self.moves_made += int(self._rows.sum())
             self._step(restart=more)
         if self.on_move:
             for lane, answer in made:
@@ -208,9 +224,10 @@ class Block:
     def _step(self, restart: bool = False) -> None:
         """Do as the lanes are told, and look at them; with ``restart`` a game begins where one ends."""
         self._states, look, self._margins = self._program.step(self._states, self._told, np.bool_(restart))
-        self._new &= self._told == LEAVE
-        self._new |= self._told == FRESH
-        self._told = np.full(len(self._told), LEAVE, np.int32)
+        self._new &= self._told[0] == LEAVE
+        self._new |= self._told[0] == FRESH
+        self._told = np.full(self._told.shape, LEAVE, np.int32)
+        self._rows[:] = 0
         seen = gathered(look)
         if restart:
             self._new |= seen[:, -1] > 0
@@ -226,10 +243,10 @@ class Block:
         two = self.players[lane.task.black] is not self.players[lane.task.white]
         kept = lane.moves[: -2 if two else -1]
         lane.moves, lane.thoughts, lane.taken_back = [], lane.thoughts[: len(kept)], lane.taken_back + 1
-        self._told[i] = FRESH
+        self._told[0, i] = FRESH
         self._step()
         for action in kept:
-            self._told[i] = action
+            self._told[0, i] = action
             self._step()
         lane.moves = kept
         self.unasked.append(i)

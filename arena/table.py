@@ -88,7 +88,7 @@ class Table:
 
     def play(self, tasks: Iterable[GameTask]) -> Iterator[list[GameRecord]]:
         """Finished games, as they finish. Close the iterator or the table to end early."""
-        waiting = list(tasks)[::-1]  # the next is the last
+        waiting = self._dealt(list(tasks))[::-1]  # the next is the last
         try:
             self.seat(waiting)
             while any(block.busy for block in self.blocks):
@@ -118,6 +118,17 @@ class Table:
     def record(self, lane: Lane, result: str, reason: str) -> GameRecord:
         """What is kept of a game."""
         return self.blocks[0].record(lane, result, reason)
+
+    def _dealt(self, tasks: list[GameTask]) -> list[GameTask]:
+        """The order in which games begin: the last two of every lane with the most simulations first, so that the lanes
+        come to their ends together."""
+
+        def length(task: GameTask) -> int:
+            both = (self.bots[task.black], self.bots[task.white])
+            return -sum(bot.simulations for bot in both if isinstance(bot, SearchConfig))
+
+        middle = max(0, len(tasks) - 2 * len(self.lanes))
+        return tasks[:middle] + sorted(tasks[middle:], key=length)
 
     def _round(self, block: Block, waiting: list[GameTask]) -> list[GameRecord]:
         if not block.busy:
@@ -155,8 +166,9 @@ class Table:
         """No game is waiting: those of the emptiest block go to the free lanes of the others, if they have enough."""
         others = [other for other in self.blocks if other is not block and other.busy]
         room = sum(len(other.free) for other in others)
-        if not block.unasked or room < block.busy or any(other.busy < block.busy for other in others):
+        if room < block.busy or any(other.busy < block.busy for other in others):
             return
+        block.hold()  # those under way come at the ends of their moves
         games = block.leave()
         for other in sorted(others, key=lambda other: -other.busy):
             own, games = games[: len(other.free)], games[len(other.free) :]

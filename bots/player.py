@@ -6,13 +6,20 @@ A search, alpha-beta, an engine and a person are players alike; :mod:`jubango.bo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from jubango.bots.config import BotConfig
 from jubango.sgf_games.game import State
+
+
+class WholeGame(NamedTuple):
+    """What a player that answers for both sides needs to go on by itself."""
+
+    bots: tuple[BotConfig, BotConfig]  # Black and White
+    seeds: Callable[[int], int]  # uint32, of the move with this number, from 0
 
 
 class MoveRequest(NamedTuple):
@@ -28,6 +35,7 @@ class MoveRequest(NamedTuple):
     colour: int  # 0 Black, 1 White
     seconds: float = 0.0  # to think at most, by the game's clock; 0: no limit
     clock: float = 0.0  # seconds until the flag falls; 0: no clock
+    whole: WholeGame | None = None  # if the player has both sides: the moves after this one may come unasked
 
 
 class Thought(NamedTuple):
@@ -55,6 +63,7 @@ class MoveAnswer(NamedTuple):
     thought: Thought | None = None
     failure: str = ""
     detail: str = ""
+    goes_on: bool = False  # the player is already at work on the next move of this game
 
 
 class Player(ABC):
@@ -76,6 +85,10 @@ class Player(ABC):
     def start(self) -> None:
         """Set to work in the background on what has been begun; :meth:`advance` then waits for it. Nothing is begun
         in between."""
+        return
+
+    def hold(self) -> None:
+        """Make no moves unasked but those that are already under way."""
         return
 
     @property

@@ -9,6 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.sharding import NamedSharding
 
 from jubango.sgf_games.game import Game, State
@@ -62,6 +63,7 @@ def _view_program(game: Game, lanes: int) -> Callable[[State], View[jax.Array]]:
 
 
 LEAVE, FRESH = -1, -2  # what a lane can be told besides an action
+MOST_TOLD = 17  # moves of a lane in one step
 
 
 class TableProgram(NamedTuple):
@@ -74,26 +76,34 @@ class TableProgram(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     """``first() -> states`` of ``lanes`` lanes, batch axis last, split over ``number`` devices, and
-    ``step(states, told, restart) -> (states, look, margin)``: told is int32 [lanes] of actions, LEAVE (let be) and
-    FRESH (a new game begins); with ``restart`` a new game begins where one ends, too. look is uint8 [lanes, A + 2]:
-    legal actions, the player to move, whether a game has ended; margin is float32 [lanes], of those that have."""
+    ``step(states, told, restart) -> (states, look, margin)``: told is int32 [MOST_TOLD, lanes] of actions, one after
+    another, then LEAVE (let be), or FRESH at first (a new game begins); with ``restart`` a new game begins where one
+    ends, too. look is uint8 [lanes, A + 2]: legal actions, the player to move, whether a game has ended; margin is
+    float32 [lanes], of those that have."""
     split, all_of_it = shard(number)
     specs = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
     places = jax.tree.map(lambda spec: NamedSharding(split.mesh, spec), specs)
+    rows = NamedSharding(split.mesh, split_last(2))
 
     def step(
         states: State, told: jax.Array | np.ndarray, restart: jax.Array | np.bool_
     ) -> tuple[State, jax.Array, jax.Array]:
-        stepped = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jnp.maximum(told, 0))
         start = game.init()
 
         def chosen(where: jax.Array, first: State, others: State) -> State:
             return jax.tree.map(lambda one, other: jnp.where(where, one[..., None], other), first, others)
 
-        moved = jax.tree.map(lambda new, old: jnp.where(told >= 0, new, old), stepped, states)
-        over = jax.vmap(game.is_terminal, in_axes=-1)(moved) & (told >= 0)
+        def move(carry: tuple[jax.Array, State]) -> tuple[jax.Array, State]:
+            i, states = carry
+            action = lax.dynamic_index_in_dim(told, i, keepdims=False)
+            stepped = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jnp.maximum(action, 0))
+            return i + 1, jax.tree.map(lambda new, old: jnp.where(action >= 0, new, old), stepped, states)
+
+        moves = jnp.sum(jnp.any(told >= 0, axis=1), dtype=jnp.int32)
+        _, moved = lax.while_loop(lambda carry: carry[0] < moves, move, (jnp.int32(0), states))
+        over = jax.vmap(game.is_terminal, in_axes=-1)(moved) & (told[0] >= 0)
         margin = where_needed(over, jax.vmap(game.margin, in_axes=-1), moved)
-        states = chosen((over & restart) | (told == FRESH), start, moved)
+        states = chosen((over & restart) | (told[0] == FRESH), start, moved)
         legal, player = (jax.vmap(f, in_axes=-1)(states) for f in (game.legal_action_mask, game.current_player))
         look = jnp.concatenate([legal, player[:, None], over[:, None]], axis=-1).astype(jnp.uint8)
         return states, look, margin
@@ -101,14 +111,14 @@ def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     mapped = jax.shard_map(
         step,
         mesh=split.mesh,
-        in_specs=(specs, split.spec, all_of_it.spec),
+        in_specs=(specs, rows.spec, all_of_it.spec),
         out_specs=(specs, split.spec, split.spec),
         check_vma=False,
     )
     return TableProgram(
         first=jit(lambda: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init()),
                   out_shardings=places),
-        step=jit(mapped, number > 1, in_shardings=(places, split, all_of_it), out_shardings=(places, split, split)),
+        step=jit(mapped, number > 1, in_shardings=(places, rows, all_of_it), out_shardings=(places, split, split)),
     )  # fmt: skip
 
 

@@ -19,8 +19,20 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search import life
-from jubango.bots.search.orders import Noise, Order, no_noise, noise_of, pack, unpack
+from jubango.bots.search import life, onward
+from jubango.bots.search.orders import (
+    MOST_MOVES,
+    SCRIPT,
+    Noise,
+    Onward,
+    Order,
+    no_noise,
+    noise_of,
+    pack,
+    read_script,
+    script_of,
+    unpack,
+)
 from jubango.bots.search.root import merged
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import RootStatistics, Searching
@@ -38,7 +50,7 @@ class Program(NamedTuple):
     """Compiled functions of :mod:`jubango.bots.search.life` for so many trees, split evenly among devices."""
 
     idle: Compiled[[], Searching]
-    turn: Compiled[..., tuple[Searching, jax.Array, jax.Array]]
+    turn: Compiled[..., tuple[Searching, jax.Array, jax.Array, jax.Array]]
     keep: Compiled[..., tuple[Searching, jax.Array]]
     trees: int
     sharding: NamedSharding  # of arrays with the trees first
@@ -71,19 +83,21 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     split, all_of_it = sharding.spec, whole.spec
 
     def turn(
-        s: Searching, params: Params, states: State, packed: jax.Array, noise: Noise, kept: jax.Array, steps: jax.Array
-    ) -> tuple[Searching, jax.Array, jax.Array]:
-        """Do as told, then advance. Returns also (done, remaining, made now), int32 [B, 3], and the statistics."""
+        s: Searching, params: Params, states: State, packed: jax.Array, script: jax.Array, noise: Noise,
+        kept: jax.Array, steps: jax.Array,
+    ) -> tuple[Searching, jax.Array, jax.Array, jax.Array]:  # fmt: skip
+        """Do as told, then advance. Returns also (done, remaining, made now, moves made, steps made), int32 [B, 5],
+        the moves, and the statistics."""
         told = unpack(search, packed, noise)
         s = life.stop(s, told.stop)
         roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
-        s = life.begin(search, params, s, told.begin, kept & told.begin, roots, told.legal, told.settings, told.seed)
-        before = s.done
-        s, found = life.advance(search, params, s, steps)
-        progress = jnp.stack([found.done, found.remaining, found.done - before], axis=-1)
+        cue = life.Cue(told.begin, kept & told.begin, roots, told.legal, told.settings, told.seed)
+        s, now = onward.advance(search, params, s, cue, read_script(script), steps)
+        found, taken = now.found, jnp.broadcast_to(now.steps, s.done.shape)
+        progress = jnp.stack([found.done, found.remaining, now.made, now.moves.number, taken], axis=-1)
         visits = jax.lax.bitcast_convert_type(found.visits, jnp.float32)
         columns = [visits, found.value, found.prior, found.exact, found.final, found.mean[:, None], found.raw[:, None]]
-        return s, progress, jnp.concatenate(columns, axis=-1)
+        return s, progress, now.moves.rows, jnp.concatenate(columns, axis=-1)
 
     shapes = jax.eval_shape(lambda: life.idle(search, trees))
     state = jax.tree.map(lambda _: split, shapes)._replace(
@@ -101,7 +115,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     return Program(
         idle=jit(lambda: life.idle(search, trees), out_shardings=places(state)),
         turn=sharded(
-            turn, (state, all_of_it, roots, split, split, split, all_of_it), (state, split, split)
+            turn, (state, all_of_it, roots, split, split, split, split, all_of_it), (state, split, split, split)
         ),
         keep=sharded(life.keep, (state, split, split), (state, split)),
         trees=trees,
@@ -112,6 +126,14 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         none=jax.device_put(np.zeros(trees, bool), sharding),
         pace={},
     )  # fmt: skip
+
+
+class Progress(NamedTuple):
+    """What has happened since the last look."""
+
+    ready: np.ndarray  # int [n], lanes that have their answer
+    found: RootStatistics[np.ndarray] | None  # of their roots, a row each
+    moved: list[tuple[int, np.ndarray]]  # lanes that have made moves by themselves: (action, visits, all, value's bits)
 
 
 class Driver:
@@ -126,6 +148,9 @@ class Driver:
         self._params = jax.device_put(params, self.program.whole)
         self._waiting: list[Order] = []
         self._stop: list[int] = []  # lanes whose answer was taken before they had finished
+        self._onward: dict[int, tuple[Onward, int]] = {}  # lanes that go on by themselves, the moves they have made
+        self._script = np.zeros((self.trees, SCRIPT), np.uint32)
+        self._stops, self._paces = 1.0, 1e4  # how often those have stopped, in so many steps of one of them; decaying
         self._states: State = None
         self._under_way: tuple[float, bool, int] | None = None  # since when, whether trees began, steps
         self._remaining = np.zeros(lanes, int)  # simulations to make, of the tree that has most to do
@@ -165,8 +190,17 @@ class Driver:
         self._states = _aligned(states, self.program, self.ensemble)
         for order in orders:
             self._busy[order.lane] = True
+            if order.onward:
+                assert self.ensemble == 1, "of several trees none can make the lane's moves"
+                self._onward[order.lane] = order.onward, 0
+                self._script[order.lane] = script_of(self.search, order.onward)
             self._remaining[order.lane] = min(order.numbers.simulations, self.search.capacity)
             self._deadline[order.lane] = order.deadline
+
+    def hold(self) -> None:
+        """Let no lane go on by itself after the search that it is at."""
+        self._onward.clear()
+        self._script[:] = 0
 
     def start(self, most: float = TICK_SECONDS) -> None:
         """Set the devices to work for a while, ``most`` seconds at most; :meth:`advance` waits for it."""
@@ -174,17 +208,17 @@ class Driver:
             self._under_way = time.perf_counter(), bool(self._waiting), self._chunk(most)
             self._hand_over(self._under_way[2])
 
-    def advance(self, most: float = TICK_SECONDS) -> tuple[np.ndarray, RootStatistics[np.ndarray] | None]:
-        """Go on for a while, ``most`` seconds at most. Returns the lanes that are ready, int [n], and the statistics of
-        their roots, a row each."""
+    def advance(self, most: float = TICK_SECONDS) -> Progress:
+        """Go on for a while, ``most`` seconds at most."""
         self.start(most)
         if self._under_way is None:
-            return np.zeros(0, int), None
-        began, fresh, chunk = self._under_way
+            return Progress(np.zeros(0, int), None, [])
+        began, fresh, _ = self._under_way
         self._under_way = None
         done, remaining = self._look()
+        moved = self._take_moves()
         now = time.perf_counter()
-        spent = (now - began) / chunk
+        spent = (now - began) / max(1, self._steps)
         known = fresh and self._step_seconds  # trees that begin are no part of a step
         self._step_seconds = min(spent, 1.05 * self._step_seconds) if known else spent
         self.program.pace[self._kind] = self._step_seconds
@@ -194,12 +228,36 @@ class Driver:
         self._remaining = np.where(self._busy, left, 0)
         late = (now >= self._deadline) & (least > 0)
         ready = np.flatnonzero(self._busy & ((left == 0) | late))
+        if self._onward:
+            self._stops = 0.8 * self._stops + sum(lane in self._onward for lane in ready.tolist())
+            self._paces = 0.8 * self._paces + self._steps * len(self._onward)
         if not len(ready):
-            return ready, None
+            return Progress(ready, None, moved)
         self._stop += [int(lane) for lane in ready if left[lane]]
         self._busy[ready] = False
+        self._script[ready] = 0
+        for lane in ready.tolist():
+            self._onward.pop(lane, None)
         rows = (ready[:, None] * self.ensemble + np.arange(self.ensemble)).reshape(-1)
-        return ready, self._statistics(rows)
+        return Progress(ready, self._statistics(rows), moved)
+
+    def _take_moves(self) -> list[tuple[int, np.ndarray]]:
+        """What lanes have played by themselves; they get their orders for as many moves more."""
+        number = self._number[: self.lanes]
+        lanes = np.flatnonzero(number).tolist()
+        rows = gathered(self._moves) if lanes else None
+        moved = []
+        for lane in lanes:
+            assert rows is not None
+            n = int(number[lane])
+            moved.append((lane, rows[lane, :n]))
+            if lane in self._onward:
+                orders, before = self._onward[lane]
+                self._onward[lane] = orders, before + n
+                seeds = self._script[lane, -MOST_MOVES:]
+                seeds[:-n] = seeds[n:].copy()
+                seeds[-n:] = [orders.seeds(before + MOST_MOVES + k) for k in range(1, n + 1)]
+        return moved
 
     @property
     def least_done(self) -> int:
@@ -238,9 +296,9 @@ class Driver:
         if lines:
             kept = self._keep(*self._lines(lines))
         noise = noise_of(self.search, orders, self.trees, self.ensemble)
-        self._searching, self._made, self._packed = self.program.turn(
+        self._searching, self._made, self._moves, self._packed = self.program.turn(
             self._searching, self._params, self._states,
-            pack(self.search, orders, stop, self.trees, self.ensemble),
+            pack(self.search, orders, stop, self.trees, self.ensemble), self._script.copy(),
             self.program.nothing if noise is None else noise, kept, np.int32(steps),
         )  # fmt: skip
 
@@ -248,6 +306,7 @@ class Driver:
         table = gathered(self._made)
         self._progress = table[:, 0], table[:, 1]
         self.made += int(table[:, 2].sum())
+        self._number, self._steps = table[:, 3], int(table[:, 4].max())
         return self._progress
 
     def _lines(self, orders: Sequence[Order]) -> tuple[np.ndarray, np.ndarray]:
@@ -263,16 +322,20 @@ class Driver:
         return kept
 
     def _chunk(self, most: float) -> int:
-        """Steps until some lane is done: of all the lanes' ends the one at which the least is lost for every step, a
+        """Steps of the next chunk: of all the lanes' ends the one at which the least is lost for every step, a
         hand-over of everybody against the waiting of those that end before. Lanes whose budgets have a common divisor
-        thus fall into step."""
-        left = np.sort(-(-self._remaining[self._busy] // self.search.leaves))
+        thus fall into step. Of those that go on by themselves it is known how often they stop."""
         if not self._step_seconds:  # the first chunk measures
-            return max(1, min(4, int(left[-1])))
-        hand_over = (1 + HAND_OVER / self._step_seconds) * len(left)
-        before = np.arange(len(left))  # lanes that end earlier, or as early
-        waiting = before * left - (np.cumsum(left) - left)
-        best = int(left[np.argmin((hand_over + waiting) / np.maximum(left, 1))])
+            return max(1, min(4, int(self._remaining.max())))
+        alone = self._busy.copy()
+        alone[list(self._onward)] = False
+        left = np.sort(-(-self._remaining[alone] // self.search.leaves))
+        rate = len(self._onward) * self._stops / self._paces  # lanes that stop, a step
+        hand_over = (1 + HAND_OVER / self._step_seconds) * (len(left) + len(self._onward))
+        ends = np.append(left, round(math.sqrt(2 * hand_over / rate))) if rate else left
+        before = np.searchsorted(left, ends, side="right")  # lanes that end earlier, or as early
+        waiting = before * ends - np.concatenate([[0], np.cumsum(left)])[before] + rate * ends**2 / 2
+        best = int(ends[np.argmin((hand_over + waiting) / np.maximum(ends, 1))])
         patience = min(float(self._deadline[self._busy].min()) - time.perf_counter(), most)
         longest = max(0.0, patience) / self._step_seconds
         if best > longest:  # several chunks of equal length

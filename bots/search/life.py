@@ -9,6 +9,8 @@ by side; A actions; D the longest path.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -22,6 +24,17 @@ from jubango.bots.search.transpositions import empty_table
 from jubango.bots.search.tree import LONGEST_LINE, OPEN, UNKNOWN, empty_tree, pick, subtree
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import State
+
+
+class Cue(NamedTuple):
+    """What trees begin with; see :func:`begin`."""
+
+    mask: jax.Array  # bool [B]
+    kept: jax.Array  # bool [B]
+    roots: State
+    legal: jax.Array  # bool [B, A]
+    settings: Settings
+    seeds: jax.Array  # uint32 [B]
 
 
 def begin(
@@ -119,6 +132,16 @@ def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Arra
     return RootStatistics(
         edges.visits, value, edges.prior, mean, edges.value, tree.exact[:, 0], final, s.done, s.wanted - s.done
     )
+
+
+def leading(found: RootStatistics[jax.Array]) -> jax.Array:
+    """bool [B, A]: the actions that nothing but dice can tell apart as the best: by the rule, the visits, the value and
+    the prior, in this order."""
+    searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
+    best = found.prior > 0
+    for score in (jnp.where(searched, found.final, found.prior), found.visits, found.value, found.prior):
+        best &= score == jnp.max(jnp.where(best, score, -jnp.inf), axis=-1, keepdims=True)
+    return best
 
 
 def idle(search: SearchSpec, trees: int) -> Searching:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -14,10 +14,20 @@ from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.gumbel import considered_visits
 from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.spec import SearchSpec
+from jubango.sgf_games.compiled import MOST_TOLD
 
 BEGIN, STOP = 1, 2
 WORDS = 7  # before those of the legal actions: flags, seed, simulations, depth, c, fpu_reduction, noise
+MOST_MOVES = MOST_TOLD - 1  # that a tree makes by itself between two hand-overs
+SCRIPT = 9 + MOST_MOVES  # words of a script: moves, then for either player simulations, depth, c, fpu_reduction, seeds
 GOLDEN = 0x9E3779B9
+
+
+class Onward(NamedTuple):
+    """What a tree needs to make moves by itself, once both players are its own."""
+
+    numbers: tuple[Numbers, Numbers]  # by the player to move; without noise
+    seeds: Callable[[int], int]  # uint32, of the search after 1, 2, ... more moves
 
 
 class Order(NamedTuple):
@@ -29,6 +39,7 @@ class Order(NamedTuple):
     seed: int  # uint32, all the randomness there is
     deadline: float = float("inf")  # time.perf_counter() when it must be content with what it has
     line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
+    onward: Onward | None = None  # then the tree goes on with the game by itself; of lanes of one tree
 
 
 class Noise(NamedTuple):
@@ -73,6 +84,32 @@ def pack(search: SearchSpec, orders: Sequence[Order], stop: np.ndarray, trees: i
     out[at, 6] = column([n.noise for n in own], np.float32)
     out[at, WORDS:] = np.repeat(np.packbits(legal, axis=1, bitorder="little").view("<u4"), ensemble, axis=0)
     return out
+
+
+class Script(NamedTuple):
+    """The moves that trees may make by themselves; trees first, then the player to move."""
+
+    moves: jax.Array  # int32 [B]
+    simulations: jax.Array  # int32 [B, 2]
+    depth: jax.Array  # int32 [B, 2]
+    c: jax.Array  # float32 [B, 2]
+    fpu_reduction: jax.Array  # float32 [B, 2]
+    seeds: jax.Array  # uint32 [B, MOST_MOVES]
+
+
+def script_of(search: SearchSpec, onward: Onward) -> np.ndarray:
+    """uint32 [SCRIPT]: a row of what :func:`read_script` reads."""
+    usual, both = search.rule.usual_c, onward.numbers
+    whole = [MOST_MOVES, *(n.simulations for n in both), *(n.depth or 2**30 for n in both)]
+    real = [*(usual if n.c is None else n.c for n in both), *(n.fpu_reduction for n in both)]
+    seeds = np.array([onward.seeds(k) for k in range(1, MOST_MOVES + 1)], np.uint32)
+    return np.concatenate([np.array(whole, np.uint32), np.array(real, np.float32).view(np.uint32), seeds])
+
+
+def read_script(packed: jax.Array) -> Script:
+    whole = packed[:, :5].astype(jnp.int32)
+    real = lax.bitcast_convert_type(packed[:, 5:9], jnp.float32)
+    return Script(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real[:, :2], real[:, 2:], packed[:, 9:])
 
 
 class Told(NamedTuple):

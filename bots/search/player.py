@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from jubango.bots.composition import numbers_for, params_for, search_for, temperature_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
 from jubango.bots.search.driver import Driver
-from jubango.bots.search.orders import Order
+from jubango.bots.search.onward import can_go_on
+from jubango.bots.search.orders import Onward, Order
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games.game import Game, State
+
+
+@dataclass
+class Asked:
+    """A request under way."""
+
+    request: MoveRequest
+    bot: SearchConfig
+    ply: int  # of the move that is looked for; it moves on with what has been played unasked
+
+    @property
+    def seed(self) -> int:
+        whole = self.request.whole
+        return whole.seeds(self.ply) if whole else self.request.seed
 
 
 class SearchPlayer(Player):
@@ -23,7 +41,8 @@ class SearchPlayer(Player):
         reuse = any(bot.reuse for bot in bots)
         params = params_for(game, bots[0])
         self.driver = Driver(search_for(game, bots), lanes, bots[0].ensemble, params, reuse)
-        self._asked: dict[int, tuple[MoveRequest, SearchConfig]] = {}
+        self._by_itself = can_go_on(self.driver.search)
+        self._asked: dict[int, Asked] = {}
         self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at
 
     @property
@@ -40,11 +59,26 @@ class SearchPlayer(Player):
             deadline = now + min(limits) if limits else float("inf")
             numbers = numbers_for(self.game, bot, request.legal)
             line = self._line(request) if bot.reuse else None
-            orders.append(Order(request.lane, request.legal, numbers, request.seed, deadline, line))
-            self._asked[request.lane] = request, bot
+            onward = None if limits else self._onward(request)
+            orders.append(Order(request.lane, request.legal, numbers, request.seed, deadline, line, onward))
+            self._asked[request.lane] = Asked(request, bot, len(request.moves))
             if bot.reuse:
                 self._held[request.lane] = request.game_id, list(request.moves)
         self.driver.begin(orders, states)
+
+    def _onward(self, request: MoveRequest) -> Onward | None:
+        """What the lane's tree goes on with by itself, if that is all there is to the game's moves from here on."""
+        if request.whole is None or not self._by_itself:
+            return None
+        ply, numbers = len(request.moves), []
+        for bot in request.whole.bots:
+            assert isinstance(bot, SearchConfig)
+            dice = temperature_for(bot, ply) or bot.noise
+            if dice or bot.move != "visits" or not bot.simulations or bot.seconds or bot.ensemble > 1 or bot.reuse:
+                return None
+            numbers.append(numbers_for(self.game, bot, request.legal))
+        seeds = request.whole.seeds
+        return Onward((numbers[0], numbers[1]), lambda k: seeds(ply + k))
 
     def _line(self, request: MoveRequest) -> list[int] | None:
         """The moves since this lane's trees stood at a root, if it is the same game."""
@@ -56,22 +90,31 @@ class SearchPlayer(Player):
     def start(self) -> None:
         self.driver.start()
 
+    def hold(self) -> None:
+        self.driver.hold()
+
     def advance(self) -> list[MoveAnswer]:
-        lanes, found = self.driver.advance()
+        lanes, found, moved = self.driver.advance()
+        answers = []
+        for lane, rows in moved:
+            self._asked[lane].ply += len(rows)
+            values = rows[:, 3].copy().view(np.float32).tolist()
+            for (action, visits, total, _), value in zip(rows.tolist(), values, strict=True):
+                answers.append(MoveAnswer(lane, action, Thought(visits, total, value), goes_on=True))
         if found is None:
-            return []
+            return answers
         asked = [self._asked.pop(int(lane)) for lane in lanes]
         actions = final_moves(
             found,
-            [bot.move for _, bot in asked],
-            [temperature_for(bot, len(request.moves)) for request, bot in asked],
-            [request.seed for request, _ in asked],
-            asked[0][1].ties,
+            [own.bot.move for own in asked],
+            [temperature_for(own.bot, own.ply) for own in asked],
+            [own.seed for own in asked],
+            asked[0].bot.ties,
         )
-        rows = range(len(lanes))
-        visits, values = found.visits[rows, actions].tolist(), found.value[rows, actions].tolist()
+        each = range(len(lanes))
+        visits, values = found.visits[each, actions].tolist(), found.value[each, actions].tolist()
         total, means = found.visits.sum(axis=1).tolist(), found.mean.tolist()
-        return [
+        return answers + [
             MoveAnswer(lane, action, Thought(seen, made, value if seen else mean))
             for lane, action, seen, made, value, mean in zip(
                 lanes.tolist(), actions.tolist(), visits, total, values, means, strict=True

@@ -115,11 +115,8 @@ class Search(SearchSpec):
         edges = life.root_edges(s)
         searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
         policy = jnp.where(searched, self.rule.policy(edges, settings), found.prior)
-        best = found.prior > 0
-        for score in (jnp.where(searched, found.final, found.prior), found.visits, found.value, found.prior):
-            best &= score == jnp.max(jnp.where(best, score, -jnp.inf), axis=-1, keepdims=True)
         lots = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
-        chosen = first_largest(jnp.where(best, lots, -1).astype(jnp.int32))
+        chosen = first_largest(jnp.where(life.leading(found), lots, -1).astype(jnp.int32))
         heat = each(temperature, jnp.float32)[:, None]
         logits = jnp.where(found.prior > 0, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)
         drawn = jax.random.categorical(for_action, logits / jnp.maximum(heat, 1e-6)).astype(jnp.int32)

@@ -1,0 +1,132 @@
+"""Moves made on the devices: a tree that has its answer plays it and searches the next position by itself.
+
+A hand-over to the host costs as much as a hundred steps of a quick game. Where both players are one bot's program, the
+host gives the dice and the numbers of the next moves beforehand, and hears of the moves afterwards. The games are those
+that it would have led itself: a tree stops and waits for the host where dice would have to be thrown for the move,
+where the game ends, and where its orders do.
+
+Shape legend: B trees; A actions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.search.life import Cue, begin, leading, root_statistics
+from jubango.bots.search.orders import MOST_MOVES, Script
+from jubango.bots.search.rules.rule import Settings
+from jubango.bots.search.simulate import simulate
+from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.state import RootStatistics, Searching
+from jubango.bots.search.tree import lanes_last, pick
+from jubango.sgf_games.kernels import first_largest
+
+BEGIN = 2  # steps of all trees that beginning costs; trees wait for each other until they have lost as many
+
+
+class Moves(NamedTuple):
+    """What trees have played by themselves since the host looked."""
+
+    number: jax.Array  # int32 [B]
+    stuck: jax.Array  # bool [B], has an answer that only the host can play
+    rows: jax.Array  # int32 [B, MOST_MOVES + 1, 4]: action, its visits, all visits, its value's bits; the last is spare
+
+
+class Advanced(NamedTuple):
+    """What has become of trees."""
+
+    found: RootStatistics[jax.Array]
+    moves: Moves
+    made: jax.Array  # int32 [B], simulations
+    steps: jax.Array  # int32
+
+
+def can_go_on(search: SearchSpec) -> bool:
+    """Does a node's state say all that the next root needs, and is the most visited move all there is to choosing?"""
+    first = jax.eval_shape(search.game.init)
+    forgets = jax.eval_shape(search.game.without_history, first) != first
+    return not (forgets or search.rule.scheduled or search.solver or search.transpositions)
+
+
+def advance(
+    search: SearchSpec, params: Params, s: Searching, told: Cue, script: Script, steps: jax.Array
+) -> tuple[Searching, Advanced]:
+    """Begin what is ``told``, then up to ``steps`` times :func:`simulate`, in between the moves of ``script``."""
+    trees = s.done.shape[0]
+    zero = jnp.zeros(trees, jnp.int32)
+    none = Moves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 4), jnp.int32))
+
+    by_itself = can_go_on(search)
+
+    def working(s: Searching) -> jax.Array:
+        return s.done < s.wanted
+
+    def waiting(s: Searching, moves: Moves) -> jax.Array:
+        if not by_itself:
+            return jnp.zeros(trees, bool)
+        return (s.done >= s.wanted) & (moves.number < script.moves) & ~moves.stuck
+
+    def turn(c: tuple) -> tuple:
+        i, first, s, moves, made = c
+        cue = told
+        if by_itself:
+            moves, onward = _played(search, s, script, moves, waiting(s, moves) & ~first)
+            cue = jax.tree.map(lambda mine, other: jnp.where(first, mine, other), told, onward)
+        s = begin(search, params, s, *cue)
+        before = s.done
+
+        def going(c: tuple) -> jax.Array:
+            i, s, lost = c
+            return (i < steps) & jnp.any(working(s)) & (lost < BEGIN * trees)
+
+        def step(c: tuple) -> tuple:
+            i, s, lost = c
+            s = simulate(search, params, s)
+            return i + 1, s, lost + jnp.sum(waiting(s, moves), dtype=jnp.int32)
+
+        i, s, _ = lax.while_loop(going, step, (i, s, jnp.int32(0)))
+        return i, jnp.bool_(False), s, moves, made + s.done - before
+
+    def again(c: tuple) -> jax.Array:
+        i, first, s, moves, _ = c
+        return first | ((i < steps) & jnp.any(working(s) | waiting(s, moves)))
+
+    i, _, s, moves, made = lax.while_loop(again, turn, (jnp.int32(0), jnp.bool_(True), s, none, zero))
+    return s, Advanced(root_statistics(search, s), moves, made, i)
+
+
+def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, ready: jax.Array) -> tuple[Moves, Cue]:
+    """Play the moves of the trees that are ``ready``: (what has been played, what they begin with)."""
+    b, tree = jnp.arange(ready.shape[0], dtype=jnp.int32), s.tree
+    found = root_statistics(search, s)
+    best = leading(found)
+    action = first_largest(best.astype(jnp.int32))
+    visits, value = pick(found.visits, b, action), pick(found.value, b, action)
+    child = jnp.maximum(pick(tree.child, b, jnp.zeros_like(b), action), 0)
+    states = lanes_last(jax.tree.map(lambda x: pick(x, b, child), tree.state))
+    over, legal, player = (
+        jax.vmap(f, in_axes=-1)(states)
+        for f in (search.game.is_terminal, search.game.legal_action_mask, search.game.current_player)
+    )
+    clear = (jnp.sum(best, axis=-1) == 1) | (search.ties == "first")
+    mask = ready & clear & ~over & (visits > 0)
+    bits = lax.bitcast_convert_type(value, jnp.int32)
+    row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1), bits], axis=-1)
+    now = jnp.minimum(moves.number, MOST_MOVES - 1)
+    after = Moves(
+        moves.number + mask,
+        moves.stuck | (ready & ~mask),
+        moves.rows.at[b, jnp.where(mask, now, MOST_MOVES)].set(row),
+    )
+    numbers = [pick(x, b, player) for x in (script.simulations, script.c, script.fpu_reduction, script.depth)]
+    simulations, c, fpu_reduction, depth = numbers
+    settings = Settings(
+        simulations, c, fpu_reduction, depth, jnp.zeros_like(c), jnp.zeros(best.shape, jnp.float32),
+        s.settings.gumbel, s.settings.considered,
+    )  # fmt: skip
+    return after, Cue(mask, jnp.zeros_like(mask), states, legal, settings, pick(script.seeds, b, now))
