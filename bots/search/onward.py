@@ -75,8 +75,10 @@ def advance(
         i, first, s, moves, made = c
         cue = told
         if by_itself:
-            moves, onward = _played(search, s, script, moves, waiting(s, moves) & ~first)
-            cue = jax.tree.map(lambda mine, other: jnp.where(first, mine, other), told, onward)
+            # A branch of its own, as in begin: what is read out of the trees is read before they are written over.
+            moves, cue = lax.cond(
+                first, lambda: (moves, told), lambda: _played(search, s, script, moves, waiting(s, moves))
+            )
         s = begin(search, params, s, *cue)
         before = s.done
 

@@ -65,8 +65,8 @@ class Descent(NamedTuple):
 
     depth: jax.Array  # int32, the level all lanes are at
     going: jax.Array  # bool [L], still inside the tree
-    node: jax.Array  # int32 [L], where each lane is
-    leaf: Leaf  # where each lane has left the tree, or would now
+    node: jax.Array  # int32 [L], where each lane is, or has left the tree from
+    length: jax.Array  # int32 [L], edges from the root
     paths: Paths
     visits: jax.Array  # the tree's, with the virtual losses of several leaves
     value_sum: jax.Array
@@ -85,24 +85,19 @@ def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searchi
             lax.dynamic_update_slice(d.paths.action, action[None], (d.depth, 0)),
         )
         child = pick(s.tree.child, b, d.node, action)
-        leaf = Leaf(
-            jnp.where(d.going, d.node, d.leaf.parent),
-            jnp.where(d.going, action, d.leaf.action),
-            jnp.where(d.going, child, d.leaf.child),
-            d.leaf.length + d.going,
-        )
         going = d.going & (child >= 0) & (pick(s.tree.end, b, jnp.maximum(child, 0)) == OPEN)
-        return Descent(d.depth + 1, going, jnp.where(going, child, d.node), leaf, paths, visits, value_sum)
+        node = jnp.where(going, child, d.node)
+        return Descent(d.depth + 1, going, node, d.length + d.going, paths, visits, value_sum)
 
     zero = jnp.zeros(b.shape, jnp.int32)
-    top = Descent(
-        jnp.int32(0), active, zero, Leaf(zero, zero, zero - 1, zero), s.paths, s.tree.visits, s.tree.value_sum
-    )
+    top = Descent(jnp.int32(0), active, zero, zero, s.paths, s.tree.visits, s.tree.value_sum)
     if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
         top = level(top, root=True)
     end = lax.while_loop(lambda d: jnp.any(d.going), level, top)
     tree = s.tree._replace(visits=end.visits, value_sum=end.value_sum)
-    return s._replace(tree=tree, paths=end.paths), end.leaf, end.depth
+    action = pick(end.paths.action, jnp.maximum(end.length - 1, 0), jnp.arange(b.shape[0]))
+    leaf = Leaf(end.node, action, pick(tree.child, b, end.node, action), end.length)
+    return s._replace(tree=tree, paths=end.paths), leaf, end.depth
 
 
 def one_leaf(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
