@@ -152,8 +152,8 @@ class Driver:
         self._script = np.zeros((self.trees, SCRIPT), np.uint32)
         self._stops, self._paces = 1.0, 1e4  # how often those have stopped, in so many steps of one of them; decaying
         self._states: State = None
-        self._under_way: tuple[float, bool, int] | None = None  # since when, whether trees began, steps
-        self._remaining = np.zeros(lanes, int)  # simulations to make, of the tree that has most to do
+        self._under_way: float | None = None  # since when
+        self._left = np.zeros(lanes, int)  # steps to make, of the tree that has most to do
         self._deadline = np.full(lanes, math.inf)
         self._busy = np.zeros(lanes, bool)
         self._searching: Searching | None = self.program.idle()
@@ -194,7 +194,8 @@ class Driver:
                 assert self.ensemble == 1, "of several trees none can make the lane's moves"
                 self._onward[order.lane] = order.onward, 0
                 self._script[order.lane] = script_of(self.search, order.onward)
-            self._remaining[order.lane] = min(order.numbers.simulations, self.search.capacity)
+            budget = min(order.numbers.simulations, self.search.capacity)
+            self._left[order.lane] = 1 + -(-budget // self.search.leaves)  # the root's evaluation first
             self._deadline[order.lane] = order.deadline
 
     def hold(self) -> None:
@@ -205,27 +206,26 @@ class Driver:
     def start(self, most: float = TICK_SECONDS) -> None:
         """Set the devices to work for a while, ``most`` seconds at most; :meth:`advance` waits for it."""
         if self._under_way is None and self._busy.any():
-            self._under_way = time.perf_counter(), bool(self._waiting), self._chunk(most)
-            self._hand_over(self._under_way[2])
+            self._under_way = time.perf_counter()
+            self._hand_over(self._chunk(most))
 
     def advance(self, most: float = TICK_SECONDS) -> Progress:
         """Go on for a while, ``most`` seconds at most."""
         self.start(most)
         if self._under_way is None:
             return Progress(np.zeros(0, int), None, [])
-        began, fresh, _ = self._under_way
-        self._under_way = None
+        began, self._under_way = self._under_way, None
         done, remaining = self._look()
         moved = self._take_moves()
         now = time.perf_counter()
         spent = (now - began) / max(1, self._steps)
-        known = fresh and self._step_seconds  # trees that begin are no part of a step
-        self._step_seconds = min(spent, 1.05 * self._step_seconds) if known else spent
+        known = self._step_seconds  # a pause of this machine's is no part of a step
+        self._step_seconds = min(spent, 1.05 * known) if known else spent
         self.program.pace[self._kind] = self._step_seconds
         used = self.lanes * self.ensemble
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)
-        self._remaining = np.where(self._busy, left, 0)
+        self._left = np.where(self._busy, -(-left // self.search.leaves), 0)
         late = (now >= self._deadline) & (least > 0)
         ready = np.flatnonzero(self._busy & ((left == 0) | late))
         if self._onward:
@@ -283,7 +283,7 @@ class Driver:
 
     def turn(self, steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Hand over what is waiting, then make up to ``steps`` simulations (of each leaf) in every tree.
-        Returns (done, remaining), int32 [trees] each."""
+        The first step of a tree evaluates its root. Returns (done, remaining), int32 [trees] each."""
         self._hand_over(steps)
         return self._look()
 
@@ -326,10 +326,10 @@ class Driver:
         hand-over of everybody against the waiting of those that end before. Lanes whose budgets have a common divisor
         thus fall into step. Of those that go on by themselves it is known how often they stop."""
         if not self._step_seconds:  # the first chunk measures
-            return max(1, min(4, int(self._remaining.max())))
+            return max(1, min(4, int(self._left.max())))
         alone = self._busy.copy()
         alone[list(self._onward)] = False
-        left = np.sort(-(-self._remaining[alone] // self.search.leaves))
+        left = np.sort(self._left[alone])
         rate = len(self._onward) * self._stops / self._paces  # lanes that stop, a step
         hand_over = (1 + HAND_OVER / self._step_seconds) * (len(left) + len(self._onward))
         ends = np.append(left, round(math.sqrt(2 * hand_over / rate))) if rate else left

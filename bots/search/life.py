@@ -17,72 +17,50 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.rules.rule import Edges, Settings
-from jubango.bots.search.simulate import LEVELS, judge, mean_value, simulate, write
+from jubango.bots.search.simulate import LEVELS, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Paths, RootStatistics, Searching
 from jubango.bots.search.transpositions import empty_table
-from jubango.bots.search.tree import LONGEST_LINE, OPEN, UNKNOWN, empty_tree, pick, subtree
-from jubango.sgf_games.dice import mix
+from jubango.bots.search.tree import LONGEST_LINE, UNKNOWN, empty_tree, lanes_first, pick, put, subtree
 from jubango.sgf_games.game import State
 
 
 class Cue(NamedTuple):
-    """What trees begin with; see :func:`begin`."""
+    """What trees begin with."""
 
-    mask: jax.Array  # bool [B]
-    kept: jax.Array  # bool [B]
-    roots: State
-    legal: jax.Array  # bool [B, A]
+    mask: jax.Array  # bool [B], those that do
+    kept: jax.Array  # bool [B], those that have kept something for it
+    roots: State  # without history, trees LAST
+    legal: jax.Array  # bool [B, A], exact at the root
     settings: Settings
     seeds: jax.Array  # uint32 [B]
 
 
-def begin(
-    search: SearchSpec, params: Params, s: Searching, mask: jax.Array, kept: jax.Array, roots: State,
-    legal: jax.Array, settings: Settings, seeds: jax.Array,
-) -> Searching:  # fmt: skip
-    """Start over in the trees of ``mask``; those ``kept`` (bool [B]) go on from what :func:`keep` has
-    left, unless it holds visits of moves that are not ``legal`` any more. roots: without history, trees
-    LAST. legal: bool [B, A], exact at the root. seeds: uint32 [B]."""
-    seed, old = jnp.where(mask, seeds, s.seed), s.tree
-    # What is written over is read here, once and for all: else the compiler copies the whole tree.
-    player, prior, value, before = lax.cond(
-        jnp.any(mask),
-        lambda: (*_judged(search, params, roots, legal, mix(seed)), old.visits[:, 0]),
-        lambda: (*_nothing(legal), jnp.zeros(legal.shape, jnp.int32)),
-    )
-    share = settings.noise[:, None]
-    prior = jnp.where(prior > 0, (1 - share) * prior + share * settings.dirichlet, 0.0)
-    b, open_end = jnp.arange(mask.shape[0]), jnp.full(mask.shape, OPEN, jnp.int8)
+def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
+    """Start over in the trees of the cue; their roots are evaluated in the next step. Those ``kept`` go on from what
+    :func:`keep` has left, unless it holds visits of moves that are not legal any more."""
+    tree, mask, b = s.tree, cue.mask, jnp.arange(cue.mask.shape[0])
+    before, prior = tree.visits[:, 0], tree.prior[:, 0]
+    choices = cue.legal & (prior > 0)
+    kept = mask & cue.kept & jnp.any(choices, axis=-1)
+    kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
     root = jnp.where(mask, 0, search.spare)
-    kept &= ~jnp.any((before > 0) & (prior == 0), axis=-1)  # superko has forbidden what was visited
-    value = jnp.where(kept, old.value[:, 0], value)
-    keep = kept[:, None]
-    visits = jnp.where(keep, before, 0)
-    value_sum = jnp.where(keep, old.value_sum[:, 0], 0.0)
-    child = jnp.where(keep, old.child[:, 0], -1)
-    exact = jnp.where(keep, old.exact[:, 0], UNKNOWN) if search.solver else UNKNOWN
-    tree = write(old, b, root, roots, player, open_end, prior, value, visits, value_sum, child, exact)
-    table = s.table and s.table._replace(node=jnp.where(mask[:, None], -1, s.table.node))
-    chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), settings, s.settings)
+    tree = tree._replace(
+        state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(cue.roots)),
+        prior=put(tree.prior, noisy(normalised(prior, choices, 0), cue.settings), b, jnp.where(kept, 0, search.spare)),
+    )
+    done = jnp.where(kept, jnp.sum(before, axis=-1), 0)
+    chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.settings, s.settings)
     return s._replace(
         tree=tree,
         settings=chosen,
-        seed=seed,
-        done=jnp.where(mask, jnp.sum(visits, axis=-1), s.done),
+        seed=jnp.where(mask, cue.seeds, s.seed),
+        done=jnp.where(mask, done, s.done),
         wanted=jnp.where(mask, jnp.minimum(chosen.simulations, search.capacity), s.wanted),
-        table=table,
+        fresh=jnp.where(mask, ~kept, s.fresh),
+        legal=jnp.where(mask[:, None], cue.legal, s.legal),
+        table=s.table and s.table._replace(node=jnp.where(mask[:, None], -1, s.table.node)),
     )
-
-
-def _judged(search: SearchSpec, params: Params, roots: State, legal: jax.Array, seeds: jax.Array) -> tuple:
-    player, _, prior, value = judge(search, params, roots, legal, seeds)
-    return player, prior, value
-
-
-def _nothing(legal: jax.Array) -> tuple:
-    lanes = legal.shape[0]
-    return jnp.zeros(lanes, jnp.int32), jnp.zeros(legal.shape, jnp.float32), jnp.zeros(lanes, jnp.float32)
 
 
 def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax.Array]:
@@ -99,6 +77,11 @@ def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax
     return s._replace(tree=tree), kept
 
 
+def working(s: Searching) -> jax.Array:
+    """bool [B]: which trees have something to do."""
+    return (s.done < s.wanted) | s.fresh
+
+
 def stop(s: Searching, mask: jax.Array) -> Searching:
     """Let the trees of ``mask`` be content with what they have."""
     return s._replace(wanted=jnp.where(mask, s.done, s.wanted))
@@ -107,11 +90,12 @@ def stop(s: Searching, mask: jax.Array) -> Searching:
 def advance(
     search: SearchSpec, params: Params, s: Searching, steps: jax.Array
 ) -> tuple[Searching, RootStatistics[jax.Array]]:
-    """Up to ``steps`` times :func:`simulate`, fewer if no tree has anything left to do."""
+    """Up to ``steps`` times :func:`simulate`, fewer if no tree has anything left to do. The first evaluates the roots
+    of trees that have begun."""
 
     def going_on(carry: tuple) -> jax.Array:
         i, s = carry
-        return (i < steps) & jnp.any(s.done < s.wanted)
+        return (i < steps) & jnp.any(working(s))
 
     _, s = lax.while_loop(going_on, lambda c: (c[0] + 1, simulate(search, params, c[1])), (jnp.int32(0), s))
     return s, root_statistics(search, s)
@@ -130,8 +114,9 @@ def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Arra
         value = jnp.where(tree.exact[:, 0] < UNKNOWN, tree.exact[:, 0], value)
     mean = mean_value(tree, b, jnp.zeros_like(s.done))
     return RootStatistics(
-        edges.visits, value, edges.prior, mean, edges.value, tree.exact[:, 0], final, s.done, s.wanted - s.done
-    )
+        edges.visits, value, edges.prior, mean, edges.value, tree.exact[:, 0], final, s.done,
+        s.wanted - s.done + s.fresh,
+    )  # fmt: skip
 
 
 def leading(found: RootStatistics[jax.Array]) -> jax.Array:
@@ -159,6 +144,8 @@ def idle(search: SearchSpec, trees: int) -> Searching:
         seed=zero.astype(jnp.uint32),
         done=zero,
         wanted=zero,
+        fresh=zero > 0,
+        legal=jnp.zeros((trees, actions), bool),
         paths=Paths(path, jnp.zeros_like(path)),
         table=empty_table(trees, search.capacity) if search.transpositions else None,
     )  # fmt: skip

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.life import Cue, begin, leading, root_statistics
+from jubango.bots.search.life import Cue, begin, leading, root_statistics, working
 from jubango.bots.search.orders import MOST_MOVES, Script
 from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.simulate import simulate
@@ -26,7 +26,7 @@ from jubango.bots.search.state import RootStatistics, Searching
 from jubango.bots.search.tree import lanes_last, pick
 from jubango.sgf_games.kernels import first_largest
 
-BEGIN = 2  # steps of all trees that beginning costs; trees wait for each other until they have lost as many
+BEGIN = 0.5  # steps of all trees that beginning costs; trees wait for each other until they have lost as many
 
 
 class Moves(NamedTuple):
@@ -63,23 +63,20 @@ def advance(
 
     by_itself = can_go_on(search)
 
-    def working(s: Searching) -> jax.Array:
-        return s.done < s.wanted
-
     def waiting(s: Searching, moves: Moves) -> jax.Array:
         if not by_itself:
             return jnp.zeros(trees, bool)
-        return (s.done >= s.wanted) & (moves.number < script.moves) & ~moves.stuck
+        return ~working(s) & (moves.number < script.moves) & ~moves.stuck
 
     def turn(c: tuple) -> tuple:
         i, first, s, moves, made = c
         cue = told
         if by_itself:
-            # A branch of its own, as in begin: what is read out of the trees is read before they are written over.
+            # A branch of its own: what it reads is then read before anything is written over, and no tree copied.
             moves, cue = lax.cond(
                 first, lambda: (moves, told), lambda: _played(search, s, script, moves, waiting(s, moves))
             )
-        s = begin(search, params, s, *cue)
+        s = begin(search, s, cue)
         before = s.done
 
         def going(c: tuple) -> jax.Array:

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.typing import ArrayLike
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.rules.rule import Edges, steady_sum
+from jubango.bots.search.rules.rule import Edges, Settings, steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Leaf, Paths, Searching
 from jubango.bots.search.transpositions import look_up, remember
@@ -31,14 +30,16 @@ TINY = 1e-37  # a prior that is as good as zero
 
 
 def simulate(search: SearchSpec, params: Params, s: Searching) -> Searching:
-    """One simulation in every lane of a tree that has some left: select, expand, evaluate, back up."""
-    active = worker_of_lanes(search, s) < per_lane(search, s.wanted - s.done)
+    """One simulation in every lane of a tree that has some left: select, expand, evaluate, back up. In a fresh tree the
+    root is evaluated instead, like any new node but for its noise and its exact legal moves."""
+    left = jnp.where(s.fresh, 1, s.wanted - s.done)
+    active = worker_of_lanes(search, s) < per_lane(search, left)
     s, leaf, levels = select(search, s, active)
     active, order = without_doubles(search, leaf, active)
     s, node, value = expand(search, params, s, leaf, active, order)
     tree = back_up(search, s, node, value, active, levels)
     made = jnp.sum(active.reshape(-1, search.leaves), axis=-1, dtype=jnp.int32)
-    s = s._replace(tree=tree, done=s.done + made)
+    s = s._replace(tree=tree, done=s.done + jnp.where(s.fresh, 0, made), fresh=jnp.zeros_like(s.fresh))
     return prove(search, s, node, leaf, active) if search.solver else s
 
 
@@ -90,13 +91,16 @@ def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searchi
         return Descent(d.depth + 1, going, node, d.length + d.going, paths, visits, value_sum)
 
     zero = jnp.zeros(b.shape, jnp.int32)
-    top = Descent(jnp.int32(0), active, zero, zero, s.paths, s.tree.visits, s.tree.value_sum)
+    top = Descent(
+        jnp.int32(0), active & ~per_lane(search, s.fresh), zero, zero, s.paths, s.tree.visits, s.tree.value_sum
+    )
     if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
         top = level(top, root=True)
     end = lax.while_loop(lambda d: jnp.any(d.going), level, top)
     tree = s.tree._replace(visits=end.visits, value_sum=end.value_sum)
     action = pick(end.paths.action, jnp.maximum(end.length - 1, 0), jnp.arange(b.shape[0]))
-    leaf = Leaf(end.node, action, pick(tree.child, b, end.node, action), end.length)
+    child = jnp.where(end.length > 0, pick(tree.child, b, end.node, action), -1)
+    leaf = Leaf(end.node, action, child, end.length)
     return s._replace(tree=tree, paths=end.paths), leaf, end.depth
 
 
@@ -186,15 +190,20 @@ def expand(
     search: SearchSpec, params: Params, s: Searching, leaf: Leaf, active: jax.Array, order: jax.Array
 ) -> tuple[Searching, jax.Array, jax.Array]:
     """Make a node of each leaf that is new. Returns also the nodes and their values for their players."""
-    tree, b = s.tree, tree_of_lanes(search, s)
+    tree, b, fresh = s.tree, tree_of_lanes(search, s), per_lane(search, s.fresh)
     parents = lanes_last(jax.tree.map(lambda x: pick(x, b, leaf.parent), tree.state))
-    states = jax.vmap(search.game.step, in_axes=(-1, 0), out_axes=-1)(parents, leaf.action)
+    stepped = jax.vmap(search.game.step, in_axes=(-1, 0), out_axes=-1)(parents, leaf.action)
+    states = jax.tree.map(lambda old, new: jnp.where(fresh, old, new), parents, stepped)
     legal = jax.vmap(search.game.legal_action_mask, in_axes=-1)(states)
-    made = per_lane(search, s.done) + 1 + order
+    legal = jnp.where(fresh[:, None], per_lane(search, s.legal), legal)
+    made = per_lane(search, s.done) + ~fresh + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
     player, terminal, prior, value = judge(search, params, states, legal, seeds)
-    too_deep = leaf.length >= per_lane(search, s.settings.depth)
-    end = jnp.where(terminal, EXACT, jnp.where(too_deep, CUT_OFF, OPEN)).astype(jnp.int8)
+    own = jax.tree.map(functools.partial(per_lane, search), s.settings)
+    prior = jnp.where(fresh[:, None], noisy(prior, own), prior)
+    too_deep = leaf.length >= own.depth
+    end = jnp.where(terminal, EXACT, jnp.where(too_deep, CUT_OFF, OPEN))
+    end = jnp.where(fresh, OPEN, end).astype(jnp.int8)
     if search.cutoff == "draw":
         value = jnp.where(end == CUT_OFF, 0.0, value)
     known = leaf.child >= 0
@@ -210,8 +219,8 @@ def expand(
         shared = ~known & (twin >= 0)
         node, new = jnp.where(shared, twin, node), new & ~shared
         value = jnp.where(shared, mean_value(tree, b, jnp.maximum(twin, 0)), value)
-        table = remember(table, b, jnp.where(new, place, table.node.shape[1]), key, node)
-    at, above = jnp.where(new, node, search.spare), jnp.where(active & ~known, leaf.parent, search.spare)
+        table = remember(table, b, jnp.where(new & ~fresh, place, table.node.shape[1]), key, node)
+    at, above = jnp.where(new, node, search.spare), jnp.where(active & ~known & ~fresh, leaf.parent, search.spare)
     tree = write(tree, b, at, states, player, end, prior, value)
     tree = tree._replace(
         child=put(tree.child, node, b, above, leaf.action),
@@ -230,7 +239,12 @@ def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
     return jnp.where(pick(tree.end, b, node) == EXACT, pick(tree.value, b, node), mean)
 
 
-@functools.partial(jax.jit, static_argnums=0)  # traced once, for roots and leaves alike
+def noisy(prior: jax.Array, settings: Settings) -> jax.Array:
+    """float32 [B, A]: a root's prior with its share of Dirichlet noise."""
+    share = settings.noise[:, None]
+    return jnp.where(prior > 0, (1 - share) * prior + share * settings.dirichlet, 0.0)
+
+
 def judge(
     search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -262,21 +276,20 @@ def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
 
 def write(
     tree: Tree, b: jax.Array, node: jax.Array, states: State, player: jax.Array, end: jax.Array,
-    prior: jax.Array, value: jax.Array, visits: ArrayLike = 0, value_sum: ArrayLike = 0.0, child: ArrayLike = -1,
-    exact: ArrayLike = UNKNOWN,
+    prior: jax.Array, value: jax.Array,
 ) -> Tree:  # fmt: skip
-    """Fill a node; a new one has no visits, no children and no proofs."""
+    """Fill a new node: no visits, no children and no proofs."""
     at = (b, node)
     return tree._replace(
-        visits=put(tree.visits, visits, *at),
-        value_sum=put(tree.value_sum, value_sum, *at),
+        visits=put(tree.visits, 0, *at),
+        value_sum=put(tree.value_sum, 0.0, *at),
         prior=put(tree.prior, prior, *at),
-        child=put(tree.child, child, *at),
+        child=put(tree.child, -1, *at),
         player=put(tree.player, player, *at),
         value=put(tree.value, value, *at),
         end=put(tree.end, end, *at),
         state=jax.tree.map(lambda x, y: put(x, y, *at), tree.state, lanes_first(states)),
-        exact=put(tree.exact, exact, *at),
+        exact=put(tree.exact, UNKNOWN, *at),
     )
 
 

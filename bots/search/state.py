@@ -29,6 +29,8 @@ class Searching(NamedTuple):
     seed: jax.Array  # uint32 [B]
     done: jax.Array  # int32 [B], simulations made, those of a kept tree included
     wanted: jax.Array  # int32 [B], simulations to make; 0 in idle trees
+    fresh: jax.Array  # bool [B], the root is still to be evaluated, which takes a step
+    legal: jax.Array  # bool [B, A], exact at the root
     paths: Paths
     table: Transpositions | None
 
@@ -38,7 +40,7 @@ class Leaf(NamedTuple):
 
     parent: jax.Array  # int32
     action: jax.Array  # int32
-    child: jax.Array  # int32, the node that is there, or -1
+    child: jax.Array  # int32, the node that is there, or -1; -1 at a root that is to be evaluated
     length: jax.Array  # int32, edges from the root
 
 
@@ -53,4 +55,4 @@ class RootStatistics(NamedTuple, Generic[Array]):
     exact: Array  # float32 [B, A], proved values or UNKNOWN; A is 0 without a solver
     final: Array  # float32 [B, A], the rule's score of the moves to play
     done: Array  # int32 [B], simulations made
-    remaining: Array  # int32 [B], simulations still to make
+    remaining: Array  # int32 [B], simulations still to make, the root's evaluation included
