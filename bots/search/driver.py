@@ -21,8 +21,8 @@ from jax.sharding import NamedSharding
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search import life, onward
 from jubango.bots.search.orders import (
-    MOST_MOVES,
     SCRIPT,
+    SEEDS,
     Noise,
     Onward,
     Order,
@@ -30,7 +30,8 @@ from jubango.bots.search.orders import (
     noise_of,
     pack,
     read_script,
-    script_of,
+    roll_on,
+    scripts_of,
     unpack,
 )
 from jubango.bots.search.root import merged
@@ -193,10 +194,13 @@ class Driver:
             if order.onward:
                 assert self.ensemble == 1, "of several trees none can make the lane's moves"
                 self._onward[order.lane] = order.onward, 0
-                self._script[order.lane] = script_of(self.search, order.onward)
             budget = min(order.numbers.simulations, self.search.capacity)
             self._left[order.lane] = 1 + -(-budget // self.search.leaves)  # the root's evaluation first
             self._deadline[order.lane] = order.deadline
+        going_on = [(order.lane, order.onward) for order in orders if order.onward]
+        if going_on:
+            rows = scripts_of(self.search, [onward for _, onward in going_on])
+            self._script[[lane for lane, _ in going_on]] = rows
 
     def hold(self) -> None:
         """Let no lane go on by itself after the search that it is at."""
@@ -244,19 +248,17 @@ class Driver:
     def _take_moves(self) -> list[tuple[int, np.ndarray]]:
         """What lanes have played by themselves; they get their orders for as many moves more."""
         number = self._number[: self.lanes]
-        lanes = np.flatnonzero(number).tolist()
-        rows = gathered(self._moves) if lanes else None
-        moved = []
-        for lane in lanes:
-            assert rows is not None
+        if not number.any():
+            return []
+        rows, moved, onward = gathered(self._moves), [], []
+        for lane in np.flatnonzero(number).tolist():
             n = int(number[lane])
             moved.append((lane, rows[lane, :n]))
             if lane in self._onward:
                 orders, before = self._onward[lane]
                 self._onward[lane] = orders, before + n
-                seeds = self._script[lane, -MOST_MOVES:]
-                seeds[:-n] = seeds[n:].copy()
-                seeds[-n:] = [orders.seeds(before + MOST_MOVES + k) for k in range(1, n + 1)]
+                onward.append((lane, n, [orders.seeds(before + SEEDS + k) for k in range(n)]))
+        roll_on(self._script, onward)
         return moved
 
     @property

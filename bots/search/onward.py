@@ -2,8 +2,7 @@
 
 A hand-over to the host costs as much as a hundred steps of a quick game. Where both players are one bot's program, the
 host gives the dice and the numbers of the next moves beforehand, and hears of the moves afterwards. The games are those
-that it would have led itself: a tree stops and waits for the host where dice would have to be thrown for the move,
-where the game ends, and where its orders do.
+that it would have led itself: a tree stops and waits for the host where the game ends, and where its orders do.
 
 Shape legend: B trees; A actions.
 """
@@ -23,6 +22,7 @@ from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import RootStatistics, Searching
+from jubango.bots.search.ties import drawn_on_device
 from jubango.bots.search.tree import lanes_last, pick
 from jubango.sgf_games.kernels import first_largest
 
@@ -104,7 +104,10 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
     b, tree = jnp.arange(ready.shape[0], dtype=jnp.int32), s.tree
     found = root_statistics(search, s)
     best = leading(found)
-    action = first_largest(best.astype(jnp.int32))
+    now = jnp.minimum(moves.number, MOST_MOVES - 1)
+    number = jnp.sum(best, axis=-1, dtype=jnp.int32)
+    which = drawn_on_device(pick(script.dice, b, now), number) if search.ties == "random" else jnp.zeros_like(number)
+    action = first_largest((jnp.cumsum(best, axis=-1) > which[:, None]).astype(jnp.int32))
     visits, value = pick(found.visits, b, action), pick(found.value, b, action)
     child = jnp.maximum(pick(tree.child, b, jnp.zeros_like(b), action), 0)
     states = lanes_last(jax.tree.map(lambda x: pick(x, b, child), tree.state))
@@ -112,11 +115,9 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
         jax.vmap(f, in_axes=-1)(states)
         for f in (search.game.is_terminal, search.game.legal_action_mask, search.game.current_player)
     )
-    clear = (jnp.sum(best, axis=-1) == 1) | (search.ties == "first")
-    mask = ready & clear & ~over & (visits > 0)
+    mask = ready & ~over & (visits > 0)
     bits = lax.bitcast_convert_type(value, jnp.int32)
     row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1), bits], axis=-1)
-    now = jnp.minimum(moves.number, MOST_MOVES - 1)
     after = Moves(
         moves.number + mask,
         moves.stuck | (ready & ~mask),
@@ -128,4 +129,4 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
         simulations, c, fpu_reduction, depth, jnp.zeros_like(c), jnp.zeros(best.shape, jnp.float32),
         s.settings.gumbel, s.settings.considered,
     )  # fmt: skip
-    return after, Cue(mask, jnp.zeros_like(mask), states, legal, settings, pick(script.seeds, b, now))
+    return after, Cue(mask, jnp.zeros_like(mask), states, legal, settings, pick(script.seeds, b, now + 1))

@@ -14,12 +14,14 @@ from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.gumbel import considered_visits
 from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.ties import tie_dice
 from jubango.sgf_games.compiled import MOST_TOLD
 
 BEGIN, STOP = 1, 2
 WORDS = 7  # before those of the legal actions: flags, seed, simulations, depth, c, fpu_reduction, noise
 MOST_MOVES = MOST_TOLD - 1  # that a tree makes by itself between two hand-overs
-SCRIPT = 9 + MOST_MOVES  # words of a script: moves, then for either player simulations, depth, c, fpu_reduction, seeds
+SEEDS = MOST_MOVES + 1  # of the search under way and those after the moves
+SCRIPT = 9 + 2 * SEEDS  # words of a script: moves; of either player simulations, depth, c, fpu_reduction; seeds; dice
 GOLDEN = 0x9E3779B9
 
 
@@ -27,7 +29,7 @@ class Onward(NamedTuple):
     """What a tree needs to make moves by itself, once both players are its own."""
 
     numbers: tuple[Numbers, Numbers]  # by the player to move; without noise
-    seeds: Callable[[int], int]  # uint32, of the search after 1, 2, ... more moves
+    seeds: Callable[[int], int]  # uint32, of this search (0) and those after 1, 2, ... more moves
 
 
 class Order(NamedTuple):
@@ -94,22 +96,38 @@ class Script(NamedTuple):
     depth: jax.Array  # int32 [B, 2]
     c: jax.Array  # float32 [B, 2]
     fpu_reduction: jax.Array  # float32 [B, 2]
-    seeds: jax.Array  # uint32 [B, MOST_MOVES]
+    seeds: jax.Array  # uint32 [B, SEEDS]
+    dice: jax.Array  # uint32 [B, SEEDS], between equal moves of each search
 
 
-def script_of(search: SearchSpec, onward: Onward) -> np.ndarray:
-    """uint32 [SCRIPT]: a row of what :func:`read_script` reads."""
-    usual, both = search.rule.usual_c, onward.numbers
-    whole = [MOST_MOVES, *(n.simulations for n in both), *(n.depth or 2**30 for n in both)]
-    real = [*(usual if n.c is None else n.c for n in both), *(n.fpu_reduction for n in both)]
-    seeds = np.array([onward.seeds(k) for k in range(1, MOST_MOVES + 1)], np.uint32)
-    return np.concatenate([np.array(whole, np.uint32), np.array(real, np.float32).view(np.uint32), seeds])
+def scripts_of(search: SearchSpec, each: Sequence[Onward]) -> np.ndarray:
+    """uint32 [n, SCRIPT]: what :func:`read_script` reads."""
+    usual, rows = search.rule.usual_c, np.zeros((len(each), SCRIPT), np.uint32)
+    for row, onward in zip(rows, each, strict=True):
+        both = onward.numbers
+        row[:5] = [MOST_MOVES, *(n.simulations for n in both), *(n.depth or 2**30 for n in both)]
+        real = [*(usual if n.c is None else n.c for n in both), *(n.fpu_reduction for n in both)]
+        row[5:9] = np.array(real, np.float32).view(np.uint32)
+        row[9:-SEEDS] = [onward.seeds(k) for k in range(SEEDS)]
+    rows[:, -SEEDS:] = tie_dice(rows[:, 9:-SEEDS].reshape(-1)).reshape(-1, SEEDS)
+    return rows
 
 
 def read_script(packed: jax.Array) -> Script:
     whole = packed[:, :5].astype(jnp.int32)
     real = lax.bitcast_convert_type(packed[:, 5:9], jnp.float32)
-    return Script(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real[:, :2], real[:, 2:], packed[:, 9:])
+    seeds, dice = packed[:, 9:-SEEDS], packed[:, -SEEDS:]
+    return Script(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real[:, :2], real[:, 2:], seeds, dice)
+
+
+def roll_on(script: np.ndarray, moves: Sequence[tuple[int, int, Sequence[int]]]) -> None:
+    """Rows of a script after so many moves: (row, moves, the seeds that come after those it holds)."""
+    dice = tie_dice(np.array([seed for _, _, seeds in moves for seed in seeds], np.uint32))
+    for row, n, seeds in moves:
+        new, dice = dice[:n], dice[n:]
+        for own, after in ((script[row, 9:-SEEDS], seeds), (script[row, -SEEDS:], new)):
+            own[:-n] = own[n:].copy()
+            own[-n:] = after
 
 
 class Told(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 
 from jubango.bots.search.rules.rule import MoveRule
 from jubango.bots.search.state import RootStatistics
+from jubango.bots.search.ties import drawn, tie_dice
 from jubango.bots.search.tree import UNKNOWN
 
 
@@ -62,16 +63,17 @@ def final_moves(
         best = best & (key == np.where(best, key, -np.inf).max(axis=1, keepdims=True))
     out = best.argmax(axis=1)
     warm = (np.asarray(temperatures) > 0) & (np.array(by) != "gumbel")
-    drawn = warm | ((best.sum(axis=1) > 1) if ties == "random" else False)
-    for i in np.flatnonzero(drawn):  # dice
+    for i in np.flatnonzero(warm):  # dice
         rng = np.random.default_rng([seeds[int(i)], 3])
-        if warm[i]:
-            among = np.flatnonzero(choices[i])
-            logits = main[i, among].astype(np.float32) if by[int(i)] == "value" else np.log(main[i, among])
-            weights = np.exp((logits - logits.max()) / temperatures[int(i)])
-            out[i] = rng.choice(among, p=weights / weights.sum())
-        else:
-            out[i] = rng.choice(np.flatnonzero(best[i]))
+        among = np.flatnonzero(choices[i])
+        logits = main[i, among].astype(np.float32) if by[int(i)] == "value" else np.log(main[i, among])
+        weights = np.exp((logits - logits.max()) / temperatures[int(i)])
+        out[i] = rng.choice(among, p=weights / weights.sum())
+    equal = np.flatnonzero(~warm & (best.sum(axis=1) > 1))
+    if len(equal) and ties == "random":
+        rows = best[equal]
+        which = drawn(tie_dice(np.array(seeds, np.uint32)[equal]), rows.sum(axis=1))
+        out[equal] = (rows.cumsum(axis=1) > which[:, None]).argmax(axis=1)
     return out
 
 
