@@ -92,6 +92,8 @@ class Block:
 
     def leave(self) -> list[tuple[Lane, State]]:
         """The games between two moves, with their positions; they are no longer here."""
+        if not self.unasked:
+            return []
         states = self._fetched()
         games = []
         for i in self.unasked:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
@@ -15,7 +17,7 @@ from jubango.bots.player import MoveAnswer, Player
 from jubango.bots.roster import idle_note, make_players
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import block_lanes
+from jubango.sgf_games.machine import block_lanes, full_lanes
 from jubango.sgf_games.record import GameRecord
 
 
@@ -42,13 +44,21 @@ class Table:
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
         alone = bool(given or clock) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
         number = 1 if alone else max(1, round(lanes / block_lanes()))
-        self.blocks = [
-            Block(game, self.bots, {**given, **make_players(game, to_make, own)}, own, event, clock, on_move)
-            for own in (lanes // number + (i < lanes % number) for i in range(number))
-        ]
+        self._block = lambda own: Block(
+            game, self.bots, {**given, **make_players(game, to_make, own)}, own, event, clock, on_move
+        )
+        began = time.perf_counter()
+        self.blocks = [self._block(lanes // number + (i < lanes % number)) for i in range(number)]
+        self._making = (time.perf_counter() - began) / number  # seconds that a block takes to make
         self.note = idle_note(list(self.bots.values()), lanes)  # on what is left idle, for people
-        # A game may change its block unless a bot keeps trees there.
-        self._movable = not any(isinstance(bot, SearchConfig) and bot.reuse for bot in to_make)
+        searches = [bot for bot in to_make if isinstance(bot, SearchConfig)]
+        # A game may change its block unless a bot keeps trees there, and for one of another size unless a bot's
+        # evaluator may tell sizes apart, as networks do in their last bits.
+        self._movable = not any(bot.reuse for bot in searches)
+        self._shrinks = (
+            self._movable and not alone and all(not b.network and b.evaluator == "rollout" for b in searches)
+        )
+        self._sparse_since = math.inf  # since when a smaller block would do
 
     @property
     def lanes(self) -> list[Lane | None]:
@@ -136,7 +146,8 @@ class Table:
         records = block.finish(bool(waiting))
         if records:
             self._seat(block, waiting)
-        if not waiting and self._movable and len(self.blocks) > 1:
+        if not waiting and self._movable:
+            self._shrink(block)
             self._close_ranks(block)
         ended = block.begin(bool(waiting))
         if ended:
@@ -162,11 +173,26 @@ class Table:
                 return waiting.pop(k)
         return None
 
+    def _shrink(self, block: Block) -> None:
+        """The last games would go on in a smaller block, where a step takes less: it is made when they have lasted as
+        long as making it takes."""
+        few, now = full_lanes(), time.perf_counter()
+        busy = sum(other.busy for other in self.blocks)
+        if not self._shrinks or busy > few or any(len(other.lanes) < 2 * few for other in self.blocks):
+            return
+        self._sparse_since = min(self._sparse_since, now)
+        if now - self._sparse_since >= self._making:
+            self.blocks.append(self._block(few))
+
     def _close_ranks(self, block: Block) -> None:
-        """No game is waiting: those of the emptiest block go to the free lanes of the others, if they have enough."""
-        others = [other for other in self.blocks if other is not block and other.busy]
-        room = sum(len(other.free) for other in others)
-        if room < block.busy or any(other.busy < block.busy for other in others):
+        """No game is waiting: those of a block go to the free lanes of smaller or fuller ones, if they have enough."""
+
+        def better(other: Block) -> bool:
+            mine, its = len(block.lanes), len(other.lanes)
+            return 2 * its <= mine or (other.busy >= block.busy and its < 2 * mine)
+
+        others = [other for other in self.blocks if other is not block and better(other)]
+        if sum(len(other.free) for other in others) < block.busy:
             return
         block.hold()  # those under way come at the ends of their moves
         games = block.leave()
