@@ -171,7 +171,7 @@ class TournamentCase:
 TOURNAMENT_CASES = (
     TournamentCase("connect_four", (100, 400, 800), 400, 128),
     TournamentCase("connect_four", (100, 400, 800), 1000, 1024),
-    TournamentCase("go:9,komi=7", (50, 200, 800), 256, 256),
+    TournamentCase("go:9,komi=7", (50, 200, 800), 400, 256),
     TournamentCase("tic_tac_toe", (0, 0), 20_000, 1024),
 )
 
