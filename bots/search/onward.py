@@ -47,10 +47,10 @@ class Advanced(NamedTuple):
 
 
 def can_go_on(search: SearchSpec) -> bool:
-    """Does a node's state say all that the next root needs, and is the most visited move all there is to choosing?"""
+    """Does a node say all that the next root needs, and is the most visited move all there is to choosing?"""
     first = jax.eval_shape(search.game.init)
     forgets = jax.eval_shape(search.game.without_history, first) != first
-    return not (forgets or search.rule.scheduled or search.solver or search.transpositions)
+    return not (forgets or search.width or search.rule.scheduled or search.solver or search.transpositions)
 
 
 def advance(
@@ -111,10 +111,8 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
     visits, value = pick(found.visits, b, action), pick(found.value, b, action)
     child = jnp.maximum(pick(tree.child, b, jnp.zeros_like(b), action), 0)
     states = lanes_last(jax.tree.map(lambda x: pick(x, b, child), tree.state))
-    over, legal, player = (
-        jax.vmap(f, in_axes=-1)(states)
-        for f in (search.game.is_terminal, search.game.legal_action_mask, search.game.current_player)
-    )
+    legal, player = pick(tree.prior, b, child) > 0, pick(tree.player, b, child)
+    over = ~jnp.any(legal, axis=-1)
     mask = ready & ~over & (visits > 0)
     bits = lax.bitcast_convert_type(value, jnp.int32)
     row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1), bits], axis=-1)
