@@ -44,6 +44,7 @@ from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, spli
 
 HAND_OVER = 6e-3  # seconds that a chunk costs beside its steps, answers included; measured, and not sensitive
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
+MOST_KEPT = 2**25  # bytes of trees that a program keeps between two drivers
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
 
 
@@ -59,7 +60,9 @@ class Program(NamedTuple):
     whole: NamedSharding  # of what every device has
     nothing: Noise  # no noise at all
     none: jax.Array  # bool [trees], all False
+    no_script: jax.Array  # uint32 [trees, SCRIPT], of trees that make no moves by themselves
     pace: dict[Hashable, float]  # seconds a step, of each kind of weights it has run with
+    spare: list[Searching]  # the trees of a driver that has been closed, for the next
 
 
 _programs: OrderedDict[tuple[SearchSpec, int], Program] = OrderedDict()
@@ -74,6 +77,7 @@ def program(search: SearchSpec, trees: int) -> Program:
             _, old = _programs.popitem(last=False)
             for compiled in (old.idle, old.turn, old.keep):
                 compiled.free()
+            old.spare.clear()
         _programs[key] = _compile(search, number, trees)
     _programs.move_to_end(key)
     return _programs[key]
@@ -125,7 +129,9 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         whole=whole,
         nothing=jax.device_put(no_noise(search, trees), sharding),
         none=jax.device_put(np.zeros(trees, bool), sharding),
+        no_script=jax.device_put(np.zeros((trees, SCRIPT), np.uint32), sharding),
         pace={},
+        spare=[],
     )  # fmt: skip
 
 
@@ -148,7 +154,7 @@ class Driver:
         self.made = 0  # simulations so far
         self._params = jax.device_put(params, self.program.whole)
         self._waiting: list[Order] = []
-        self._stop: list[int] = []  # lanes whose answer was taken before they had finished
+        self._stop = list(range(lanes))  # lanes whose answer was taken before they had finished
         self._onward: dict[int, tuple[Onward, int]] = {}  # lanes that go on by themselves, the moves they have made
         self._script = np.zeros((self.trees, SCRIPT), np.uint32)
         self._stops, self._paces = 1.0, 1e4  # how often those have stopped, in so many steps of one of them; decaying
@@ -157,7 +163,7 @@ class Driver:
         self._left = np.zeros(lanes, int)  # steps to make, of the tree that has most to do
         self._deadline = np.full(lanes, math.inf)
         self._busy = np.zeros(lanes, bool)
-        self._searching: Searching | None = self.program.idle()
+        self._searching: Searching | None = self.program.spare.pop() if self.program.spare else self.program.idle()
         self._kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
         if self._kind not in self.program.pace:
             self._warm_up(reuse)
@@ -300,7 +306,8 @@ class Driver:
         noise = noise_of(self.search, orders, self.trees, self.ensemble)
         self._searching, self._made, self._moves, self._packed = self.program.turn(
             self._searching, self._params, self._states,
-            pack(self.search, orders, stop, self.trees, self.ensemble), self._script.copy(),
+            pack(self.search, orders, stop, self.trees, self.ensemble),
+            self._script.copy() if self._onward else self.program.no_script,
             self.program.nothing if noise is None else noise, kept, np.int32(steps),
         )  # fmt: skip
 
@@ -345,8 +352,10 @@ class Driver:
         return max(1, best)
 
     def close(self) -> None:
-        """Let the trees go."""
-        self._searching = None
+        """Let the trees go; small ones are kept for the program's next driver."""
+        trees, self._searching = self._searching, None
+        if trees and not self.program.spare and sum(x.nbytes for x in jax.tree.leaves(trees)) <= MOST_KEPT:
+            self.program.spare.append(trees)
         self._busy[:] = False
 
 

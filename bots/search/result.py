@@ -46,12 +46,16 @@ class SearchResult:
     value: float  # mean of all values at the root
     simulations: int
     seconds: float
-    _lane: Callable[[], dict[str, np.ndarray]]  # the arrays of the tree, fetched when they are looked at
+    _fetch: Callable[[], dict[str, np.ndarray]]  # the arrays of the tree
+
+    @functools.cached_property
+    def _lane(self) -> dict[str, np.ndarray]:
+        return self._fetch()
 
     @functools.cached_property
     def tree(self) -> SearchTree:
         """Every node. Of an ensemble, the first tree."""
-        return search_tree(self._lane())
+        return search_tree(self._lane)
 
     @property
     def variation(self) -> tuple[int, ...]:
@@ -60,7 +64,7 @@ class SearchResult:
 
     def variation_of(self, action: int) -> tuple[int, ...]:
         """``action`` and then the most visited action of every node, while there are visits."""
-        return variation(self._lane(), action)
+        return variation(self._lane, action)
 
 
 def lane_of(s: Searching, index: int) -> dict[str, np.ndarray]:

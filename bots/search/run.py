@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
+import weakref
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -21,6 +22,17 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import State
 
 TICK_SECONDS = 0.1  # between two looks at the clock and the progress
+
+
+class Trees:
+    """A finished search's trees, there for its results; when the last of these goes, they go."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._searching = driver.searching
+        weakref.finalize(self, driver.close)
+
+    def lane(self, tree: int) -> dict[str, np.ndarray]:
+        return lane_of(self._searching, tree)
 
 
 def run_many(
@@ -65,19 +77,20 @@ def run_many(
     deadline = time.perf_counter() + seconds if seconds else math.inf
     orders = [Order(i, view.legal[i], own, dice[i], deadline) for i, own in enumerate(each)]
     driver.begin(orders, batch)
-    going_on = on_progress(0, wanted) is not False
-    while going_on and driver.busy.any():
+    on_progress(0, wanted)
+    going_on = True
+    while going_on and driver.busy.any():  # at least once: there is always something to show
         driver.advance(TICK_SECONDS)
         going_on = on_progress(driver.least_done, wanted) is not False
     found = driver.statistics()
-    s = driver.searching
+    trees = Trees(driver)
     rule: MoveRule = move or search.rule.move
     actions = final_moves(found, [rule] * len(states), [temperature] * len(states), dice, search.ties)
     spent = time.perf_counter() - began
     return [
         SearchResult(
             found.visits[i], found.value[i], found.prior[i], int(actions[i]), float(found.mean[i]), int(found.done[i]),
-            spent, functools.cache(functools.partial(lane_of, s, i * ensemble)),
+            spent, functools.partial(trees.lane, i * ensemble),
         )
         for i in range(len(states))
     ]  # fmt: skip
