@@ -140,7 +140,8 @@ def stacked(states: Sequence[State]) -> State:
     spare = spread(len(states))[1] - len(states)
     shape = jax.tree.structure(states[0])
     columns = zip(*[map(np.asarray, jax.tree.leaves(state)) for state in states], strict=True)
-    return jax.tree.unflatten(shape, [np.stack([*own, *own[:1] * spare], axis=-1) for own in columns])
+    batched = [np.moveaxis(np.array([*own, *own[:1] * spare]), 0, -1) for own in columns]
+    return jax.tree.unflatten(shape, [np.ascontiguousarray(x) for x in batched])
 
 
 def view_of(game: Game, states: Sequence[State]) -> View[np.ndarray]:

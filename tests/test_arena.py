@@ -57,6 +57,68 @@ def test_games_do_not_depend_on_their_block(monkeypatch, keep):
     assert bool(moved) is not keep
 
 
+@pytest.mark.parametrize("game", ["connect_four", "go:4,komi=1.5"])
+def test_moves_made_on_the_devices_are_those_the_host_would_make(monkeypatch, game):
+    """Ties by lot and by order, numbers that differ with the colour, dice in the first moves, games that end: moves
+    and comments are the same whether the host is asked for every one or hears of them afterwards."""
+    kinds = {
+        "by lot": ["uct:simulations=4", "uct:simulations=24,c=0.4"],
+        "in order": ["uct:simulations=4,ties=first", "uct:simulations=24,c=0.4,ties=first,depth=3"],
+        "dice": [
+            "uct:selection=puct,simulations=8,temperature=1,temperature_moves=5",
+            "uct:selection=puct,simulations=20,noise=0.2",
+        ],
+    }
+    answers = []
+
+    def games(specs, unasked):
+        with monkeypatch.context() as patch:
+            if not unasked:
+                patch.setattr(Block, "_whole", lambda block, task: None)
+            bots = [bot_from_spec(spec) for spec in specs]
+            table = Table(make_game(game), bots, 6)
+            for player in table.players.values():
+                advance = player.advance
+                patch.setattr(player, "advance", lambda f=advance: answers.extend(out := f()) or out)
+            tasks = round_robin([bot.name for bot in bots], 12, seed=5)
+            records = [r for finished in table.play(tasks) for r in finished]
+            return {r.game_id: (r.moves, r.result, r.comments) for r in records}
+
+    for name, specs in kinds.items():
+        answers.clear()
+        asked = games(specs, unasked=False)
+        assert not any(answer.goes_on for answer in answers)
+        answers.clear()
+        assert games(specs, unasked=True) == asked, name
+        unasked = sum(answer.goes_on for answer in answers)
+        assert unasked == 0 if name == "dice" else unasked > len(answers) / 2, name
+
+
+def test_the_last_games_go_on_in_a_smaller_block(monkeypatch):
+    specs = ["uct:simulations=8", "uct:simulations=15,c=0.7", "random"]
+    together = play_all("tic_tac_toe", specs, 20, 60)
+    joined = []
+    join = Block.join
+    monkeypatch.setattr(Block, "join", lambda block, games: (joined.append(len(block.lanes)), join(block, games)))
+    monkeypatch.setattr("jubango.arena.table.full_lanes", lambda: 8)
+    monkeypatch.setattr(Table, "_making", property(lambda table: 0.0, lambda table, seconds: None), raising=False)
+    assert play_all("tic_tac_toe", specs, 20, 60) == together
+    assert set(joined) == {8}
+
+
+def test_the_longest_games_are_dealt_first_towards_the_end():
+    bots = [bot_from_spec(spec) for spec in ("uct:simulations=4", "uct:simulations=9", "random")]
+    table = Table(make_game("tic_tac_toe"), bots, 3)
+    tasks = round_robin([bot.name for bot in bots], 8, seed=5)
+    dealt = table._dealt(tasks)
+    table.close()
+    assert sorted(dealt, key=tasks.index) == tasks
+    assert dealt[:18] == tasks[:18]
+    lengths = [sum(9 * ("9" in n) + 4 * ("4" in n) for n in (task.black, task.white)) for task in dealt[18:]]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > lengths[-1]
+
+
 def test_the_schedule_is_fair_and_stable():
     tasks = round_robin(["a", "b", "c"], 4, 1)
     assert len({t.game_id for t in tasks}) == len({t.seed for t in tasks}) == 12

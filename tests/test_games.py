@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jubango.sgf_games.catalogue import CATALOGUE, make_game, register_game
-from jubango.sgf_games.compiled import initial_states, rules
+from jubango.sgf_games.compiled import LEAVE, MOST_TOLD, initial_state, initial_states, rules, table_program
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.machine import jit
 
@@ -234,3 +234,20 @@ def test_a_game_of_ones_own():
         assert make_game("misere").returns(Reversed().init()).shape == (2,)
     finally:
         del CATALOGUE["misere"]
+
+
+def test_a_table_makes_several_moves_in_one_step():
+    game = make_game("connect_four")
+    table = table_program(game, 4, 1)
+    rng = np.random.default_rng(4)
+    moves = [[int(x) for x in rng.integers(0, 7, n)] for n in (0, 1, 5, 12)]
+    told = np.full((MOST_TOLD, 4), LEAVE, np.int32)
+    for lane, own in enumerate(moves):
+        told[: len(own), lane] = own
+    states, _, _ = table.step(table.first(), told, np.bool_(False))
+    for lane, own in enumerate(moves):
+        state = initial_state(game)
+        for action in own:
+            state = rules(game).step(state, action)
+        for x, y in zip(jax.tree.leaves(states), jax.tree.leaves(state), strict=True):
+            assert np.array_equal(np.asarray(x)[..., lane], np.asarray(y))

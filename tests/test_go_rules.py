@@ -11,7 +11,7 @@ import pytest
 from referee.go import PASS, RefereeGo
 
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.compiled import rules
+from jubango.sgf_games.compiled import initial_states, rules
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.machine import jit
 
@@ -206,3 +206,16 @@ def test_random_playouts_end_in_finished_positions_of_legal_games():
     result = jit(game.random_playout)(states, seeds)
     margins = [referee.area() for referee in referees]
     assert np.array_equal(np.asarray(result[0]), np.sign(margins))
+
+
+def test_the_last_of_many_random_games_end_as_they_would_among_few():
+    """Of 100 lanes the last are played on by themselves; of 30 none are."""
+    game = make_game("go:5")
+    seeds = jnp.arange(100, dtype=jnp.uint32) * 7 + 1
+    states = game.without_history(initial_states(game, 100))
+    play = jit(lambda states, seeds: game.random_playout(states, seeds))
+    together = np.asarray(play(states, seeds))
+    alone = [np.asarray(play(jax.tree.map(lambda x, i=i: x[..., i : i + 20], states), seeds[i : i + 20]))
+             for i in range(0, 100, 20)]  # fmt: skip
+    assert np.array_equal(together, np.concatenate(alone, axis=1))
+    assert 0 < (together[0] > 0).sum() < 100

@@ -27,6 +27,7 @@ from jubango.bots.search.run import run, run_many
 from jubango.bots.search.search import Search
 from jubango.bots.search.simulate import normalised
 from jubango.bots.search.state import RootStatistics
+from jubango.bots.search.ties import drawn, drawn_on_device, tie_dice
 from jubango.bots.search.tree import UNKNOWN, tree_bytes
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, initial_states, rules, stacked
@@ -343,6 +344,39 @@ def test_temperature_draws_by_visits():
         drawn = [final_move(statistics([1, 3, 6]), temperature=temperature, seed=k) for k in range(3000)]
         assert np.abs(np.bincount(drawn, minlength=3) / 3000 - expected).max() < 0.03
     assert final_move(statistics([0, 4]), temperature=1.0) == 1, "what was not visited is not played"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 400)), min_size=1, max_size=20))
+def test_lots_are_those_of_numpy_on_the_devices_too(cases):
+    seeds, numbers = np.array(cases, np.int64).T
+    dice = tie_dice(seeds.astype(np.uint32))
+    expected = [np.random.default_rng([seed, 3]).choice(np.arange(n)) for seed, n in cases]
+    assert drawn(dice, numbers).tolist() == expected
+    assert np.asarray(drawn_on_device(jnp.asarray(dice), jnp.asarray(numbers, jnp.int32))).tolist() == expected
+
+
+def test_trees_last_as_long_as_somebody_looks_at_them():
+    """The arrays of a search whose results are gone are the next one's; those of one that is looked at are not."""
+    search = COMPOSITIONS["uct"]
+    state = initial_state(search.game)
+    first = run(search, state, Numbers(40, 1.1), seed=1)
+    second = run(search, state, Numbers(40, 1.1), seed=2)
+    visits = second.visits.copy()
+    assert first.tree.visits[0] == second.tree.visits[0] == 41
+    del second
+    third, fourth = (run(search, state, Numbers(n, 1.1), seed=2) for n in (40, 30))
+    assert np.array_equal(third.visits, visits)
+    for result, n in ((first, 41), (third, 41), (fourth, 31)):
+        assert result.tree.visits[0] == n == 1 + result.visits.sum()
+
+
+def test_a_search_that_is_stopped_at_once_has_an_answer():
+    search = COMPOSITIONS["uct"]
+    for _ in range(2):  # a program that has run before, too
+        found = run(search, initial_state(search.game), Numbers(96), on_progress=lambda done, wanted: False)
+        assert 0 < found.visits.sum() == found.simulations <= 96
+        assert found.priors[found.action] > 0
 
 
 def test_root_noise():
