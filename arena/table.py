@@ -130,14 +130,14 @@ class Table:
         return self.blocks[0].record(lane, result, reason)
 
     def _dealt(self, tasks: list[GameTask]) -> list[GameTask]:
-        """The order in which games begin: the last two of every lane with the most simulations first, so that the lanes
-        come to their ends together."""
+        """The order in which games begin: the last four of every lane with the most simulations first, so that the
+        lanes come to their ends together."""
 
         def length(task: GameTask) -> int:
             both = (self.bots[task.black], self.bots[task.white])
             return -sum(bot.simulations for bot in both if isinstance(bot, SearchConfig))
 
-        middle = max(0, len(tasks) - 2 * len(self.lanes))
+        middle = max(0, len(tasks) - 4 * len(self.lanes))
         return tasks[:middle] + sorted(tasks[middle:], key=length)
 
     def _round(self, block: Block, waiting: list[GameTask]) -> list[GameRecord]:
