@@ -15,9 +15,10 @@ from jubango.arena.pairings import GameTask
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
 from jubango.bots.player import MoveAnswer, Player
 from jubango.bots.roster import idle_note, make_players
+from jubango.bots.search.driver import MOST_PROGRAMS
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import block_lanes, full_lanes
+from jubango.sgf_games.machine import block_lanes, full_lanes, on_cpu
 from jubango.sgf_games.record import GameRecord
 
 
@@ -55,9 +56,9 @@ class Table:
         # A game may change its block unless a bot keeps trees there, and for one of another size unless a bot's
         # evaluator may tell sizes apart, as networks do in their last bits.
         self._movable = not any(bot.reuse for bot in searches)
-        self._shrinks = (
-            self._movable and not alone and all(not b.network and b.evaluator == "rollout" for b in searches)
-        )
+        quiet = all(not bot.network and bot.evaluator == "rollout" for bot in searches)
+        room = 2 * len(self.blocks[0].everybody) <= MOST_PROGRAMS  # for programs of another size
+        self._shrinks = self._movable and not alone and quiet and room and on_cpu()
         self._sparse_since = math.inf  # since when a smaller block would do
 
     @property
@@ -143,11 +144,12 @@ class Table:
     def _round(self, block: Block, waiting: list[GameTask]) -> list[GameRecord]:
         if not block.busy:
             return []
+        if not waiting:
+            self._shrink()  # while the devices are at work for the block
         records = block.finish(bool(waiting))
         if records:
             self._seat(block, waiting)
         if not waiting and self._movable:
-            self._shrink(block)
             self._close_ranks(block)
         ended = block.begin(bool(waiting))
         if ended:
@@ -173,12 +175,12 @@ class Table:
                 return waiting.pop(k)
         return None
 
-    def _shrink(self, block: Block) -> None:
+    def _shrink(self) -> None:
         """The last games would go on in a smaller block, where a step takes less: it is made when they have lasted as
         long as making it takes."""
         few, now = full_lanes(), time.perf_counter()
         busy = sum(other.busy for other in self.blocks)
-        if not self._shrinks or busy > few or any(len(other.lanes) < 2 * few for other in self.blocks):
+        if not self._shrinks or not 0 < busy <= few or any(len(other.lanes) < 2 * few for other in self.blocks):
             return
         self._sparse_since = min(self._sparse_since, now)
         if now - self._sparse_since >= self._making:
@@ -196,7 +198,7 @@ class Table:
             return
         block.hold()  # those under way come at the ends of their moves
         games = block.leave()
-        for other in sorted(others, key=lambda other: -other.busy):
+        for other in sorted(others, key=lambda other: (len(other.lanes), -other.busy)):
             own, games = games[: len(other.free)], games[len(other.free) :]
             if own:
                 other.join(own)

@@ -31,7 +31,7 @@ class MoveRequest(NamedTuple):
     bot: BotConfig
     seed: int  # uint32
     legal: np.ndarray  # bool [A]
-    moves: Sequence[int]  # the game so far; it stays as it is until the answer
+    moves: Sequence[int]  # the game so far; it grows with every answer, those that come unasked too
     colour: int  # 0 Black, 1 White
     seconds: float = 0.0  # to think at most, by the game's clock; 0: no limit
     clock: float = 0.0  # seconds until the flag falls; 0: no clock
@@ -80,7 +80,8 @@ class Player(ABC):
 
     @abstractmethod
     def advance(self) -> list[MoveAnswer]:
-        """Go on for a while, a quarter of a second at most; returns what is ready."""
+        """Go on for a while, a quarter of a second at most; returns what is ready: of a lane one answer, or several
+        moves in their order, which say that the player ``goes_on`` where it does."""
 
     def start(self) -> None:
         """Set to work in the background on what has been begun; :meth:`advance` then waits for it. Nothing is begun

@@ -16,6 +16,7 @@ from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search import life
 from jubango.bots.search.driver import Driver
+from jubango.bots.search.onward import can_go_on
 from jubango.bots.search.orders import Order
 from jubango.bots.search.result import lane_of, search_tree
 from jubango.bots.search.root import Numbers, final_move, merged
@@ -371,6 +372,32 @@ def test_trees_last_as_long_as_somebody_looks_at_them():
         assert result.tree.visits[0] == n == 1 + result.visits.sum()
 
 
+def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
+    search = COMPOSITIONS["uct"]
+    state = initial_state(search.game)
+    first = run_many(search, [state] * 40, Numbers(96), seconds=1e-9)  # all of them are stopped on their way
+    assert first[0].simulations <= 96
+    del first
+    driver = Driver(search, 33)
+    legal = np.asarray(rules(search.game).view(state).legal)
+    driver.begin([Order(i, legal, Numbers(20), i) for i in range(33)], initial_states(search.game, driver.trees))
+    while driver.busy.any():
+        driver.advance()
+    assert driver.made == 33 * 20
+    driver.begin([Order(0, legal, Numbers(20), 0)], initial_states(search.game, driver.trees))
+    given = driver.program.turn
+
+    def failing(searching, *others):
+        given(searching, *others)  # which has the arrays now
+        raise MemoryError
+
+    driver.program = driver.program._replace(turn=failing)
+    with pytest.raises(MemoryError):
+        driver.advance()
+    driver.close()
+    assert run_many(search, [state] * 33, Numbers(20))[0].simulations == 20
+
+
 def test_a_search_that_is_stopped_at_once_has_an_answer():
     search = COMPOSITIONS["uct"]
     for _ in range(2):  # a program that has run before, too
@@ -459,3 +486,21 @@ def test_memory_is_as_stated(spec, solver):
     tree = jax.eval_shape(lambda: life.idle(search, 3)).tree
     total = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
     assert total == 3 * tree_bytes(game, 50, solver)
+
+
+def test_which_searches_make_moves_by_themselves():
+    """Where a node's state and the most visited move are all there is to it."""
+
+    class Blanking(Tiny):
+        def without_history(self, state):
+            return state._replace(position=state.position * 1)
+
+    def plain(game, **parts):
+        return Search(game, Puct(), Uniform(), 8, **parts)
+
+    assert can_go_on(plain(make_game("go:5")))
+    assert can_go_on(plain(Tiny()))
+    assert not can_go_on(plain(make_game("go:5,ko=positional")))
+    assert not can_go_on(plain(Blanking()))
+    assert not can_go_on(Search(TTT, Gumbel(), Uniform(), 8))
+    assert not any(can_go_on(plain(TTT, **{name: 1})) for name in ("solver", "transpositions", "width"))

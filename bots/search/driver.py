@@ -154,7 +154,7 @@ class Driver:
         self.made = 0  # simulations so far
         self._params = jax.device_put(params, self.program.whole)
         self._waiting: list[Order] = []
-        self._stop = list(range(lanes))  # lanes whose answer was taken before they had finished
+        self._stop: list[int] = []  # lanes whose answer was taken before they had finished
         self._onward: dict[int, tuple[Onward, int]] = {}  # lanes that go on by themselves, the moves they have made
         self._script = np.zeros((self.trees, SCRIPT), np.uint32)
         self._stops, self._paces = 1.0, 1e4  # how often those have stopped, in so many steps of one of them; decaying
@@ -239,7 +239,7 @@ class Driver:
         late = (now >= self._deadline) & (least > 0)
         ready = np.flatnonzero(self._busy & ((left == 0) | late))
         if self._onward:
-            self._stops = 0.8 * self._stops + sum(lane in self._onward for lane in ready.tolist())
+            self._stops = max(0.8 * self._stops, 0.01) + sum(lane in self._onward for lane in ready.tolist())
             self._paces = 0.8 * self._paces + self._steps * len(self._onward)
         if not len(ready):
             return Progress(ready, None, moved)
@@ -305,7 +305,7 @@ class Driver:
             kept = self._keep(*self._lines(lines))
         noise = noise_of(self.search, orders, self.trees, self.ensemble)
         self._searching, self._made, self._moves, self._packed = self.program.turn(
-            self._searching, self._params, self._states,
+            self._taken(), self._params, self._states,
             pack(self.search, orders, stop, self.trees, self.ensemble),
             self._script.copy() if self._onward else self.program.no_script,
             self.program.nothing if noise is None else noise, kept, np.int32(steps),
@@ -327,8 +327,13 @@ class Driver:
         return mask, lines
 
     def _keep(self, mask: np.ndarray, lines: np.ndarray) -> jax.Array:
-        self._searching, kept = self.program.keep(self._searching, mask, lines)
+        self._searching, kept = self.program.keep(self._taken(), mask, lines)
         return kept
+
+    def _taken(self) -> Searching:
+        """The arrays, for a program to write over; should it fail, nobody has them any more."""
+        searching, self._searching = self.searching, None
+        return searching
 
     def _chunk(self, most: float) -> int:
         """Steps of the next chunk: of all the lanes' ends the one at which the least is lost for every step, a
@@ -341,7 +346,7 @@ class Driver:
         left = np.sort(self._left[alone])
         rate = len(self._onward) * self._stops / self._paces  # lanes that stop, a step
         hand_over = (1 + HAND_OVER / self._step_seconds) * (len(left) + len(self._onward))
-        ends = np.append(left, round(math.sqrt(2 * hand_over / rate))) if rate else left
+        ends = np.append(left, min(2**20, round(math.sqrt(2 * hand_over / rate)))) if rate else left
         before = np.searchsorted(left, ends, side="right")  # lanes that end earlier, or as early
         waiting = before * ends - np.concatenate([[0], np.cumsum(left)])[before] + rate * ends**2 / 2
         best = int(ends[np.argmin((hand_over + waiting) / np.maximum(ends, 1))])
@@ -352,9 +357,10 @@ class Driver:
         return max(1, best)
 
     def close(self) -> None:
-        """Let the trees go; small ones are kept for the program's next driver."""
+        """Let the trees go; small ones that have finished are kept for the program's next driver."""
         trees, self._searching = self._searching, None
-        if trees and not self.program.spare and sum(x.nbytes for x in jax.tree.leaves(trees)) <= MOST_KEPT:
+        finished = not (self._stop or self._busy.any() or self.program.spare)
+        if trees and finished and sum(x.nbytes for x in jax.tree.leaves(trees)) <= MOST_KEPT:
             self.program.spare.append(trees)
         self._busy[:] = False
 

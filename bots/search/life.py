@@ -21,7 +21,7 @@ from jubango.bots.search.simulate import LEVELS, mean_value, noisy, normalised, 
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Paths, RootStatistics, Searching
 from jubango.bots.search.transpositions import empty_table
-from jubango.bots.search.tree import LONGEST_LINE, UNKNOWN, empty_tree, lanes_first, pick, put, subtree
+from jubango.bots.search.tree import LONGEST_LINE, OPEN, UNKNOWN, empty_tree, lanes_first, pick, put, subtree
 from jubango.sgf_games.game import State
 
 
@@ -44,10 +44,12 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
     choices = cue.legal & (prior > 0)
     kept = mask & cue.kept & jnp.any(choices, axis=-1)
     kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
+    prior = noisy(normalised(prior, choices, 0), cue.settings.noise, cue.settings.dirichlet)
     root = jnp.where(mask, 0, search.spare)
     tree = tree._replace(
         state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(cue.roots)),
-        prior=put(tree.prior, noisy(normalised(prior, choices, 0), cue.settings), b, jnp.where(kept, 0, search.spare)),
+        end=put(tree.end, OPEN, b, root),  # what was proved may not hold with the exact legal moves
+        prior=put(tree.prior, prior, b, jnp.where(kept, 0, search.spare)),
     )
     done = jnp.where(kept, jnp.sum(before, axis=-1), 0)
     chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.settings, s.settings)

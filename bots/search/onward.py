@@ -9,6 +9,8 @@ Shape legend: B trees; A actions.
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import NamedTuple
 
 import jax
@@ -18,15 +20,16 @@ from jax import lax
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.life import Cue, begin, leading, root_statistics, working
 from jubango.bots.search.orders import MOST_MOVES, Script
-from jubango.bots.search.rules.rule import Settings
+from jubango.bots.search.rules.rule import Rule, Settings
 from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import RootStatistics, Searching
 from jubango.bots.search.ties import drawn_on_device
-from jubango.bots.search.tree import lanes_last, pick
+from jubango.bots.search.tree import EXACT, lanes_last, pick
+from jubango.sgf_games.game import Game
 from jubango.sgf_games.kernels import first_largest
 
-BEGIN = 0.5  # steps of all trees that beginning costs; trees wait for each other until they have lost as many
+BEGIN = 0.5  # steps that beginning costs; trees wait for each other until they have lost as many of all that are live
 
 
 class Moves(NamedTuple):
@@ -48,9 +51,16 @@ class Advanced(NamedTuple):
 
 def can_go_on(search: SearchSpec) -> bool:
     """Does a node say all that the next root needs, and is the most visited move all there is to choosing?"""
-    first = jax.eval_shape(search.game.init)
-    forgets = jax.eval_shape(search.game.without_history, first) != first
-    return not (forgets or search.width or search.rule.scheduled or search.solver or search.transpositions)
+    plain = type(search.rule).final is Rule.final and not search.rule.scheduled
+    return plain and not (search.width or search.solver or search.transpositions) and _remembers(search.game)
+
+
+@functools.cache
+def _remembers(game: Game) -> bool:
+    """Does :meth:`Game.without_history` leave everything as it is?"""
+    traced = jax.make_jaxpr(game.without_history)(jax.eval_shape(game.init)).jaxpr
+    pairs = zip(traced.invars, traced.outvars, strict=True)
+    return all(before is after or math.prod(before.aval.shape) == 0 for before, after in pairs)
 
 
 def advance(
@@ -77,11 +87,11 @@ def advance(
                 first, lambda: (moves, told), lambda: _played(search, s, script, moves, waiting(s, moves))
             )
         s = begin(search, s, cue)
-        before = s.done
+        before, live = s.done, jnp.sum(working(s) | waiting(s, moves), dtype=jnp.int32)
 
         def going(c: tuple) -> jax.Array:
             i, s, lost = c
-            return (i < steps) & jnp.any(working(s)) & (lost < BEGIN * trees)
+            return (i < steps) & jnp.any(working(s)) & (lost < BEGIN * live)
 
         def step(c: tuple) -> tuple:
             i, s, lost = c
@@ -112,7 +122,7 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
     child = jnp.maximum(pick(tree.child, b, jnp.zeros_like(b), action), 0)
     states = lanes_last(jax.tree.map(lambda x: pick(x, b, child), tree.state))
     legal, player = pick(tree.prior, b, child) > 0, pick(tree.player, b, child)
-    over = ~jnp.any(legal, axis=-1)
+    over = (pick(tree.end, b, child) == EXACT) | ~jnp.any(legal, axis=-1)
     mask = ready & ~over & (visits > 0)
     bits = lax.bitcast_convert_type(value, jnp.int32)
     row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1), bits], axis=-1)

@@ -57,7 +57,7 @@ def run_many(
     seeds: uint32, one a state; by default 0, 1, 2, ...
     move, temperature: see :func:`jubango.bots.search.root.final_moves`.
     on_progress(done, wanted), of simulations a tree, is called a few times a second and stops the
-    search by returning False; what has been found by then is returned.
+    search by returning False, the first call excepted; what has been found by then is returned.
     Raises UserError for a finished position.
     """
     if not states:

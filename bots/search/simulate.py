@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.rules.rule import Edges, Settings, steady_sum
+from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Leaf, Paths, Searching
 from jubango.bots.search.transpositions import look_up, remember
@@ -199,9 +199,9 @@ def expand(
     made = per_lane(search, s.done) + ~fresh + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
     player, terminal, prior, value = judge(search, params, states, legal, seeds)
-    own = jax.tree.map(functools.partial(per_lane, search), s.settings)
-    prior = jnp.where(fresh[:, None], noisy(prior, own), prior)
-    too_deep = leaf.length >= own.depth
+    noise, dirichlet, depth = (per_lane(search, x) for x in (s.settings.noise, s.settings.dirichlet, s.settings.depth))
+    prior = jnp.where(fresh[:, None], noisy(prior, noise, dirichlet), prior)
+    too_deep = leaf.length >= depth
     end = jnp.where(terminal, EXACT, jnp.where(too_deep, CUT_OFF, OPEN))
     end = jnp.where(fresh, OPEN, end).astype(jnp.int8)
     if search.cutoff == "draw":
@@ -239,10 +239,10 @@ def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
     return jnp.where(pick(tree.end, b, node) == EXACT, pick(tree.value, b, node), mean)
 
 
-def noisy(prior: jax.Array, settings: Settings) -> jax.Array:
-    """float32 [B, A]: a root's prior with its share of Dirichlet noise."""
-    share = settings.noise[:, None]
-    return jnp.where(prior > 0, (1 - share) * prior + share * settings.dirichlet, 0.0)
+def noisy(prior: jax.Array, noise: jax.Array, dirichlet: jax.Array) -> jax.Array:
+    """float32 [B, A]: a root's prior with its share [B] of Dirichlet noise."""
+    share = noise[:, None]
+    return jnp.where(prior > 0, (1 - share) * prior + share * dirichlet, 0.0)
 
 
 def judge(
