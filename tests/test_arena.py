@@ -96,13 +96,13 @@ def test_moves_made_on_the_devices_are_those_the_host_would_make(monkeypatch, ga
 
 def test_the_last_games_go_on_in_a_smaller_block(monkeypatch):
     specs = ["uct:simulations=8", "uct:simulations=15,c=0.7", "random"]
-    together = play_all("tic_tac_toe", specs, 20, 60)
+    together = play_all("connect_four", specs, 20, 60)
     joined = []
     join = Block.join
     monkeypatch.setattr(Block, "join", lambda block, games: (joined.append(len(block.lanes)), join(block, games)))
     monkeypatch.setattr("jubango.arena.table.full_lanes", lambda: 8)
     monkeypatch.setattr(Table, "_making", property(lambda table: 0.0, lambda table, seconds: None), raising=False)
-    assert play_all("tic_tac_toe", specs, 20, 60) == together
+    assert play_all("connect_four", specs, 20, 60) == together
     assert set(joined) == {8}
 
 
