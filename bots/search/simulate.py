@@ -67,6 +67,7 @@ class Descent(NamedTuple):
     depth: jax.Array  # int32, the level all lanes are at
     going: jax.Array  # bool [L], still inside the tree
     node: jax.Array  # int32 [L], where each lane is, or has left the tree from
+    child: jax.Array  # int32 [L], where each lane's last action leads, or -1; read afterwards, it had the tree copied
     length: jax.Array  # int32 [L], edges from the root
     paths: Paths
     visits: jax.Array  # the tree's, with the virtual losses of several leaves
@@ -87,20 +88,18 @@ def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searchi
         )
         child = pick(s.tree.child, b, d.node, action)
         going = d.going & (child >= 0) & (pick(s.tree.end, b, jnp.maximum(child, 0)) == OPEN)
-        node = jnp.where(going, child, d.node)
-        return Descent(d.depth + 1, going, node, d.length + d.going, paths, visits, value_sum)
+        node, last = jnp.where(going, child, d.node), jnp.where(d.going, child, d.child)
+        return Descent(d.depth + 1, going, node, last, d.length + d.going, paths, visits, value_sum)
 
     zero = jnp.zeros(b.shape, jnp.int32)
-    top = Descent(
-        jnp.int32(0), active & ~per_lane(search, s.fresh), zero, zero, s.paths, s.tree.visits, s.tree.value_sum
-    )
+    going = active & ~per_lane(search, s.fresh)
+    top = Descent(jnp.int32(0), going, zero, zero - 1, zero, s.paths, s.tree.visits, s.tree.value_sum)
     if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
         top = level(top, root=True)
     end = lax.while_loop(lambda d: jnp.any(d.going), level, top)
     tree = s.tree._replace(visits=end.visits, value_sum=end.value_sum)
     action = pick(end.paths.action, jnp.maximum(end.length - 1, 0), jnp.arange(b.shape[0]))
-    child = jnp.where(end.length > 0, pick(tree.child, b, end.node, action), -1)
-    leaf = Leaf(end.node, action, child, end.length)
+    leaf = Leaf(end.node, action, end.child, end.length)
     return s._replace(tree=tree, paths=end.paths), leaf, end.depth
 
 
