@@ -63,7 +63,7 @@ def playout(
 ) -> tuple[bb.Rows, bb.Rows, jax.Array]:  # fmt: skip
     """Play every lane to its end or for ``limit`` attempts. Returns (own, opp, turns played).
 
-    A third of the lanes take as long again as all the others: what is left of many is played on by itself.
+    A quarter of the lanes take as long again as all the others: what is left of many is played on by itself.
     """
     step = attempt(width)
 

@@ -209,7 +209,7 @@ def test_random_playouts_end_in_finished_positions_of_legal_games():
 
 
 def test_the_last_of_many_random_games_end_as_they_would_among_few():
-    """Of 100 lanes the last are played on by themselves; of 30 none are."""
+    """Of 100 lanes the last are played on by themselves; of 20 none are."""
     game = make_game("go:5")
     seeds = jnp.arange(100, dtype=jnp.uint32) * 7 + 1
     states = game.without_history(initial_states(game, 100))

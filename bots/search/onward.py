@@ -29,7 +29,7 @@ from jubango.bots.search.tree import EXACT, lanes_last, pick
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.kernels import first_largest
 
-BEGIN = 0.5  # steps that beginning costs; trees wait for each other until they have lost as many of all that are live
+PATIENCE = 0.5  # steps that beginning costs; trees wait for each other until they have lost as many of all that are live
 
 
 class Moves(NamedTuple):
@@ -70,7 +70,6 @@ def advance(
     trees = s.done.shape[0]
     zero = jnp.zeros(trees, jnp.int32)
     none = Moves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 4), jnp.int32))
-
     by_itself = can_go_on(search)
 
     def waiting(s: Searching, moves: Moves) -> jax.Array:
@@ -91,7 +90,7 @@ def advance(
 
         def going(c: tuple) -> jax.Array:
             i, s, lost = c
-            return (i < steps) & jnp.any(working(s)) & (lost < BEGIN * live)
+            return (i < steps) & jnp.any(working(s)) & (lost < PATIENCE * live)
 
         def step(c: tuple) -> tuple:
             i, s, lost = c
