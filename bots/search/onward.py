@@ -29,7 +29,9 @@ from jubango.bots.search.tree import EXACT, lanes_last, pick
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.kernels import first_largest
 
-PATIENCE = 0.5  # steps that beginning costs; trees wait for each other until they have lost as many of all that are live
+PATIENCE = (
+    0.5  # steps that beginning costs; trees wait for each other until they have lost as many of all that are live
+)
 
 
 class Moves(NamedTuple):
