@@ -21,7 +21,18 @@ from jubango.bots.search.simulate import LEVELS, mean_value, noisy, normalised, 
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Paths, RootStatistics, Searching
 from jubango.bots.search.transpositions import empty_table
-from jubango.bots.search.tree import LONGEST_LINE, OPEN, UNKNOWN, empty_tree, lanes_first, pick, put, subtree
+from jubango.bots.search.tree import (
+    LONGEST_LINE,
+    OPEN,
+    PRIOR,
+    UNKNOWN,
+    VISITS,
+    child_of,
+    empty_tree,
+    lanes_first,
+    put,
+    subtree,
+)
 from jubango.sgf_games.game import State
 
 
@@ -40,7 +51,7 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
     """Start over in the trees of the cue; their roots are evaluated in the next step. Those ``kept`` go on from what
     :func:`keep` has left, unless it holds visits of moves that are not legal any more."""
     tree, mask, b = s.tree, cue.mask, jnp.arange(cue.mask.shape[0])
-    before, prior = tree.visits[:, 0], tree.prior[:, 0]
+    before, _, prior, _ = root_edges(s)
     choices = cue.legal & (prior > 0)
     kept = mask & cue.kept & jnp.any(choices, axis=-1)
     kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
@@ -49,15 +60,14 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
     tree = tree._replace(
         state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(cue.roots)),
         end=put(tree.end, OPEN, b, root),  # what was proved may not hold with the exact legal moves
-        prior=put(tree.prior, prior, b, jnp.where(kept, 0, search.spare)),
+        edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
     )
-    done = jnp.where(kept, jnp.sum(before, axis=-1), 0)
     chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.settings, s.settings)
     return s._replace(
         tree=tree,
         settings=chosen,
         seed=jnp.where(mask, cue.seeds, s.seed),
-        done=jnp.where(mask, done, s.done),
+        done=jnp.where(mask & ~kept, 0, s.done),
         wanted=jnp.where(mask, jnp.minimum(chosen.simulations, search.capacity), s.wanted),
         fresh=jnp.where(mask, ~kept, s.fresh),
         legal=jnp.where(mask[:, None], cue.legal, s.legal),
@@ -67,16 +77,18 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
 
 def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax.Array]:
     """Move the roots of the trees of ``mask`` down a ``line`` of actions (int32 [B, LONGEST_LINE],
-    filled up with -1). Returns also which trees have kept something: bool [B]."""
+    filled up with -1); what is done are then the simulations under them. Returns also which trees have kept something:
+    bool [B]."""
     b = jnp.arange(mask.shape[0], dtype=jnp.int32)
     node = jnp.where(mask, 0, -1)
     for k in range(LONGEST_LINE):
-        below = pick(s.tree.child, b, jnp.maximum(node, 0), jnp.maximum(line[:, k], 0))
+        below = child_of(s.tree, b, jnp.maximum(node, 0), jnp.maximum(line[:, k], 0))
         node = jnp.where((line[:, k] >= 0) & (node >= 0), below, node)
     kept = node > 0
     moved = subtree(s.tree, jnp.maximum(node, 0))
     tree = jax.tree.map(lambda new, old: jnp.where(_rows(kept, old), new, old), moved, s.tree)
-    return s._replace(tree=tree), kept
+    below = jnp.sum(tree.edges[:, 0, VISITS], axis=-1).astype(jnp.int32)
+    return s._replace(tree=tree, done=jnp.where(kept, below, s.done)), kept
 
 
 def working(s: Searching) -> jax.Array:
@@ -104,8 +116,8 @@ def advance(
 
 
 def root_edges(s: Searching) -> Edges:
-    tree = s.tree
-    return Edges(tree.visits[:, 0], tree.value_sum[:, 0], tree.prior[:, 0], tree.value[:, 0])
+    visits, value_sum, prior, _ = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
+    return Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0])
 
 
 def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Array]:

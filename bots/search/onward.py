@@ -25,7 +25,7 @@ from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import RootStatistics, Searching
 from jubango.bots.search.ties import drawn_on_device
-from jubango.bots.search.tree import EXACT, lanes_last, pick
+from jubango.bots.search.tree import EXACT, PRIOR, child_of, lanes_last, pick
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.kernels import first_largest
 
@@ -120,9 +120,9 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
     which = drawn_on_device(pick(script.dice, b, now), number) if search.ties == "random" else jnp.zeros_like(number)
     action = first_largest((jnp.cumsum(best, axis=-1) > which[:, None]).astype(jnp.int32))
     visits, value = pick(found.visits, b, action), pick(found.value, b, action)
-    child = jnp.maximum(pick(tree.child, b, jnp.zeros_like(b), action), 0)
+    child = jnp.maximum(child_of(tree, b, jnp.zeros_like(b), action), 0)
     states = lanes_last(jax.tree.map(lambda x: pick(x, b, child), tree.state))
-    legal, player = pick(tree.prior, b, child) > 0, pick(tree.player, b, child)
+    legal, player = pick(tree.edges, b, child, PRIOR) > 0, pick(tree.player, b, child)
     over = (pick(tree.end, b, child) == EXACT) | ~jnp.any(legal, axis=-1)
     mask = ready & ~over & (visits > 0)
     bits = lax.bitcast_convert_type(value, jnp.int32)

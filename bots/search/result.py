@@ -69,9 +69,10 @@ class SearchResult:
 
 def lane_of(s: Searching, index: int) -> dict[str, np.ndarray]:
     """The arrays of one tree on the host."""
-    tree = s.tree
-    names = ("visits", "value_sum", "prior", "child", "parent", "action", "player", "value", "end")
-    return jax.device_get({name: getattr(tree, name)[index] for name in names})
+    names = ("edges", "parent", "action", "player", "value", "end")
+    lane = jax.device_get({name: getattr(s.tree, name)[index] for name in names})
+    visits, value_sum, prior, child = np.moveaxis(lane.pop("edges"), 1, 0)
+    return {**lane, "visits": visits.astype(int), "value_sum": value_sum, "prior": prior, "child": child.astype(int)}
 
 
 def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:

@@ -14,11 +14,27 @@ import jax.numpy as jnp
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.rules.rule import Edges, steady_sum
+from jubango.bots.search.rules.rule import steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Leaf, Paths, Searching
 from jubango.bots.search.transpositions import look_up, remember
-from jubango.bots.search.tree import CUT_OFF, EXACT, OPEN, UNKNOWN, Tree, add, lanes_first, lanes_last, pick, put
+from jubango.bots.search.tree import (
+    CHILD,
+    CUT_OFF,
+    EXACT,
+    OPEN,
+    PRIOR,
+    UNKNOWN,
+    Tree,
+    child_of,
+    count,
+    edges_of,
+    lanes_first,
+    lanes_last,
+    no_edges,
+    pick,
+    put,
+)
 from jubango.sgf_games.dice import coin, lottery, mix, random_bits
 from jubango.sgf_games.game import State
 from jubango.sgf_games.kernels import first_largest
@@ -70,8 +86,7 @@ class Descent(NamedTuple):
     child: jax.Array  # int32 [L], where each lane's last action leads, or -1; read afterwards, it had the tree copied
     length: jax.Array  # int32 [L], edges from the root
     paths: Paths
-    visits: jax.Array  # the tree's, with the virtual losses of several leaves
-    value_sum: jax.Array
+    edges: jax.Array  # the tree's, with the virtual losses of several leaves
 
 
 def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searching, Leaf, jax.Array]:
@@ -80,37 +95,36 @@ def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searchi
     choose = one_leaf if search.leaves == 1 else several_leaves
 
     def level(d: Descent, root: bool = False) -> Descent:
-        now = s._replace(tree=s.tree._replace(visits=d.visits, value_sum=d.value_sum))
-        action, visits, value_sum = choose(search, now, d, root)
+        tree = s.tree._replace(edges=d.edges)
+        action, edges = choose(search, s._replace(tree=tree), d, root)
         paths = Paths(
             lax.dynamic_update_slice(d.paths.node, jnp.where(d.going, d.node, search.spare)[None], (d.depth, 0)),
             lax.dynamic_update_slice(d.paths.action, action[None], (d.depth, 0)),
         )
-        child = pick(s.tree.child, b, d.node, action)
+        child = child_of(tree, b, d.node, action)
         going = d.going & (child >= 0) & (pick(s.tree.end, b, jnp.maximum(child, 0)) == OPEN)
         node, last = jnp.where(going, child, d.node), jnp.where(d.going, child, d.child)
-        return Descent(d.depth + 1, going, node, last, d.length + d.going, paths, visits, value_sum)
+        return Descent(d.depth + 1, going, node, last, d.length + d.going, paths, edges)
 
     zero = jnp.zeros(b.shape, jnp.int32)
     going = active & ~per_lane(search, s.fresh)
-    top = Descent(jnp.int32(0), going, zero, zero - 1, zero, s.paths, s.tree.visits, s.tree.value_sum)
+    top = Descent(jnp.int32(0), going, zero, zero - 1, zero, s.paths, s.tree.edges)
     if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
         top = level(top, root=True)
     end = lax.while_loop(lambda d: jnp.any(d.going), level, top)
-    tree = s.tree._replace(visits=end.visits, value_sum=end.value_sum)
+    tree = s.tree._replace(edges=end.edges)
     action = pick(end.paths.action, jnp.maximum(end.length - 1, 0), jnp.arange(b.shape[0]))
     leaf = Leaf(end.node, action, end.child, end.length)
     return s._replace(tree=tree, paths=end.paths), leaf, end.depth
 
 
-def one_leaf(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """(the action each tree takes, its visits and value sums as they are)."""
-    action = best_action(search, s, tree_of_lanes(search, s), d.node, d.depth, root)
-    return action, s.tree.visits, s.tree.value_sum
+def one_leaf(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
+    """(the action each tree takes, its edges as they are)."""
+    return best_action(search, s, tree_of_lanes(search, s), d.node, d.depth, root), s.tree.edges
 
 
-def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """(the action each lane takes, the tree's visits and value sums with virtual losses).
+def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
+    """(the action each lane takes, the tree's edges with virtual losses).
 
     The lanes of one tree that are at one node choose one after another, each seeing the virtual losses of those
     before it: as if each had gone all the way down before the next set out.
@@ -123,19 +137,17 @@ def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> 
     trees = jnp.arange(s.done.shape[0], dtype=jnp.int32)
 
     def turn(carry: tuple) -> tuple:
-        i, action, visits, value_sum = carry
-        now = s._replace(tree=s.tree._replace(visits=visits, value_sum=value_sum))
+        i, action, edges = carry
+        now = s._replace(tree=s.tree._replace(edges=edges))
         if root:  # one row a tree will do
             chosen = jnp.repeat(best_action(search, now, trees, jnp.zeros_like(trees), d.depth, root), search.leaves)
         else:
             chosen = best_action(search, now, b, d.node, d.depth, root)
         at = jnp.where(rank == i, d.node, search.spare)
-        visits = add(visits, 1, b, at, chosen)
-        value_sum = add(value_sum, -1.0, b, at, chosen)
-        return i + 1, jnp.where(rank == i, chosen, action), visits, value_sum
+        return i + 1, jnp.where(rank == i, chosen, action), count(edges, 1, jnp.full(b.shape, -1.0), b, at, chosen)
 
     last = jnp.max(rank)
-    start = (jnp.int32(0), jnp.zeros_like(d.node), s.tree.visits, s.tree.value_sum)
+    start = (jnp.int32(0), jnp.zeros_like(d.node), s.tree.edges)
     return lax.while_loop(lambda c: c[0] <= last, turn, start)[1:]
 
 
@@ -144,7 +156,7 @@ def best_action(
 ) -> jax.Array:
     """int32 [L]: the action to take at ``node`` of tree ``b``."""
     tree = s.tree
-    edges = Edges(*(pick(x, b, node) for x in (tree.visits, tree.value_sum, tree.prior, tree.value)))
+    edges = edges_of(tree, b, node)
     settings, seed = s.settings, s.seed
     if b.shape != s.done.shape:
         settings, seed = jax.tree.map(functools.partial(per_lane, search), (settings, seed))
@@ -222,7 +234,7 @@ def expand(
     at, above = jnp.where(new, node, search.spare), jnp.where(active & ~known & ~fresh, leaf.parent, search.spare)
     tree = write(tree, b, at, states, player, end, prior, value)
     tree = tree._replace(
-        child=put(tree.child, node, b, above, leaf.action),
+        edges=put(tree.edges, node.astype(jnp.float32), b, above, CHILD, leaf.action),
         parent=put(tree.parent, leaf.parent, b, at),
         action=put(tree.action, leaf.action, b, at),
     )
@@ -233,9 +245,9 @@ def expand(
 
 def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
     """float32 [L]: the mean of all values backed up to a node, its own included."""
-    visits = 1 + jnp.sum(pick(tree.visits, b, node), axis=-1)
-    mean = (pick(tree.value, b, node) + steady_sum(pick(tree.value_sum, b, node))) / visits.astype(jnp.float32)
-    return jnp.where(pick(tree.end, b, node) == EXACT, pick(tree.value, b, node), mean)
+    edges = edges_of(tree, b, node)
+    mean = (edges.value + steady_sum(edges.value_sum)) / edges.node_visits.astype(jnp.float32)
+    return jnp.where(pick(tree.end, b, node) == EXACT, edges.value, mean)
 
 
 def noisy(prior: jax.Array, noise: jax.Array, dirichlet: jax.Array) -> jax.Array:
@@ -280,10 +292,7 @@ def write(
     """Fill a new node: no visits, no children and no proofs."""
     at = (b, node)
     return tree._replace(
-        visits=put(tree.visits, 0, *at),
-        value_sum=put(tree.value_sum, 0.0, *at),
-        prior=put(tree.prior, prior, *at),
-        child=put(tree.child, -1, *at),
+        edges=put(tree.edges, no_edges(prior), *at),
         player=put(tree.player, player, *at),
         value=put(tree.value, value, *at),
         end=put(tree.end, end, *at),
@@ -303,22 +312,19 @@ def back_up(
     player = pick(tree.player, b, node)
 
     def some_levels(carry: tuple) -> tuple:
-        depth, visits, value_sum = carry
+        depth, edges = carry
         rows = (LEVELS, b.shape[0])
         nodes = lax.dynamic_slice(s.paths.node, (depth, 0), rows)
         actions = lax.dynamic_slice(s.paths.action, (depth, 0), rows)
         nodes = jnp.where((depth + jnp.arange(LEVELS) < levels)[:, None], nodes, search.spare)
         gain = jnp.where(pick(tree.player, b, nodes) == player, value, -value)
-        if search.leaves == 1:
-            visits = add(visits, 1, b, nodes, actions)
-        else:  # the visits are there; take back the virtual losses, and what was a double
-            gain = jnp.where(active, gain, 0.0) + 1.0
-            visits = add(visits, jnp.where(active, 0, -1), b, nodes, actions)
-        return depth + LEVELS, visits, add(value_sum, gain, b, nodes, actions)
+        visits = jnp.float32(1)
+        if search.leaves > 1:  # the visits are there; take back the virtual losses, and what was a double
+            visits, gain = jnp.where(active, 0.0, -1.0), jnp.where(active, gain, 0.0) + 1.0
+        return depth + LEVELS, count(edges, visits, gain, b, nodes, actions)
 
-    start = (jnp.int32(0), tree.visits, tree.value_sum)
-    _, visits, value_sum = lax.while_loop(lambda c: c[0] < levels, some_levels, start)
-    return tree._replace(visits=visits, value_sum=value_sum)
+    start = jnp.int32(0), tree.edges
+    return tree._replace(edges=lax.while_loop(lambda c: c[0] < levels, some_levels, start)[1])
 
 
 def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Searching:
@@ -332,7 +338,7 @@ def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active:
         gain = pick(value, b, child)
         gain = jnp.where(pick(tree.player, b, at) == pick(tree.player, b, child), gain, -gain)
         exact = put(exact, gain, b, at, s.paths.action[depth, lanes])
-        row, legal = pick(exact, b, at), pick(tree.prior, b, at) > 0
+        row, legal = pick(exact, b, at), pick(tree.edges, b, at, PRIOR) > 0
         best = jnp.max(jnp.where(legal & (row < UNKNOWN), row, -1.0), axis=-1)
         all_known = ~jnp.any(legal & (row == UNKNOWN), axis=-1) & (search.width == 0)
         proved = going & ((best >= 1) | all_known)

@@ -4,6 +4,9 @@ Shape legend: B trees, N nodes a tree can hold plus one slot that takes the writ
 A actions. Node 0 is the root; a node first reached by simulation i has index i. Per-action arrays
 belong to the parent, so that one row tells a node's whole choice.
 
+What is known of a node's actions lies in one block, so that a step down the tree meets the memory once. Its visits and
+children are whole numbers, which float32 holds exactly up to MOST_NODES.
+
 Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 52), with a solver 4 A more, and
 with transpositions at least 24 for the table.
 """
@@ -16,20 +19,21 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jubango.bots.search.rules.rule import Edges
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import IN_BOUNDS
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 UNKNOWN = 2.0  # no value is as large
+VISITS, VALUE_SUM, PRIOR, CHILD = range(4)  # the columns of a node's actions
+MOST_NODES = 2**24
 T = TypeVar("T")  # a pytree of arrays
 LONGEST_LINE = 4  # moves after which a tree can still be kept
 
 
 class Tree(NamedTuple):
-    visits: jax.Array  # int32 [B, N, A]
-    value_sum: jax.Array  # float32 [B, N, A], from the view of the node's player
-    prior: jax.Array  # float32 [B, N, A], zero where illegal
-    child: jax.Array  # int32 [B, N, A], the node an action leads to, or -1
+    edges: jax.Array  # float32 [B, N, 4, A]: visits; value sum, from the view of the node's player; prior, zero where
+    # illegal; child, the node an action leads to, or -1
     parent: jax.Array  # int32 [B, N]
     action: jax.Array  # int32 [B, N], the parent's action that leads here
     player: jax.Array  # int32 [B, N]
@@ -39,31 +43,56 @@ class Tree(NamedTuple):
     exact: jax.Array  # float32 [B, N, A], proved values of actions or UNKNOWN; A is 0 without a solver
 
 
-def pick(array: jax.Array, *index: jax.Array) -> jax.Array:
+Index = jax.Array | int | slice
+
+
+def pick(array: jax.Array, *index: Index) -> jax.Array:
     """``array[index]`` for indices known to be in bounds and not negative, which spares the checks."""
     return array.at[index].get(**IN_BOUNDS)
 
 
-def put(array: jax.Array, value: ArrayLike, *index: jax.Array) -> jax.Array:
+def put(array: jax.Array, value: ArrayLike, *index: Index) -> jax.Array:
     """``array`` with ``array[index] = value``, in bounds."""
     return array.at[index].set(value, **IN_BOUNDS)
 
 
-def add(array: jax.Array, value: ArrayLike, *index: jax.Array) -> jax.Array:
+def add(array: jax.Array, value: ArrayLike, *index: Index) -> jax.Array:
     """``array`` with ``array[index] += value``, in bounds; equal indices add up."""
     return array.at[index].add(value, **IN_BOUNDS)
+
+
+def edges_of(tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
+    """The actions of ``node`` of tree ``b``, a row each."""
+    visits, value_sum, prior = (pick(tree.edges, b, node, column) for column in (VISITS, VALUE_SUM, PRIOR))
+    return Edges(visits.astype(jnp.int32), value_sum, prior, pick(tree.value, b, node))
+
+
+def child_of(tree: Tree, b: jax.Array, node: jax.Array, action: jax.Array) -> jax.Array:
+    """int32: the node that ``action`` leads to from ``node`` of tree ``b``, or -1."""
+    return pick(tree.edges, b, node, CHILD, action).astype(jnp.int32)
+
+
+def count(
+    edges: jax.Array, visits: ArrayLike, gain: jax.Array, b: jax.Array, node: jax.Array, action: jax.Array
+) -> jax.Array:
+    """The trees' edges with so many visits more and so much more value of an action; equal ones add up."""
+    both = jnp.stack([jnp.broadcast_to(jnp.asarray(visits, jnp.float32), gain.shape), gain], axis=-1)
+    return add(edges, both, b, node, slice(VISITS, VALUE_SUM + 1), action)
+
+
+def no_edges(prior: jax.Array) -> jax.Array:
+    """float32 [..., 4, A]: the block of a node nothing has gone through."""
+    zero = jnp.zeros_like(prior)
+    return jnp.stack([zero, zero, prior, zero - 1], axis=-2)
 
 
 def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False) -> Tree:
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
-    per_node, per_action = (trees, nodes), (trees, nodes, actions)
+    per_node = trees, nodes
     first = game.without_history(game.init())
     return Tree(
-        visits=jnp.zeros(per_action, jnp.int32),
-        value_sum=jnp.zeros(per_action, jnp.float32),
-        prior=jnp.zeros(per_action, jnp.float32),
-        child=jnp.full(per_action, -1, jnp.int32),
+        edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32)),
         parent=jnp.zeros(per_node, jnp.int32),
         action=jnp.zeros(per_node, jnp.int32),
         player=jnp.zeros(per_node, jnp.int32),
@@ -89,7 +118,7 @@ def subtree(tree: Tree, root: jax.Array) -> Tree:
     """
     trees, nodes = tree.parent.shape
     b, index = jnp.arange(trees)[:, None], jnp.arange(nodes, dtype=jnp.int32)[None]
-    linked = (tree.child[b, tree.parent, tree.action] == index) & (index > 0)
+    linked = (child_of(tree, b, tree.parent, tree.action) == index) & (index > 0)
     above = jnp.where(linked, tree.parent, nodes - 1)  # the spare slot is nobody's ancestor
     inside = index == root[:, None]
     for _ in range(max(1, (nodes - 1).bit_length())):  # chains twice as long each time
@@ -104,13 +133,13 @@ def subtree(tree: Tree, root: jax.Array) -> Tree:
     kept = index < count
     source = jnp.where(kept, source, nodes - 1)
     moved = jax.tree.map(lambda x: x[b, source], tree)
-    below = jnp.maximum(moved.child, 0)
-    stays = (moved.child >= 0) & kept[..., None] & inside[b[..., None], below]  # a shared node may lie outside
+    known = moved.edges[:, :, CHILD].astype(jnp.int32)
+    below = jnp.maximum(known, 0)
+    stays = (known >= 0) & kept[..., None] & inside[b[..., None], below]  # a shared node may lie outside
     child = jnp.where(stays, new_index[b[..., None], below], -1)
+    edges = jnp.where(kept[..., None, None], moved.edges, no_edges(moved.edges[:, :, PRIOR]))
     return moved._replace(
-        visits=jnp.where(kept[..., None], moved.visits, 0),
-        value_sum=jnp.where(kept[..., None], moved.value_sum, 0.0),
-        child=child,
+        edges=edges.at[:, :, CHILD].set(child.astype(jnp.float32)),
         parent=jnp.where(kept & (index > 0), new_index[b, moved.parent], 0),
     )
 
