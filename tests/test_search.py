@@ -468,6 +468,8 @@ def test_searches_can_be_watched_stopped_and_timed():
         run(search, initial_state(C4), Numbers(50_001))
     with pytest.raises(UserError, match="game is over"):
         run(search, after(C4, "A B A B A B A"))
+    with pytest.raises(UserError, match="16,777,214 simulations"):  # what float32 counts exactly
+        Search(C4, Puct(), Uniform(), 2**24 - 1)
 
 
 def test_several_leaves_at_once_find_as_much():

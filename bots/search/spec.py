@@ -7,6 +7,8 @@ from typing import Literal
 
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.search.rules.rule import Rule
+from jubango.bots.search.tree import MOST_NODES
+from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 
 
@@ -38,6 +40,10 @@ class SearchSpec:
     transpositions: bool = False
     leaves: int = 1
     ties: Literal["first", "random"] = "first"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.capacity <= MOST_NODES - 2:
+            raise UserError(f"capacity={self.capacity}: a tree has room for 0 to {MOST_NODES - 2:,} simulations")
 
     @property
     def spare(self) -> int:
