@@ -10,6 +10,7 @@ import numpy as np
 
 from jubango.arena.pairings import move_seed, round_robin
 from jubango.bots.evaluators.evaluator import OneByOne
+from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.driver import Driver
 from jubango.bots.search.orders import Order, tree_seeds
@@ -17,6 +18,7 @@ from jubango.bots.search.result import lane_of, search_tree
 from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.search import Search
+from jubango.bots.search.transpositions import empty_table, remember
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, stacked
 from jubango.sgf_games.dice import mix, random_bits
@@ -69,6 +71,37 @@ def test_rollouts_of_neighbouring_seeds_do_not_agree():
     for seeds in (counters, mix(jnp.uint32(3) + counters * jnp.uint32(0x9E3779B9)), counters * jnp.uint32(0x632BE5AB)):
         values = np.asarray(roll(seeds))
         assert max(abs(z) for lag, z in correlations(values, values, range(1, 20))) < 5
+
+
+def test_parts_of_an_evaluator_do_not_share_dice():
+    """The mean of two rollouts is that of two games, and a policy's own dice do not decide what is drawn from it."""
+    first = jax.tree.map(lambda x: jnp.repeat(jnp.asarray(x)[..., None], 512, axis=-1), initial_state(C4))
+    legal, seeds = jnp.ones((512, 7), bool), jnp.arange(512, dtype=jnp.uint32)
+    both = jax.jit(lambda: Mixed(Rollout(), Rollout())((), C4, first, legal, seeds).value)()
+    assert 150 < np.sum(np.asarray(both) == 0) < 350, "half of all pairs of games end one each"
+    seen = []
+
+    def noisy(game, state, legal, seed):
+        jax.debug.callback(lambda own: seen.append(int(own)), seed)
+        return legal, jnp.float32(0)
+
+    policy = Rollout(moves="policy", policy=OneByOne(noisy))
+    four = jax.tree.map(lambda x: x[..., :4], first)
+    jax.block_until_ready(jax.jit(lambda: policy((), C4, four, legal[:4], seeds[:4]).value)())
+    jax.effects_barrier()
+    throws = random_bits(mix(seeds[:4] + jnp.uint32(0x632BE5AB))[:, None], jnp.arange(42))
+    assert seen
+    assert not set(seen) & set(np.asarray(throws).reshape(-1).tolist())
+
+
+def test_of_two_leaves_that_want_one_place_the_first_has_it():
+    table = empty_table(2, 4)
+    tree, place = jnp.array([0, 0, 1, 1]), jnp.array([3, 3, 3, 5])
+    key = jnp.arange(8, dtype=jnp.uint32).reshape(4, 2)
+    after = remember(table, tree, place, key, jnp.array([7, 8, 9, 10]))
+    assert after.node[0].tolist() == [-1, -1, -1, 7, -1, -1, -1, -1]
+    assert after.key[0, 3].tolist() == [0, 1]
+    assert (after.node[1, 3], after.node[1, 5]) == (9, 10)
 
 
 def test_the_seeds_of_moves_and_games_are_all_different():
