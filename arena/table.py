@@ -14,7 +14,7 @@ from jubango.arena.clock import TimeControl
 from jubango.arena.pairings import GameTask
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
 from jubango.bots.player import MoveAnswer, Player
-from jubango.bots.roster import idle_note, make_players
+from jubango.bots.roster import filling, idle_note, make_players
 from jubango.bots.search.driver import MOST_PROGRAMS
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.game import Game, State
@@ -39,8 +39,9 @@ class Table:
         players: dict[str, Player] | None = None, on_move: Callable[[Lane, MoveAnswer], None] | None = None,
     ) -> None:  # fmt: skip
         self.game, self.on_tick = game, on_tick
-        self.bots = {bot.name: bot for bot in bots}
         given = players or {}
+        loose = bool(given or clock)  # a person or a clock is there, and moves depend on the machine anyway
+        self.bots = {bot.name: filling(bot, lanes) if loose or _seconds(bot) else bot for bot in bots}
         to_make = [bot for name, bot in self.bots.items() if name not in given]
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
         alone = bool(given or clock) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
