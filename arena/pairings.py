@@ -29,11 +29,12 @@ def round_robin(names: list[str], games_per_pairing: int, seed: int) -> list[Gam
             first, second = sorted(pair)
             black, white = (first, second) if number % 2 == 0 else (second, first)
             game_id = f"{first}~{second}~{number + 1:05d}"
-            tasks.append(GameTask(game_id, black, white, _seed(seed, game_id)))
+            tasks.append(GameTask(game_id, black, white, game_seed(seed, game_id)))
     return tasks
 
 
-def _seed(seed: int, game_id: str) -> int:
+def game_seed(seed: int, game_id: str) -> int:
+    """The dice of one game of the tournament that has this ``seed``."""
     digest = hashlib.sha256(f"{seed}\n{game_id}".encode()).digest()
     return int.from_bytes(digest[:7], "big")  # fits SQLite's and everybody's integers
 

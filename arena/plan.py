@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +37,7 @@ class _File(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
     clock: str = ""
+    networks: dict[str, str] = {}
     bots: list[dict[str, Any]] = []
 
 
@@ -52,6 +53,7 @@ class Plan:
     games_at_once: int
     text: str  # of the file that says the same
     clock: TimeControl | None = None  # of each player in each game
+    networks: Mapping[str, str] = field(default_factory=dict)  # digests of weights by their files, as far as stated
 
     @property
     def total(self) -> int:
@@ -154,4 +156,5 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
         clock = TimeControl.parse(head.clock) if head.clock else None
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
-    return Plan(head.name, game, tuple(bots), head.games_per_pairing, head.seed, head.games_at_once, text, clock)
+    numbers = head.games_per_pairing, head.seed, head.games_at_once
+    return Plan(head.name, game, tuple(bots), *numbers, text, clock, head.networks)

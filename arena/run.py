@@ -29,6 +29,11 @@ class Kept(Protocol):
     @property
     def folder(self) -> Path | None: ...
 
+    @property
+    def notes(self) -> list[str]:
+        """What people should know of what was found there."""
+        ...
+
     def claimed(self, plan: Plan) -> AbstractContextManager[None]:
         """For as long as games of ``plan`` are added."""
         ...
@@ -76,6 +81,7 @@ class Run:
         self.finished: set[str] = set(games["game_id"])
         self.results: list[Result] = list(zip(games["black"], games["white"], games["score"], strict=True))
         self.before = len(self.results)  # games that were done when playing began
+        self.notes = list(kept.notes)  # for people, to be told once
         self.table: Table | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:

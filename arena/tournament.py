@@ -16,7 +16,7 @@ from jubango.arena.run_folder import Memory, RunFolder
 from jubango.arena.table import Table
 from jubango.bots.config import BotConfig, GtpConfig
 from jubango.bots.roster import affordable_lanes
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import StorageError, UserError
 from jubango.sgf_games.game import Game
 
 
@@ -114,6 +114,10 @@ def play_plan(
         except KeyboardInterrupt:
             kept.conclude(run)
             raise Interrupted(run) from None
+        except StorageError as error:
+            with contextlib.suppress(StorageError):
+                kept.conclude(run)
+            raise StorageError(f"{error} ({len(run.results)} of {plan.total} games are kept)") from None
         finally:
             run.table = None
         kept.conclude(run)
@@ -130,6 +134,8 @@ def _play(
     lanes = _lanes_for(plan, bots, waiting)
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
         table = Table(plan.game, bots, lanes, plan.name, on_tick=lambda table: on_progress(run), clock=plan.clock)
+    if table.note:
+        run.notes.append(table.note)
     with contextlib.closing(table):
         run.table = table
         run.kept.begin(plan)
