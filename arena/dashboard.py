@@ -114,9 +114,7 @@ class Dashboard:
         elapsed = max(1e-9, time.perf_counter() - self._began)
         done = len(run.results) - run.before
         simulations = run.table.simulations / elapsed if run.table else 0.0
-        rate_of_games = done / elapsed
-        left = run.plan.total - len(run.results)
-        return rate_of_games, simulations, left / rate_of_games if done else (0.0 if not left else None)
+        return done / elapsed, simulations, run.seconds_left(elapsed)
 
     def line(self, run: Run) -> Text:
         games, simulations, left = self.speeds(run)

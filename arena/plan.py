@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
 from jubango.arena.clock import TimeControl
-from jubango.arena.pairings import GameTask, round_robin
+from jubango.arena.pairings import GameTask, Pairing, pairings, round_robin
 from jubango.bots.config import BotConfig, bot_from_spec, checked, expand_table
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError, nearest
@@ -60,7 +60,11 @@ class Plan:
         """How many games that are."""
         return len(self.bots) * (len(self.bots) - 1) // 2 * self.games_per_pairing
 
-    def tasks(self) -> list[GameTask]:
+    def pairings(self) -> Iterator[Pairing]:
+        return pairings([bot.name for bot in self.bots])
+
+    def tasks(self) -> Iterator[GameTask]:
+        """All games, in the order in which they are to begin."""
         return round_robin([bot.name for bot in self.bots], self.games_per_pairing, self.seed)
 
 

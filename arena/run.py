@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from rich.console import Console
 
 from jubango.analysis.ratings import RatingList, Result, rate
 from jubango.analysis.tables import crosstable, ratings_frame
+from jubango.arena.pace import Pace
+from jubango.arena.pairings import pairing
 from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
@@ -81,6 +84,8 @@ class Run:
         self.finished: set[str] = set(games["game_id"])
         self.results: list[Result] = list(zip(games["black"], games["white"], games["score"], strict=True))
         self.before = len(self.results)  # games that were done when playing began
+        played = Counter(map(pairing, games["black"], games["white"]))
+        self.pace = Pace({pair: plan.games_per_pairing - played[pair] for pair in plan.pairings()})
         self.notes = list(kept.notes)  # for people, to be told once
         self.table: Table | None = None  # at work
 
@@ -89,6 +94,17 @@ class Run:
         self.kept.add(records)
         self.finished.update(record.game_id for record in records)
         self.results += [(record.black, record.white, record.score) for record in records]
+        for record in records:
+            self.pace.add(record.black, record.white, record.seconds)
+
+    def seconds_left(self, elapsed: float) -> float | None:
+        """Until the end, with ``elapsed`` seconds of playing behind; None if nobody knows yet."""
+        if not self.missing:
+            return 0.0
+        now = time.perf_counter()
+        lanes = self.table.lanes if self.table else []
+        under_way = [(pairing(lane.task.black, lane.task.white), now - lane.began) for lane in lanes if lane]
+        return self.pace.left(under_way, elapsed)
 
     @property
     def folder(self) -> Path | None:

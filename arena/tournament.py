@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from jubango.arena.dashboard import dashboard_for
-from jubango.arena.pairings import GameTask
+from jubango.arena.pairings import Pairing
 from jubango.arena.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory, RunFolder
@@ -107,9 +107,8 @@ def play_plan(
     with kept.claimed(plan):
         run = Run(plan, kept)
         try:
-            waiting = [task for task in plan.tasks() if task.game_id not in run.finished]
-            if waiting:
-                _play(run, waiting, on_progress, preparing)
+            if run.missing:
+                _play(run, on_progress, preparing)
             on_progress(run)
         except KeyboardInterrupt:
             kept.conclude(run)
@@ -125,13 +124,13 @@ def play_plan(
 
 
 def _play(
-    run: Run, waiting: list[GameTask], on_progress: Callable[[Run], None],
-    preparing: Callable[[str], AbstractContextManager[object]],
-) -> None:  # fmt: skip
+    run: Run, on_progress: Callable[[Run], None], preparing: Callable[[str], AbstractContextManager[object]]
+) -> None:
     plan = run.plan
-    needed = {name for task in waiting for name in (task.black, task.white)}
+    missing = {pair: count for pair, count in run.pace.missing.items() if count > 0}
+    needed = {name for pair in missing for name in pair}
     bots = [bot for bot in plan.bots if bot.name in needed]
-    lanes = _lanes_for(plan, bots, waiting)
+    lanes = _lanes_for(plan, bots, missing)
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
         table = Table(plan.game, bots, lanes, plan.name, on_tick=lambda table: on_progress(run), clock=plan.clock)
     if table.note:
@@ -139,16 +138,16 @@ def _play(
     with contextlib.closing(table):
         run.table = table
         run.kept.begin(plan)
-        for records in table.play(waiting):
+        for records in table.play(task for task in plan.tasks() if task.game_id not in run.finished):
             run.add(records)
 
 
-def _lanes_for(plan: Plan, bots: list[BotConfig], waiting: list[GameTask]) -> int:
+def _lanes_for(plan: Plan, bots: list[BotConfig], missing: Mapping[Pairing, int]) -> int:
     """How many games to have under way: as asked, as there are, as engines and memory allow."""
     external = {bot.name: bot.processes for bot in plan.bots if isinstance(bot, GtpConfig)}
-    inside = sum(task.black not in external and task.white not in external for task in waiting)
+    inside = sum(count for pair, count in missing.items() if not external.keys() & set(pair))
     possible = max(1, inside + sum(external.values()))
-    return min(len(waiting), plan.games_at_once, possible, affordable_lanes(plan.game, bots))
+    return min(sum(missing.values()), plan.games_at_once, possible, affordable_lanes(plan.game, bots))
 
 
 def _some(names: list[str], most: int = 3) -> str:
