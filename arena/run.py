@@ -20,7 +20,7 @@ from jubango.arena.pairings import pairing
 from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
-from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.errors import StorageError, UserError, nearest
 from jubango.sgf_games.record import GameRecord
 
 PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
@@ -86,12 +86,29 @@ class Run:
         self.before = len(self.results)  # games that were done when playing began
         played = Counter(map(pairing, games["black"], games["white"]))
         self.pace = Pace({pair: plan.games_per_pairing - played[pair] for pair in plan.pairings()})
+        self._ended: list[GameRecord] = []  # not kept yet
+        self._due = 0.0  # when they may be
         self.notes = list(kept.notes)  # for people, to be told once
         self.table: Table | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:
-        """Keep finished games."""
-        self.kept.add(records)
+        """These games have ended; they are finished when they have been kept, by :meth:`settle`."""
+        self._ended += records
+
+    def settle(self, now: bool = False) -> None:
+        """Keep the games that have ended, together, as a flush to the disk takes as long for many as for one: ``now``,
+        or when that takes no more than a tenth of the time, or when half a second has passed. Raises StorageError."""
+        began = time.perf_counter()
+        if not self._ended or (began < self._due and not now):
+            return
+        try:
+            self.kept.add(self._ended)
+        except StorageError:
+            self._ended = []
+            raise
+        records, self._ended = self._ended, []
+        ended = time.perf_counter()
+        self._due = ended + min(9 * (ended - began), 0.5)
         self.finished.update(record.game_id for record in records)
         self.results += [(record.black, record.white, record.score) for record in records]
         for record in records:

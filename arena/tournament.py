@@ -116,7 +116,7 @@ def play_plan(
         except StorageError as error:
             with contextlib.suppress(StorageError):
                 kept.conclude(run)
-            raise StorageError(f"{error} ({len(run.results)} of {plan.total} games are kept)") from None
+            raise StorageError(f"{error} ({len(run.results)} of {plan.total} games are finished)") from None
         finally:
             run.table = None
         kept.conclude(run)
@@ -131,15 +131,23 @@ def _play(
     needed = {name for pair in missing for name in pair}
     bots = [bot for bot in plan.bots if bot.name in needed]
     lanes = _lanes_for(plan, bots, missing)
+
+    def tick(table: Table) -> None:
+        run.settle()
+        on_progress(run)
+
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
-        table = Table(plan.game, bots, lanes, plan.name, on_tick=lambda table: on_progress(run), clock=plan.clock)
+        table = Table(plan.game, bots, lanes, plan.name, on_tick=tick, clock=plan.clock)
     if table.note:
         run.notes.append(table.note)
     with contextlib.closing(table):
         run.table = table
         run.kept.begin(plan)
-        for records in table.play(task for task in plan.tasks() if task.game_id not in run.finished):
-            run.add(records)
+        try:
+            for records in table.play(task for task in plan.tasks() if task.game_id not in run.finished):
+                run.add(records)
+        finally:
+            run.settle(now=True)
 
 
 def _lanes_for(plan: Plan, bots: list[BotConfig], missing: Mapping[Pairing, int]) -> int:

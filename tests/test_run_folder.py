@@ -158,7 +158,7 @@ def test_files_that_were_lost_are_written_again_and_it_is_said(tmp_path, capsys)
 
 def test_a_database_that_is_deleted_during_play(tmp_path, capsys):
     path, run = tmp_path / "t.toml", tmp_path / "run"
-    path.write_text(make_plan("tic_tac_toe", DICE, {"games": 40, "games_at_once": 4}).text)
+    path.write_text(make_plan("tic_tac_toe", DICE, {"games": 400, "games_at_once": 4}).text)
     code = f"""
         import jubango.arena.tournament as t
         from pathlib import Path
@@ -175,7 +175,7 @@ def test_a_database_that_is_deleted_during_play(tmp_path, capsys):
     assert "results.sqlite: was deleted or replaced" in errors
     assert "Traceback" not in errors
     played = games_in(run)
-    assert 4 < played < 40
+    assert 4 < played <= 400
     assert command(["tournament", str(path), "--out", str(run)]) == 2
     assert "--rebuild" in capsys.readouterr().err
     assert command(["check", str(run), "--rebuild"]) == 0
@@ -190,7 +190,7 @@ def test_a_database_that_is_deleted_during_play(tmp_path, capsys):
 def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path):
     path, run = tmp_path / "t.toml", tmp_path / "run"
     path.write_text(make_plan("tic_tac_toe", DICE, {"games": 400, "games_at_once": 4}).text)
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))"
     process = started("tournament", str(path), "--out", str(run), before=limit)
     _, errors = process.communicate(timeout=60)
     last = errors.splitlines()[-1]
@@ -198,6 +198,6 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path):
     assert last.startswith(f"jubango: {run}: finished games cannot be kept: ")
     assert "error of this program" not in errors
     kept = len(games_frame(run))
-    assert f"({kept} of 400 games are kept)" in last
+    assert f"({kept} of 400 games are finished)" in last
     assert command(["tournament", str(path), "--out", str(run)]) == 0
     assert len(games_frame(run)) == 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 import tracemalloc
 from collections import Counter
 
@@ -12,9 +13,12 @@ import pytest
 from jubango.arena.pace import Pace
 from jubango.arena.pairings import GameTask, pairings, round_robin
 from jubango.arena.plan import make_plan
+from jubango.arena.run import Run
+from jubango.arena.run_folder import Memory
 from jubango.arena.table import Table
 from jubango.arena.waiting import FURTHEST, Waiting
 from jubango.bots.config import Bot
+from jubango.sgf_games.record import GameRecord
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 12])
@@ -108,3 +112,43 @@ def test_the_last_game_takes_as_long_as_its_kind():
     for _ in range(8):
         pace.add("a", "b", 8.0)
     assert pace.left([(("a", "b"), 2.0)], 8.25) == pytest.approx(6.0), "though eight lanes were at work"
+
+
+class Slow(Memory):
+    """As a disk whose flushes take a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+        self.stopped = False
+
+    def add(self, records: list[GameRecord]) -> None:
+        time.sleep(0.02)
+        self.calls += 1
+        if self.stopped:
+            self.stopped = False
+            raise KeyboardInterrupt
+        super().add(records)
+
+
+def test_games_that_end_soon_after_each_other_are_kept_together():
+    plan = make_plan("tic_tac_toe", [Bot("random", name="a"), Bot("random", name="b")], {"games": 60})
+    kept = Slow()
+    run = Run(plan, kept)
+    for i, task in enumerate(plan.tasks()):
+        run.add(
+            [
+                GameRecord(
+                    task.game_id, "tic_tac_toe", task.black, task.white, "random", "random", i, ("A1",), "0", "line"
+                )
+            ]
+        )
+        run.settle()
+        assert len(run.results) == len(kept.records), "a game counts when it is kept"
+    kept.stopped = True
+    with pytest.raises(KeyboardInterrupt):
+        run.settle(now=True)
+    run.settle(now=True)
+    assert [record.seed for record in kept.records] == list(range(60))
+    assert run.missing == 0
+    assert kept.calls < 30
