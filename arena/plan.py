@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
 from jubango.arena.clock import TimeControl
-from jubango.arena.pairings import GameTask, round_robin
+from jubango.arena.pairings import GameTask, Pairing, pairings, round_robin
 from jubango.bots.config import BotConfig, bot_from_spec, checked, expand_table
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError, nearest
@@ -37,6 +37,7 @@ class _File(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
     clock: str = ""
+    networks: dict[str, str] = {}
     bots: list[dict[str, Any]] = []
 
 
@@ -52,13 +53,18 @@ class Plan:
     games_at_once: int
     text: str  # of the file that says the same
     clock: TimeControl | None = None  # of each player in each game
+    networks: Mapping[str, str] = field(default_factory=dict)  # digests of weights by their files, as far as stated
 
     @property
     def total(self) -> int:
         """How many games that are."""
         return len(self.bots) * (len(self.bots) - 1) // 2 * self.games_per_pairing
 
-    def tasks(self) -> list[GameTask]:
+    def pairings(self) -> Iterator[Pairing]:
+        return pairings([bot.name for bot in self.bots])
+
+    def tasks(self) -> Iterator[GameTask]:
+        """All games, in the order in which they are to begin."""
         return round_robin([bot.name for bot in self.bots], self.games_per_pairing, self.seed)
 
 
@@ -154,4 +160,5 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
         clock = TimeControl.parse(head.clock) if head.clock else None
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
-    return Plan(head.name, game, tuple(bots), head.games_per_pairing, head.seed, head.games_at_once, text, clock)
+    numbers = head.games_per_pairing, head.seed, head.games_at_once
+    return Plan(head.name, game, tuple(bots), *numbers, text, clock, head.networks)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from jubango.arena.dashboard import dashboard_for
-from jubango.arena.pairings import GameTask
+from jubango.arena.pairings import Pairing
 from jubango.arena.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory, RunFolder
 from jubango.arena.table import Table
 from jubango.bots.config import BotConfig, GtpConfig
 from jubango.bots.roster import affordable_lanes
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import StorageError, UserError
 from jubango.sgf_games.game import Game
 
 
@@ -107,13 +107,16 @@ def play_plan(
     with kept.claimed(plan):
         run = Run(plan, kept)
         try:
-            waiting = [task for task in plan.tasks() if task.game_id not in run.finished]
-            if waiting:
-                _play(run, waiting, on_progress, preparing)
+            if run.missing:
+                _play(run, on_progress, preparing)
             on_progress(run)
         except KeyboardInterrupt:
             kept.conclude(run)
             raise Interrupted(run) from None
+        except StorageError as error:
+            with contextlib.suppress(StorageError):
+                kept.conclude(run)
+            raise StorageError(f"{error} ({len(run.results)} of {plan.total} games are finished)") from None
         finally:
             run.table = None
         kept.conclude(run)
@@ -121,28 +124,38 @@ def play_plan(
 
 
 def _play(
-    run: Run, waiting: list[GameTask], on_progress: Callable[[Run], None],
-    preparing: Callable[[str], AbstractContextManager[object]],
-) -> None:  # fmt: skip
+    run: Run, on_progress: Callable[[Run], None], preparing: Callable[[str], AbstractContextManager[object]]
+) -> None:
     plan = run.plan
-    needed = {name for task in waiting for name in (task.black, task.white)}
+    missing = {pair: count for pair, count in run.pace.missing.items() if count > 0}
+    needed = {name for pair in missing for name in pair}
     bots = [bot for bot in plan.bots if bot.name in needed]
-    lanes = _lanes_for(plan, bots, waiting)
+    lanes = _lanes_for(plan, bots, missing)
+
+    def tick(table: Table) -> None:
+        run.settle()
+        on_progress(run)
+
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
-        table = Table(plan.game, bots, lanes, plan.name, on_tick=lambda table: on_progress(run), clock=plan.clock)
+        table = Table(plan.game, bots, lanes, plan.name, on_tick=tick, clock=plan.clock)
+    if table.note:
+        run.notes.append(table.note)
     with contextlib.closing(table):
         run.table = table
         run.kept.begin(plan)
-        for records in table.play(waiting):
-            run.add(records)
+        try:
+            for records in table.play(task for task in plan.tasks() if task.game_id not in run.finished):
+                run.add(records)
+        finally:
+            run.settle(now=True)
 
 
-def _lanes_for(plan: Plan, bots: list[BotConfig], waiting: list[GameTask]) -> int:
+def _lanes_for(plan: Plan, bots: list[BotConfig], missing: Mapping[Pairing, int]) -> int:
     """How many games to have under way: as asked, as there are, as engines and memory allow."""
     external = {bot.name: bot.processes for bot in plan.bots if isinstance(bot, GtpConfig)}
-    inside = sum(task.black not in external and task.white not in external for task in waiting)
+    inside = sum(count for pair, count in missing.items() if not external.keys() & set(pair))
     possible = max(1, inside + sum(external.values()))
-    return min(len(waiting), plan.games_at_once, possible, affordable_lanes(plan.game, bots))
+    return min(sum(missing.values()), plan.games_at_once, possible, affordable_lanes(plan.game, bots))
 
 
 def _some(names: list[str], most: int = 3) -> str:

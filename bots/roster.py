@@ -35,16 +35,21 @@ Bot = TypeVar("Bot", bound=BotConfig)
 def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, Player]:
     """A player for every bot, by name. Raises UserError for a bot that cannot play this game."""
     players: dict[str, Player] = {}
-    for bot in bots:
-        if isinstance(bot, RandomConfig):
-            players[bot.name] = RandomPlayer()
-        elif isinstance(bot, MinimaxConfig):
-            players[bot.name] = MinimaxPlayer(game, bot, lanes)
-        elif isinstance(bot, GtpConfig):
-            players[bot.name] = GtpPlayer(game, bot)
-    for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
-        shared = SearchPlayer(game, group, lanes)
-        players.update({bot.name: shared for bot in group})
+    try:
+        for bot in bots:
+            if isinstance(bot, RandomConfig):
+                players[bot.name] = RandomPlayer()
+            elif isinstance(bot, MinimaxConfig):
+                players[bot.name] = MinimaxPlayer(game, bot, lanes)
+            elif isinstance(bot, GtpConfig):
+                players[bot.name] = GtpPlayer(game, bot)
+        for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
+            shared = SearchPlayer(game, group, lanes)
+            players.update({bot.name: shared for bot in group})
+    except BaseException:  # what runs already is ended, a Ctrl-C included
+        for player in players.values():
+            player.close()
+        raise
     return players
 
 

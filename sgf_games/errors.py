@@ -1,7 +1,7 @@
-"""The one exception that means "you gave me something I cannot use".
+"""The one exception that means "you gave me something I cannot use", and one for results that cannot be kept.
 
-Its message is one line: what is wrong, where, how to mend it. The command prints it and exits
-with status 2; nothing else in the package is allowed to surface as a traceback for bad input.
+A message is one line: what is wrong, where, how to mend it. The command prints it and exits with status 2 (bad input)
+or 1; nothing else in the package is allowed to surface as a traceback for either.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from collections.abc import Iterable
 
 class UserError(ValueError):
     """Bad input from the user, worded for the user."""
+
+
+class StorageError(RuntimeError):
+    """What is finished cannot be kept: the disk is full, say. What was kept before stays."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
         from jubango.arena.commands.tournament import play_shown, print_ratings
         from jubango.arena.plan import match_plan
 
-        run = play_shown(match_plan(first, second, game, games, seed, clock), out)
+        run = play_shown(match_plan(first, second, game, games, seed, clock), out, form)
         print_ratings(run.rating_list, run.results, form)
         if form is Format.table:
             print(f"\n{run.verdict}")

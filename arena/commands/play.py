@@ -51,6 +51,7 @@ class Session:
     def __init__(self, console: Console, game: Game, bots: list[BotConfig], seed: int) -> None:
         from jubango.arena.pairings import GameTask
         from jubango.arena.table import Table
+        from jubango.arena.waiting import Waiting
         from jubango.bots.human import HumanConfig, HumanPlayer
 
         self.console, self.game = console, game
@@ -58,17 +59,16 @@ class Session:
         people = {bot.name: self.human for bot in bots if isinstance(bot, HumanConfig)}
         self.people = len([bot for bot in bots if isinstance(bot, HumanConfig)])
         self.table = Table(game, bots, 1, players=dict(people), on_move=self._moved)
-        self.task = GameTask("play", bots[0].name, bots[1].name, seed)
+        self.waiting = Waiting([GameTask("play", bots[0].name, bots[1].name, seed)])
 
     def run(self, sgf: Path | None) -> None:
         self.console.print(f"{self.game.spec}: {HELP}", style="dim", highlight=False)
-        waiting, records = [self.task], []
-        table = self.table
+        table, records = self.table, []
         try:
-            table.seat(waiting)
+            table.seat(self.waiting)
             self._draw()
             while table.lanes[0] is not None:
-                records += table.tick(waiting)
+                records += table.tick(self.waiting)
         except EOFError:
             self.console.print("\nthe game was left unfinished")
             lane = table.lanes[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,22 +28,34 @@ def register(app: typer.Typer) -> None:
         from jubango.arena.plan import read_plan
 
         plan = read_plan(file)
-        run = play_shown(plan, out or Path("runs") / plan.name)
+        run = play_shown(plan, out or Path("runs") / plan.name, form)
         print_ratings(run.rating_list, run.results, form)
         for reason, count in run.failures:
             messages().print(f"{count} game(s) ended by {reason}", style="yellow", highlight=False)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 
 
-def play_shown(plan: Plan, folder: Path | None) -> Run:
-    """Play on the terminal: the bots' notes, then the dashboard."""
+def play_shown(plan: Plan, folder: Path | None, form: Format) -> Run:
+    """Play on the terminal: the bots' notes, then the dashboard. Interrupted, it prints the ratings so far and how to
+    go on."""
     from jubango.arena.dashboard import Dashboard
-    from jubango.arena.tournament import play_plan
+    from jubango.arena.run_folder import PLAN_FILE
+    from jubango.arena.tournament import Interrupted, play_plan
 
     show_notes(plan.bots)
     dashboard = Dashboard(messages())
-    with dashboard.running():
-        return play_plan(plan, folder, dashboard.show, dashboard.preparing)
+    try:
+        with dashboard.running():
+            return play_plan(plan, folder, dashboard.show, dashboard.preparing)
+    except Interrupted as stop:
+        run = stop.run
+        if run.results:
+            print_ratings(run.rating_list, run.results, form)
+            sys.stdout.flush()
+        if folder is not None and (folder / PLAN_FILE).exists():
+            again = shlex.join(["jubango", "tournament", str(folder / PLAN_FILE), "--out", str(folder)])
+            messages().print(f"{stop}; go on with: {again}", highlight=False, markup=False, soft_wrap=True)
+        raise
 
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> None:

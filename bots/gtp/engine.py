@@ -30,7 +30,11 @@ class GtpPlayer(Player):
         self._playing: dict[str, tuple[Engine, int]] = {}  # game -> (engine, moves it has seen)
         self._threads = ThreadPoolExecutor(max_workers=bot.processes)
         self._answers: list[Future[MoveAnswer]] = []
-        self._check()
+        try:
+            self._check()
+        except BaseException:
+            self.close()
+            raise
 
     def _check(self) -> None:
         """Start one engine before any game does. Raises UserError."""
