@@ -11,7 +11,10 @@ from collections.abc import Iterable
 
 
 class UserError(ValueError):
-    """Bad input from the user, worded for the user."""
+    """Bad input from the user, worded for the user: one line, whatever characters the input has."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in message))
 
 
 class StorageError(RuntimeError):

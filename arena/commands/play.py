@@ -32,13 +32,17 @@ def register(app: typer.Typer) -> None:
         sgf: Annotated[Path | None, typer.Option(help="Write the game here when it ends.")] = None,
     ) -> None:
         """Play in the terminal. Moves like D4; pass, undo, resign, help, quit."""
-        from jubango.bots.config import bot_from_spec
+        from jubango.bots.config import bot_from_spec, told_apart
         from jubango.bots.human import HumanConfig
         from jubango.sgf_games.catalogue import make_game
         from jubango.sgf_games.errors import UserError
 
         rules_of = make_game(game)
-        bots = [HumanConfig(name="human") if spec == "human" else bot_from_spec(spec) for spec in (black, white)]
+        bots = told_apart(
+            HumanConfig(name="human") if spec == "human" else bot_from_spec(spec) for spec in (black, white)
+        )
+        if bots[0].name == bots[1].name and bots[0] != bots[1]:
+            raise UserError(f'both players are called "{bots[0].name}"; name=... gives a bot another name')
         if rules_of.num_players != 2:
             raise UserError(f"{rules_of.spec} has {rules_of.num_players} player(s); this board is for two")
         show_notes(bots)
