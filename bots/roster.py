@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,16 +26,19 @@ from jubango.sgf_games.machine import VECTOR, devices, full_lanes, memory_bytes
 def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, Player]:
     """A player for every bot, by name. Raises UserError for a bot that cannot play this game."""
     players: dict[str, Player] = {}
-    for bot in bots:
-        if isinstance(bot, RandomConfig):
-            players[bot.name] = RandomPlayer()
-        elif isinstance(bot, MinimaxConfig):
-            players[bot.name] = MinimaxPlayer(game, bot, lanes)
-        elif isinstance(bot, GtpConfig):
-            players[bot.name] = GtpPlayer(game, bot)
-    for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
-        shared = SearchPlayer(game, group, lanes)
-        players.update({bot.name: shared for bot in group})
+    with contextlib.ExitStack() as if_one_cannot:
+        for bot in bots:
+            if isinstance(bot, RandomConfig):
+                players[bot.name] = RandomPlayer()
+            elif isinstance(bot, MinimaxConfig):
+                players[bot.name] = MinimaxPlayer(game, bot, lanes)
+            elif isinstance(bot, GtpConfig):
+                players[bot.name] = GtpPlayer(game, bot)
+                if_one_cannot.callback(players[bot.name].close)
+        for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
+            shared = SearchPlayer(game, group, lanes)
+            players.update({bot.name: shared for bot in group})
+        if_one_cannot.pop_all()
     return players
 
 

@@ -1,7 +1,7 @@
-"""The one exception that means "you gave me something I cannot use".
+"""The exceptions whose messages are for people: each is one line, what is wrong, where, how to mend it.
 
-Its message is one line: what is wrong, where, how to mend it. The command prints it and exits
-with status 2; nothing else in the package is allowed to surface as a traceback for bad input.
+"You gave me something I cannot use" ends the command with status 2; nothing else in the package is allowed to surface
+as a traceback for bad input. "What went well so far cannot go on" ends it with status 1.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from collections.abc import Iterable
 
 class UserError(ValueError):
     """Bad input from the user, worded for the user."""
+
+
+class CannotGoOn(RuntimeError):
+    """Something that play needs is there no more; what has been finished is kept."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    from jubango.sgf_games.errors import UserError
+    from jubango.sgf_games.errors import CannotGoOn, UserError
 
     try:
         _load_plugins()
@@ -52,6 +52,8 @@ def run(arguments: list[str]) -> int:
         return _complain(" ".join(error.format_message().split()).rstrip(".") + hint)
     except UserError as error:
         return _complain(str(error))
+    except CannotGoOn as error:
+        return _complain(str(error), status=1)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as stop:
@@ -88,6 +90,6 @@ def _interrupted() -> int:
     return 130
 
 
-def _complain(message: str) -> int:
+def _complain(message: str, status: int = 2) -> int:
     print(f"jubango: {message}", file=sys.stderr)
-    return 2
+    return status
