@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
@@ -18,9 +18,7 @@ from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import UserError, nearest
-from jubango.sgf_games.record import GameRecord
-
-PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
+from jubango.sgf_games.record import Failure, GameRecord
 
 
 class Kept(Protocol):
@@ -32,6 +30,8 @@ class Kept(Protocol):
     def claimed(self, plan: Plan) -> AbstractContextManager[None]:
         """For as long as games of ``plan`` are added."""
         ...
+
+    def forget(self, reasons: Sequence[str]) -> None: ...
 
     def begin(self, plan: Plan) -> None: ...
 
@@ -133,10 +133,15 @@ class Run:
         return Verdict(stronger, weaker, *ratings.difference(stronger, weaker))
 
     @property
-    def failures(self) -> list[tuple[str, int]]:
-        """(reason, games) for games that an engine's failure ended."""
-        reasons = Counter(self.games["reason"])
-        return sorted((reason, count) for reason, count in reasons.items() if reason not in PLAYED_OUT)
+    def failures(self) -> dict[str, dict[str, int]]:
+        """Of every bot that has failed: how many games it has lost by time, crash, error or illegal moves."""
+        games = self.games
+        failed = games[games["reason"].isin(list(Failure))]
+        counts: dict[str, dict[str, int]] = {}
+        for black, white, score, reason in failed[["black", "white", "score", "reason"]].itertuples(index=False):
+            own = counts.setdefault(white if score else black, {})
+            own[reason] = own.get(reason, 0) + 1
+        return counts
 
     def __str__(self) -> str:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)

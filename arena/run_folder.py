@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -32,6 +32,9 @@ class Memory:
     @contextlib.contextmanager
     def claimed(self, plan: Plan) -> Iterator[None]:
         yield
+
+    def forget(self, reasons: Sequence[str]) -> None:
+        pass
 
     def begin(self, plan: Plan) -> None:
         pass
@@ -67,6 +70,11 @@ class RunFolder:
                 if not begun and self._library.finished():
                     raise UserError(f"{folder}: holds games but no {PLAN_FILE}; use another --out folder")
                 yield
+
+    def forget(self, reasons: Sequence[str]) -> None:
+        """Games that ended so are missing again; only while the folder is claimed."""
+        assert self._library is not None
+        self._library.forget(reasons)
 
     def begin(self, plan: Plan) -> None:
         """The first game is about to begin."""

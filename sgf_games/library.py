@@ -21,6 +21,7 @@ import os
 import re
 import sqlite3
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from sgfmill import sgf_grammar
@@ -114,6 +115,16 @@ class Library:
     def finished(self) -> set[str]:
         """The ids of all finished games."""
         return {row[0] for row in self._db.execute("select game_id from games")}
+
+    def forget(self, reasons: Sequence[str]) -> None:
+        """Games that ended by one of ``reasons`` are finished no more: their rows go, then their files."""
+        marks = ",".join("?" * len(reasons))
+        with self._db:
+            games = self._db.execute(f"select game_id, sgf from games where reason in ({marks})", reasons).fetchall()
+            for table in ("files", "games"):
+                self._db.executemany(f"delete from {table} where game_id = ?", [(game_id,) for game_id, _ in games])
+        for _, name in games:
+            (self.folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         with contextlib.suppress(sqlite3.Error):

@@ -1,7 +1,8 @@
 """A GTP engine that misbehaves on purpose: python fake_engine.py MODE
 
 Every mode but ``mute`` and ``deaf`` plays the first free point, and ``fine`` passes after two stones. The others do at
-some answer to genmove what FAULTS says; ``anything`` passes likewise and does now and then one of all.
+some answer to genmove what FAULTS says; ``anything`` passes likewise and does now and then one of all; ``mortal``
+passes likewise and does not outlive its first game.
 """
 
 import os
@@ -60,7 +61,7 @@ FAULTS: dict[str, tuple[int, Callable[[], object]]] = {
 
 def main() -> None:
     mode = sys.argv[1]
-    size, stones, moves = 9, {}, 0
+    size, stones, moves, games = 9, {}, 0, 0
     at, fault = FAULTS.get(mode, (0, die))
     if mode == "mute":
         time.sleep(3600)
@@ -76,7 +77,9 @@ def main() -> None:
         if words[0] == "boardsize":
             size = int(words[1])
         elif words[0] == "clear_board":
-            stones, moves = {}, 0
+            if mode == "mortal" and games == 1:
+                die()
+            stones, moves, games = {}, 0, games + 1
         elif words[0] == "play":
             stones[words[2].upper()] = words[1]
         elif words[0] == "family":  # its own number and a child's, which has left for a session of its own
@@ -92,7 +95,7 @@ def main() -> None:
                 continue
             points = [f"{COLUMNS[c]}{r + 1}" for r in range(size) for c in range(size)]
             answer = next((p for p in points if p not in stones), "pass")
-            if mode in ("fine", "flood", "anything") and moves > 2:
+            if mode in ("fine", "flood", "anything", "mortal") and moves > 2:
                 answer = "pass"
             if mode == "occupied" and moves == 4:
                 answer = next(iter(stones))
