@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ class GtpPlayer(Player):
     """Runs up to ``bot.processes`` engines; the arena keeps no more games of this bot under way."""
 
     def __init__(self, game: Game, bot: GtpConfig) -> None:
+        if os.name != "posix":
+            raise UserError(f'bot "{bot.name}": GTP engines need Linux or macOS')
         if not isinstance(game, Go):
             raise UserError(f'bot "{bot.name}": GTP engines play Go, not {game.spec}')
         if game.width != game.height:
