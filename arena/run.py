@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
@@ -20,10 +21,8 @@ from jubango.arena.pairings import pairing
 from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
-from jubango.sgf_games.errors import StorageError, UserError, nearest
-from jubango.sgf_games.record import GameRecord
-
-PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
+from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
+from jubango.sgf_games.record import Failure, GameRecord
 
 
 class Kept(Protocol):
@@ -40,6 +39,8 @@ class Kept(Protocol):
     def claimed(self, plan: Plan) -> AbstractContextManager[None]:
         """For as long as games of ``plan`` are added."""
         ...
+
+    def forget(self, reasons: Sequence[str]) -> None: ...
 
     def begin(self, plan: Plan) -> None: ...
 
@@ -97,13 +98,13 @@ class Run:
 
     def settle(self, now: bool = False) -> None:
         """Keep the games that have ended, together, as a flush to the disk takes as long for many as for one: ``now``,
-        or when that takes no more than a tenth of the time, or when half a second has passed. Raises StorageError."""
+        or when that takes no more than a tenth of the time, or when half a second has passed. Raises CannotGoOn."""
         began = time.perf_counter()
         if not self._ended or (began < self._due and not now):
             return
         try:
             self.kept.add(self._ended)
-        except StorageError:
+        except CannotGoOn:
             self._ended = []
             raise
         records, self._ended = self._ended, []
@@ -172,10 +173,15 @@ class Run:
         return Verdict(stronger, weaker, *ratings.difference(stronger, weaker))
 
     @property
-    def failures(self) -> list[tuple[str, int]]:
-        """(reason, games) for games that an engine's failure ended."""
-        reasons = Counter(self.games["reason"])
-        return sorted((reason, count) for reason, count in reasons.items() if reason not in PLAYED_OUT)
+    def failures(self) -> dict[str, dict[str, int]]:
+        """Of every bot that has failed: how many games it has lost by time, crash, error or illegal moves."""
+        games = self.games
+        failed = games[games["reason"].isin(list(Failure))]
+        counts: dict[str, dict[str, int]] = {}
+        for black, white, score, reason in failed[["black", "white", "score", "reason"]].itertuples(index=False):
+            own = counts.setdefault(white if score else black, {})
+            own[reason] = own.get(reason, 0) + 1
+        return counts
 
     def __str__(self) -> str:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +15,7 @@ from jubango.arena.plan import Plan, read_plan
 from jubango.arena.run import Run
 from jubango.arena.weights import check_stated, network_of, with_digests
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.errors import StorageError, UserError
+from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.library import Library, write_safely
 from jubango.sgf_games.record import GameRecord
@@ -36,6 +36,9 @@ class Memory:
     @contextlib.contextmanager
     def claimed(self, plan: Plan) -> Iterator[None]:
         yield
+
+    def forget(self, reasons: Sequence[str]) -> None:
+        pass
 
     def begin(self, plan: Plan) -> None:
         pass
@@ -81,6 +84,11 @@ class RunFolder:
                     self.notes = [f"{folder}: {files} missing or damaged and written again from results.sqlite"]
                 yield
 
+    def forget(self, reasons: Sequence[str]) -> None:
+        """Games that ended so are missing again; only while the folder is claimed."""
+        assert self._library is not None
+        self._library.forget(reasons)
+
     def begin(self, plan: Plan) -> None:
         """The first game is about to begin."""
         self._write(PLAN_FILE, with_digests(plan, self._networks))
@@ -104,7 +112,7 @@ class RunFolder:
         try:
             write_safely(self.folder / name, text.encode())
         except OSError as error:
-            raise StorageError(f"{self.folder / name}: cannot be written: {error.strerror}") from None
+            raise CannotGoOn(f"{self.folder / name}: cannot be written: {error.strerror}") from None
 
 
 def rebuild_run(folder: Path) -> tuple[int, list[Problem]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -35,7 +36,7 @@ Bot = TypeVar("Bot", bound=BotConfig)
 def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, Player]:
     """A player for every bot, by name. Raises UserError for a bot that cannot play this game."""
     players: dict[str, Player] = {}
-    try:
+    with contextlib.ExitStack() as if_one_cannot:
         for bot in bots:
             if isinstance(bot, RandomConfig):
                 players[bot.name] = RandomPlayer()
@@ -43,13 +44,11 @@ def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str,
                 players[bot.name] = MinimaxPlayer(game, bot, lanes)
             elif isinstance(bot, GtpConfig):
                 players[bot.name] = GtpPlayer(game, bot)
+                if_one_cannot.callback(players[bot.name].close)
         for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
             shared = SearchPlayer(game, group, lanes)
             players.update({bot.name: shared for bot in group})
-    except BaseException:  # what runs already is ended, a Ctrl-C included
-        for player in players.values():
-            player.close()
-        raise
+        if_one_cannot.pop_all()
     return players
 
 

@@ -1,7 +1,7 @@
-"""The one exception that means "you gave me something I cannot use", and one for results that cannot be kept.
+"""The exceptions whose messages are for people: each is one line, what is wrong, where, how to mend it.
 
-A message is one line: what is wrong, where, how to mend it. The command prints it and exits with status 2 (bad input)
-or 1; nothing else in the package is allowed to surface as a traceback for either.
+"You gave me something I cannot use" ends the command with status 2; nothing else in the package is allowed to surface
+as a traceback for bad input. "What went well so far cannot go on" ends it with status 1.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class UserError(ValueError):
         super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in message))
 
 
-class StorageError(RuntimeError):
-    """What is finished cannot be kept: the disk is full, say. What was kept before stays."""
+class CannotGoOn(RuntimeError):
+    """Something that play needs is there no more, an engine's program or room on the disk; what was kept stays."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -22,12 +22,13 @@ import re
 import sqlite3
 import zlib
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from sgfmill import sgf_grammar
 
-from jubango.sgf_games.errors import StorageError, UserError
+from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import write_record
 
@@ -127,7 +128,7 @@ class Library:
                     (self.folder / name).unlink(missing_ok=True)
 
     def add(self, records: list[GameRecord]) -> None:
-        """Keep finished games, all or none: their files, then, in one transaction, their rows. Raises StorageError."""
+        """Keep finished games, all or none: their files, then, in one transaction, their rows. Raises CannotGoOn."""
         try:
             with self._db:
                 for record in records:
@@ -135,7 +136,7 @@ class Library:
                     if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
                         self._write(record, name)
         except (OSError, sqlite3.Error) as error:
-            raise StorageError(f"{self.folder}: finished games cannot be kept: {_reason(error)}") from None
+            raise CannotGoOn(f"{self.folder}: finished games cannot be kept: {_reason(error)}") from None
         self.check_in_place()
 
     def adopt(self, record: GameRecord, name: str, data: bytes) -> None:
@@ -145,10 +146,10 @@ class Library:
                 self._note(record, data)
 
     def check_in_place(self) -> None:
-        """Raises StorageError if somebody has taken the database away: what is written goes nowhere then."""
+        """Raises CannotGoOn if somebody has taken the database away: what is written goes nowhere then."""
         path = self.folder / DATABASE
         if _identity(path) != self._identity:
-            raise StorageError(
+            raise CannotGoOn(
                 f"{path}: was deleted or replaced while games were kept in it; their files are in games/, and "
                 f"jubango check {self.folder} --rebuild makes it again"
             )
@@ -201,6 +202,16 @@ class Library:
     def files(self) -> set[str]:
         """The names of all games' files."""
         return {row[0] for row in self._db.execute("select sgf from games")}
+
+    def forget(self, reasons: Sequence[str]) -> None:
+        """Games that ended by one of ``reasons`` are finished no more: their rows go, then their files."""
+        marks = ",".join("?" * len(reasons))
+        with self._db:
+            games = self._db.execute(f"select game_id, sgf from games where reason in ({marks})", reasons).fetchall()
+            for table in ("files", "games"):
+                self._db.executemany(f"delete from {table} where game_id = ?", [(game_id,) for game_id, _ in games])
+        for _, name in games:
+            (self.folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Leave one file, which can be read where nothing may be written (unless others are reading just now)."""

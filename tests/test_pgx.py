@@ -16,7 +16,7 @@ pytest.importorskip("pgx")
 def test_twenty_games(tmp_path, name):
     run = match("random", "random", game=f"pgx:{name}", games=20, out=tmp_path)
     assert set(run.games["reason"]) == {"end"}
-    assert run.failures == [], "a game that is played out is no failure"
+    assert run.failures == {}, "a game that is played out is no failure"
     for game in run.games.itertuples():
         (sgf,) = read_games(tmp_path / game.sgf)
         assert sgf.move_count == game.plies

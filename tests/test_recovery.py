@@ -14,7 +14,7 @@ import pytest
 from test_library import kept, old_library, some_records
 
 from jubango.analysis.tables import games_frame
-from jubango.sgf_games.errors import StorageError, UserError
+from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.library import Library, file_name
 from jubango.sgf_games.record import GameRecord
 from jubango.sgf_games.recovery import problems, read_record, rebuild
@@ -92,7 +92,7 @@ def test_a_database_that_is_taken_away_is_noticed(tmp_path, gone):
     (tmp_path / "results.sqlite").unlink()
     if gone == "replaced":
         sqlite3.connect(tmp_path / "results.sqlite").execute("create table x (y)")
-    with pytest.raises(StorageError, match=r"results.sqlite: was deleted or replaced .*--rebuild"):
+    with pytest.raises(CannotGoOn, match=r"results.sqlite: was deleted or replaced .*--rebuild"):
         library.add([second])
     library.close()
     if gone == "deleted":
@@ -175,7 +175,7 @@ FULL = """
 import resource, sys
 sys.path.insert(0, "tests")
 from test_library import some_records
-from jubango.sgf_games.errors import StorageError
+from jubango.sgf_games.errors import CannotGoOn
 from jubango.sgf_games.library import Library
 library, done = Library(sys.argv[1]), 0
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
@@ -183,7 +183,7 @@ try:
     for record in some_records(100):
         library.add([record])
         done += 1
-except StorageError as error:
+except CannotGoOn as error:
     print(done, error)
 library.close()
 """

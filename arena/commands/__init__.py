@@ -62,7 +62,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    from jubango.sgf_games.errors import StorageError, UserError
+    from jubango.sgf_games.errors import CannotGoOn, UserError
 
     try:
         _load_plugins()
@@ -78,8 +78,8 @@ def run(arguments: list[str]) -> int:
         return _complain(" ".join(error.format_message().split()).rstrip(".") + hint)
     except UserError as error:
         return _complain(str(error))
-    except StorageError as error:
-        return _complain(str(error), 1)
+    except CannotGoOn as error:
+        return _complain(str(error), status=1)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as stop:
