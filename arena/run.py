@@ -13,14 +13,20 @@ import pandas as pd
 from rich.console import Console
 
 from jubango.analysis.ratings import RatingList, Result, rate
-from jubango.analysis.tables import crosstable, ratings_frame
+from jubango.analysis.tables import crosstable, decided, ratings_frame
 from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.record import GameRecord
 
-PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
+PLAYED_OUT = ("score", "line", "end", "resign")  # reasons of which nothing needs to be said
+REMARKS = {  # what has to be said of games that ended by other reasons than these and an engine's failure
+    "agreed": "scored without the stones that both sides call dead",
+    "cleanup": "in which it was disputed what is dead, scored after play went on",
+    "disputed": "in which it stayed disputed what is dead, scored without what both sides call dead",
+    "refused": "void, not rated: an engine refused a legal move",
+}
 
 
 class Kept(Protocol):
@@ -74,15 +80,17 @@ class Run:
         self.plan, self.kept = plan, kept
         games = kept.frame()
         self.finished: set[str] = set(games["game_id"])
-        self.results: list[Result] = list(zip(games["black"], games["white"], games["score"], strict=True))
-        self.before = len(self.results)  # games that were done when playing began
+        self.results: list[Result] = decided(games)
+        self.reasons = Counter(games["reason"])  # that games ended by
+        self.before = self.done  # games that were done when playing began
         self.table: Table | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:
         """Keep finished games."""
         self.kept.add(records)
         self.finished.update(record.game_id for record in records)
-        self.results += [(record.black, record.white, record.score) for record in records]
+        self.results += [(r.black, r.white, r.score) for r in records if r.score is not None]
+        self.reasons.update(record.reason for record in records)
 
     @property
     def folder(self) -> Path | None:
@@ -92,12 +100,22 @@ class Run:
     @property
     def missing(self) -> int:
         """Games of the plan that have not been played."""
-        return self.plan.total - len(self.results)
+        return self.plan.total - self.done
+
+    @property
+    def void(self) -> int:
+        """Games that nobody has won or lost; they are not in ``results``."""
+        return self.reasons["refused"]
+
+    @property
+    def done(self) -> int:
+        """Games that have been played, void ones too."""
+        return len(self.results) + self.void
 
     @property
     def games(self) -> pd.DataFrame:
         """A row for each game, as in ``results.sqlite``: game_id, game, black, white, black_spec, white_spec, seed,
-        result, score (Black's), reason, detail, plies, moves, seconds, date, event, sgf."""
+        result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date, event, sgf."""
         return self.kept.frame()
 
     @property
@@ -135,20 +153,27 @@ class Run:
     @property
     def failures(self) -> list[tuple[str, int]]:
         """(reason, games) for games that an engine's failure ended."""
-        reasons = Counter(self.games["reason"])
-        return sorted((reason, count) for reason, count in reasons.items() if reason not in PLAYED_OUT)
+        known = (*PLAYED_OUT, *REMARKS)
+        return sorted((reason, count) for reason, count in self.reasons.items() if reason not in known)
+
+    @property
+    def remarks(self) -> list[str]:
+        """How many games ended in a way that people should know of: how they were scored, and what engines did."""
+        said = [(self.reasons[reason], text) for reason, text in REMARKS.items()]
+        said += [(count, f"ended by {reason}") for reason, count in self.failures]
+        return [f"{count} {'game' if count == 1 else 'games'} {text}" for count, text in said if count]
 
     def __str__(self) -> str:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
         with console.capture() as text:
             print_standings(console, self.rating_list, self.results)
-        return "\n".join([self._title, text.get().rstrip(), *self._verdict])
+        return "\n".join([self._title, text.get().rstrip(), *self.remarks, *self._verdict])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         html = standings_html(self._title, self.rating_list, self.results)
-        return "\n".join([html, *(f"<p>{escape(line)}</p>" for line in self._verdict)])
+        return "\n".join([html, *(f"<p>{escape(line)}</p>" for line in (*self.remarks, *self._verdict))])
 
     @property
     def _verdict(self) -> list[str]:
@@ -156,7 +181,7 @@ class Run:
 
     @property
     def _title(self) -> str:
-        count = f"{len(self.results)} games"
+        count = f"{self.done} games"
         if self.missing:
-            count = f"{len(self.results)} of {self.plan.total} games, {self.missing} are missing"
+            count = f"{self.done} of {self.plan.total} games, {self.missing} are missing"
         return f"{self.plan.name}, {self.plan.game.spec}: {count}"

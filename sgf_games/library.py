@@ -35,7 +35,7 @@ create table if not exists files (game_id text primary key, checksum integer not
 create table if not exists games (
     game_id text primary key, game text not null, black text not null, white text not null,
     black_spec text not null, white_spec text not null, seed integer not null,
-    result text not null, score real not null, reason text not null, detail text not null,
+    result text not null, score real, reason text not null, detail text not null,
     plies integer not null, moves text not null, seconds real not null, date text not null,
     event text not null, sgf text not null
 );
@@ -61,6 +61,7 @@ class Library:
             self._db.execute("pragma synchronous=full")
             self._db.execute("pragma fullfsync=on")  # macOS flushes the disk's own cache only when asked
             self._db.executescript(SCHEMA)
+            self._let_games_be_void()
             self._mend()
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be written: {error.strerror}") from None
@@ -74,6 +75,12 @@ class Library:
                 name = f"games/{file_name(record.game_id)}.sgf"
                 if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
                     self._write(record, name)
+
+    def _let_games_be_void(self) -> None:
+        """Older libraries ask for a score of every game; a void one has none."""
+        if any(name == "score" and needed for _, name, _, needed, *_ in self._db.execute("pragma table_info(games)")):
+            old = f"begin; alter table games rename to old; {SCHEMA} insert into games select * from old;"
+            self._db.executescript(f"{old} drop table old; commit;")
 
     def _write(self, record: GameRecord, name: str) -> None:
         data = write_record(record)

@@ -25,11 +25,12 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""
-        from jubango.arena.commands.tournament import play_shown, print_ratings
+        from jubango.arena.commands.tournament import play_shown, print_ratings, show_remarks
         from jubango.arena.plan import match_plan
 
         run = play_shown(match_plan(first, second, game, games, seed, clock), out)
         print_ratings(run.rating_list, run.results, form)
+        show_remarks(run)
         if form is Format.table:
             print(f"\n{run.verdict}")
         if out is None:

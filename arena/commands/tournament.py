@@ -28,8 +28,7 @@ def register(app: typer.Typer) -> None:
         plan = read_plan(file)
         run = play_shown(plan, out or Path("runs") / plan.name)
         print_ratings(run.rating_list, run.results, form)
-        for reason, count in run.failures:
-            messages().print(f"{count} game(s) ended by {reason}", style="yellow", highlight=False)
+        show_remarks(run)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 
 
@@ -42,6 +41,12 @@ def play_shown(plan: Plan, folder: Path | None) -> Run:
     dashboard = Dashboard(messages())
     with dashboard.running():
         return play_plan(plan, folder, dashboard.show, dashboard.preparing)
+
+
+def show_remarks(run: Run) -> None:
+    """How games ended that people should know of."""
+    for remark in run.remarks:
+        messages().print(remark, style="yellow", highlight=False, soft_wrap=True)
 
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> None:

@@ -8,12 +8,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from jubango.bots.config import GtpConfig
 from jubango.bots.gtp.protocol import Engine, EngineFailure
-from jubango.bots.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.gtp.verdict import verdict_of
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 
 COLOURS = ("b", "w")
+COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
 
 
 class GtpPlayer(Player):
@@ -56,23 +58,52 @@ class GtpPlayer(Player):
     def works_here(self) -> bool:
         return False
 
+    @property
+    def judges(self) -> bool:
+        return True
+
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
-        self._answers += [self._threads.submit(self._answer, request) for request in requests]
+        self._answers += [
+            self._threads.submit(self._judge if request.wanted == "verdict" else self._answer, request)
+            for request in requests
+        ]
+
+    def _judge(self, request: MoveRequest) -> MoveAnswer:
+        """The verdict on a finished game; an engine that fails now has none, but it has not lost."""
+        try:
+            engine = self._caught_up(request)
+            verdict = verdict_of(engine, self._bot.name, self._game.width, self._bot.move_seconds)
+            self._playing[request.game_id] = (engine, len(request.moves))
+        except EngineFailure as failure:
+            verdict = Verdict(self._bot.name, problem=str(failure))
+        return MoveAnswer(request.lane, verdict=verdict)
+
+    def _caught_up(self, request: MoveRequest) -> Engine:
+        """The engine that plays this game, at its last position. Raises EngineFailure, of kind
+        "refused" if it takes a move of the game for illegal."""
+        engine, seen = self._playing.pop(request.game_id, (None, 0))
+        if engine is None:
+            engine = self._free_engine()
+            self._set_up(engine)
+        first = (request.colour + len(request.moves)) % 2
+        for i, action in enumerate(request.moves[seen:], seen):
+            try:
+                engine.ask(f"play {COLOURS[(first + i) % 2]} {self._game.action_text(action)}", self._bot.move_seconds)
+            except EngineFailure as failure:
+                if failure.kind != "error":
+                    raise
+                self._playing[request.game_id] = (engine, i)  # it is sound, and can play other games
+                raise EngineFailure("refused", str(failure)) from None
+        return engine
 
     def _answer(self, request: MoveRequest) -> MoveAnswer:
         game, limit = self._game, self._bot.move_seconds
         try:
-            engine, seen = self._playing.pop(request.game_id, (None, 0))
-            if engine is None:
-                engine = self._free_engine()
-                self._set_up(engine)
-            first = (request.colour + len(request.moves)) % 2
-            for i, action in enumerate(request.moves[seen:], seen):
-                engine.ask(f"play {COLOURS[(first + i) % 2]} {game.action_text(action)}", limit)
+            engine = self._caught_up(request)
             if request.clock:
                 limit = min(limit, request.clock + 1)  # an engine that oversteps is stopped soon after
                 self._tell_time(engine, request, limit)
-            text = engine.ask(f"genmove {COLOURS[request.colour]}", limit).lower()
+            text = engine.ask(f"{COMMANDS[request.wanted]} {COLOURS[request.colour]}", limit).lower()
         except EngineFailure as failure:
             return MoveAnswer(request.lane, failure=failure.kind, detail=str(failure))
         if text == "resign":

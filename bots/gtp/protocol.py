@@ -17,7 +17,7 @@ LONGEST_LINE = 65_536  # bytes; what is longer is read in pieces
 
 
 class EngineFailure(Exception):
-    """The engine did not do what the protocol asks. ``kind``: "time", "crash" or "error"."""
+    """The engine did not do what the protocol asks. ``kind``: "time", "crash", "error", or "refused"."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
