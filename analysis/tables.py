@@ -16,8 +16,6 @@ from jubango.sgf_games.sgf import read_games
 if TYPE_CHECKING:
     import pandas as pd
 
-UNDECIDED = ("void", "?")  # results in a CSV that say nothing of who is stronger
-
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
     """A run's games, one row each, as in ``results.sqlite``."""
@@ -40,13 +38,7 @@ def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
     rows = [
         {**vars(r), "score": r.score, "plies": len(r.moves), "moves": " ".join(r.moves), "sgf": ""} for r in records
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"score": float})
-
-
-def decided(games: pd.DataFrame) -> list[Result]:
-    """(Black, White, Black's score) of a frame of games, without the void ones."""
-    scored = games[games["score"].notna()]
-    return list(zip(scored["black"], scored["white"], scored["score"], strict=True))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def results_of(paths: list[Path]) -> list[Result]:
@@ -59,7 +51,8 @@ def results_of(paths: list[Path]) -> list[Result]:
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
         if path.is_dir() and (path / "results.sqlite").is_file():
-            results += decided(games_frame(path))
+            frame = games_frame(path)
+            results += list(zip(frame["black"], frame["white"], frame["score"], strict=True))
         elif path.is_dir():
             files = sorted(path.rglob("*.sgf"))
             if not files:
@@ -76,9 +69,9 @@ def results_of(paths: list[Path]) -> list[Result]:
 def _sgf_results(path: Path) -> list[Result]:
     out: list[Result] = []
     for game in read_games(path):
-        score = score_of(game.properties.get("RE", "?").strip())
-        if score is not None:
-            out.append((game.name(0), game.name(1), score))
+        text = game.properties.get("RE", "?").strip()
+        if text[:1].upper() in ("B", "W", "0", "D"):
+            out.append((game.name(0), game.name(1), score_of(text)))
     return out
 
 
@@ -96,8 +89,6 @@ def _csv_results(path: Path) -> list[Result]:
     out: list[Result] = []
     chosen = frame[[columns[c] for c in ("black", "white", "result")]]
     for line, (black, white, result) in enumerate(chosen.itertuples(index=False), 2):
-        if result.strip().lower() in UNDECIDED:
-            continue
         score = _csv_score(result.strip())
         if score is None:
             raise UserError(f'{path}: line {line}: result "{result}" is none of 1-0, 0-1, 1/2-1/2, B+, W+, 0, 1, 0.5')

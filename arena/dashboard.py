@@ -20,6 +20,7 @@ from rich.text import Text
 from jubango.analysis.plot import BLACK, WHITE, board_text
 from jubango.arena.preparing import Preparing
 from jubango.arena.run import Run
+from jubango.arena.scoring import remarks
 from jubango.arena.standings import cross_table, standings_html, standings_table
 
 LIVE_SECONDS = 0.5  # between two pictures
@@ -74,7 +75,7 @@ class Dashboard:
 
     def show(self, run: Run) -> None:
         now = time.perf_counter()
-        done = run.done
+        done = len(run.results)
         wait = LIVE_SECONDS if self.in_place else LINE_SECONDS
         # A picture may cost no more than a fiftieth of the time.
         wait = max(wait, 50 * self.seconds_spent / max(1, self._shown)) if self._shown else 0.0
@@ -112,15 +113,15 @@ class Dashboard:
     def speeds(self, run: Run) -> tuple[float, float, float | None]:
         """(games a second, simulations a second, seconds left or None if unknown)."""
         elapsed = max(1e-9, time.perf_counter() - self._began)
-        done = run.done - run.before
+        done = len(run.results) - run.before
         simulations = run.table.simulations / elapsed if run.table else 0.0
         rate_of_games = done / elapsed
-        left = run.plan.total - run.done
+        left = run.plan.total - len(run.results)
         return rate_of_games, simulations, left / rate_of_games if done else (0.0 if not left else None)
 
     def line(self, run: Run) -> Text:
         games, simulations, left = self.speeds(run)
-        done = run.done
+        done = len(run.results)
         parts = [
             f"{done}/{run.plan.total} games",
             f"{100 * done / max(1, run.plan.total):.0f} %",
@@ -129,12 +130,7 @@ class Dashboard:
         ]
         if simulations:
             parts.append(f"{simulations:,.0f} simulations/s")
-        counts = {
-            "without dead stones": run.reasons["agreed"],
-            "disputed": run.reasons["cleanup"] + run.reasons["disputed"],
-            "void": run.void,
-        }
-        parts += [f"{count} {what}" for what, count in counts.items() if count]
+        parts += remarks(run.reasons, short=True)
         return Text(", ".join(parts))
 
     def render(self, run: Run) -> Group:
@@ -143,7 +139,7 @@ class Dashboard:
         title = Text(plan.name, style="bold")
         title.append(f"  {plan.game.spec}", style="cyan")
         bar = RichTable.grid()  # a bar alone does not end its line
-        bar.add_row(ProgressBar(total=max(1, plan.total), completed=run.done, width=width - 1))
+        bar.add_row(ProgressBar(total=max(1, plan.total), completed=len(run.results), width=width - 1))
         ratings = run.rating_list
         room = height - 4
         board = self._board(run, room)
@@ -240,7 +236,7 @@ class NotebookDashboard(Dashboard):
         if not run.missing:
             self._put(line)
             return
-        bar = f'<progress max="{run.plan.total}" value="{run.done}" style="width: 30em"></progress>'
+        bar = f'<progress max="{run.plan.total}" value="{len(run.results)}" style="width: 30em"></progress>'
         self._put(f"{bar}<br>{line}{standings_html(str(run.plan.name), run.rating_list, run.results)}")
 
     def _tell(self, note: str) -> None:

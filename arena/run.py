@@ -13,20 +13,15 @@ import pandas as pd
 from rich.console import Console
 
 from jubango.analysis.ratings import RatingList, Result, rate
-from jubango.analysis.tables import crosstable, decided, ratings_frame
+from jubango.analysis.tables import crosstable, ratings_frame
 from jubango.arena.plan import Plan
+from jubango.arena.scoring import REMARKS, remarks
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.record import GameRecord
 
-PLAYED_OUT = ("score", "line", "end", "resign")  # reasons of which nothing needs to be said
-REMARKS = {  # what has to be said of games that ended by other reasons than these and an engine's failure
-    "agreed": "scored without the stones that both sides call dead",
-    "cleanup": "in which it was disputed what is dead, scored after play went on",
-    "disputed": "in which it stayed disputed what is dead, scored without what both sides call dead",
-    "refused": "void, not rated: an engine refused a legal move",
-}
+PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
 
 
 class Kept(Protocol):
@@ -80,16 +75,16 @@ class Run:
         self.plan, self.kept = plan, kept
         games = kept.frame()
         self.finished: set[str] = set(games["game_id"])
-        self.results: list[Result] = decided(games)
+        self.results: list[Result] = list(zip(games["black"], games["white"], games["score"], strict=True))
         self.reasons = Counter(games["reason"])  # that games ended by
-        self.before = self.done  # games that were done when playing began
+        self.before = len(self.results)  # games that were done when playing began
         self.table: Table | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:
         """Keep finished games."""
         self.kept.add(records)
         self.finished.update(record.game_id for record in records)
-        self.results += [(r.black, r.white, r.score) for r in records if r.score is not None]
+        self.results += [(record.black, record.white, record.score) for record in records]
         self.reasons.update(record.reason for record in records)
 
     @property
@@ -100,17 +95,7 @@ class Run:
     @property
     def missing(self) -> int:
         """Games of the plan that have not been played."""
-        return self.plan.total - self.done
-
-    @property
-    def void(self) -> int:
-        """Games that nobody has won or lost; they are not in ``results``."""
-        return self.reasons["refused"]
-
-    @property
-    def done(self) -> int:
-        """Games that have been played, void ones too."""
-        return len(self.results) + self.void
+        return self.plan.total - len(self.results)
 
     @property
     def games(self) -> pd.DataFrame:
@@ -158,10 +143,8 @@ class Run:
 
     @property
     def remarks(self) -> list[str]:
-        """How many games ended in a way that people should know of: how they were scored, and what engines did."""
-        said = [(self.reasons[reason], text) for reason, text in REMARKS.items()]
-        said += [(count, f"ended by {reason}") for reason, count in self.failures]
-        return [f"{count} {'game' if count == 1 else 'games'} {text}" for count, text in said if count]
+        """How games with engines were scored, and how many are void; nothing where there is nothing to say."""
+        return remarks(self.reasons)
 
     def __str__(self) -> str:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
@@ -181,7 +164,7 @@ class Run:
 
     @property
     def _title(self) -> str:
-        count = f"{self.done} games"
+        count = f"{len(self.results)} games"
         if self.missing:
-            count = f"{self.done} of {self.plan.total} games, {self.missing} are missing"
+            count = f"{len(self.results)} of {self.plan.total} games, {self.missing} are missing"
         return f"{self.plan.name}, {self.plan.game.spec}: {count}"

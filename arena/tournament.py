@@ -25,7 +25,7 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, run: Run) -> None:
         where = f"kept in {run.folder}" if run.folder else "held by this exception's run"
-        super().__init__(f"{run.done} of {run.plan.total} games are finished and {where}")
+        super().__init__(f"{len(run.results)} of {run.plan.total} games are finished and {where}")
         self.run = run
 
 

@@ -30,16 +30,14 @@ from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import write_record
 
 # Of a game's SGF, what the row does not say. Games of older libraries have no row here.
-SCHEMA = """
-create table if not exists files (game_id text primary key, checksum integer not null, comments text not null);
-create table if not exists games (
+FILES = "create table if not exists files (game_id text primary key, checksum integer not null, comments text not null)"
+GAMES = """create table if not exists games (
     game_id text primary key, game text not null, black text not null, white text not null,
     black_spec text not null, white_spec text not null, seed integer not null,
     result text not null, score real, reason text not null, detail text not null,
     plies integer not null, moves text not null, seconds real not null, date text not null,
     event text not null, sgf text not null
-);
-"""
+)"""
 COLUMNS = (
     "game_id", "game", "black", "white", "black_spec", "white_spec", "seed", "result", "score",
     "reason", "detail", "plies", "moves", "seconds", "date", "event", "sgf",
@@ -60,7 +58,8 @@ class Library:
             self._db.execute("pragma journal_mode=wal")
             self._db.execute("pragma synchronous=full")
             self._db.execute("pragma fullfsync=on")  # macOS flushes the disk's own cache only when asked
-            self._db.executescript(SCHEMA)
+            self._db.execute(FILES)
+            self._db.execute(GAMES)
             self._let_games_be_void()
             self._mend()
         except OSError as error:
@@ -77,10 +76,16 @@ class Library:
                     self._write(record, name)
 
     def _let_games_be_void(self) -> None:
-        """Older libraries ask for a score of every game; a void one has none."""
-        if any(name == "score" and needed for _, name, _, needed, *_ in self._db.execute("pragma table_info(games)")):
-            old = f"begin; alter table games rename to old; {SCHEMA} insert into games select * from old;"
-            self._db.executescript(f"{old} drop table old; commit;")
+        """Older tables ask for a score of every game; a void one has none."""
+        described = self._db.execute("pragma table_info(games)").fetchall()
+        if any(name == "score" and needed for _, name, _, needed, *_ in described):
+            columns = ",".join(COLUMNS)
+            with self._db:
+                self._db.execute("begin immediate")
+                self._db.execute("alter table games rename to older")
+                self._db.execute(GAMES)
+                self._db.execute(f"insert into games ({columns}) select {columns} from older")
+                self._db.execute("drop table older")
 
     def _write(self, record: GameRecord, name: str) -> None:
         data = write_record(record)

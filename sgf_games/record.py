@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 VOID = "Void"  # the result of a game that nobody has won or lost
@@ -12,7 +13,7 @@ class GameRecord:
     """One game. Player 0 is Black and moves first unless the set-up says otherwise.
 
     ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``, ``Void``); ``score`` is what
-    Black got of one point, None in a void game; ``reason`` is "score", "line" or "end" (played out),
+    Black got of one point, nan in a void game; ``reason`` is "score", "line" or "end" (played out),
     "resign", or an engine's failure: "time", "crash", "illegal", "error". Games of engines that are
     played out may also end by "agreed" (dead stones were taken off), "cleanup" (after play went on
     because they were disputed) or "disputed"; one in which an engine "refused" a legal move is void.
@@ -35,11 +36,11 @@ class GameRecord:
     comments: tuple[str, ...] = field(default=())  # one per move, may be empty texts
 
     @property
-    def score(self) -> float | None:
-        """Black's score: 1, 0.5 or 0; None in a void game."""
+    def score(self) -> float:
+        """Black's score: 1, 0.5 or 0; nan in a void game."""
         return score_of(self.result)
 
 
-def score_of(result: str) -> float | None:
-    """Black's score for a result such as ``W+R``; a draw is ``0`` or ``Draw``. None for ``Void`` and ``?``."""
-    return {"B": 1.0, "W": 0.0, "0": 0.5, "D": 0.5}.get(result[:1].upper())
+def score_of(result: str) -> float:
+    """Black's score for a result such as ``W+R``; a draw is ``0`` or ``Draw``. nan for ``Void`` and ``?``."""
+    return {"B": 1.0, "W": 0.0, "0": 0.5, "D": 0.5}.get(result[:1].upper(), math.nan)

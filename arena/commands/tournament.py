@@ -45,7 +45,7 @@ def play_shown(plan: Plan, folder: Path | None) -> Run:
 
 def show_remarks(run: Run) -> None:
     """How games ended that people should know of."""
-    for remark in run.remarks:
+    for remark in [*run.remarks, *(f"{count} game(s) ended by {reason}" for reason, count in run.failures)]:
         messages().print(remark, style="yellow", highlight=False, soft_wrap=True)
 
 
