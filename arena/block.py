@@ -308,12 +308,14 @@ class Block:
         lane.thoughts = lane.thoughts[: len(kept)]
         self._told[0, i] = FRESH
         self._step()
+        disputed, cleaners, lane.disputed, lane.cleaners = lane.disputed, lane.cleaners, "", set()
         for action in kept:
             self._told[0, i] = action
             self._step()
             if self._over[i]:  # and yet it went on
                 assert isinstance(self.game, Go)
                 self._put({i: self.game.gone_on(self.state(i))})
+                lane.disputed, lane.cleaners = disputed, cleaners
         lane.moves = kept
         self.unasked.append(i)
 

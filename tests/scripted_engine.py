@@ -1,6 +1,6 @@
 """A GTP engine that does as it is told: python scripted_engine.py JSON
 
-moves, cleanup: its answers to genmove and to kgs-genmove_cleanup, then it passes; refuses: a vertex that it takes for
+moves, cleanup: its answers to genmove and to kgs-genmove_cleanup, less those it is told of, then it passes; refuses: a vertex that it takes for
 illegal; final: commands that it knows at the end and their answers, the last of them after play went on; an answer
 "exit" ends it. Everything else that it does not know is an error.
 """
@@ -16,14 +16,15 @@ for line in sys.stdin:
     command, *words = line.split()
     sign, answer = "=", ""
     if command == "clear_board":
-        played = sum(len(left) for left in moves.values())
         moves = {"genmove": list(script.get("moves", [])), "kgs-genmove_cleanup": list(script.get("cleanup", []))}
     elif command == "known_command":
         answer = "true" if words[0] in commands or words[0] in script.get("final", {}) else "false"
     elif command in moves and command in commands:
         answer = moves[command].pop(0) if moves[command] else "pass"
-    elif command == "play" and words[1].upper() == script.get("refuses"):
-        sign, answer = "?", "illegal move"
+    elif command == "play":
+        moves = {kind: left[left[:1] == [words[1]] :] for kind, left in moves.items()}
+        if words[1] == script.get("refuses"):
+            sign, answer = "?", "illegal move"
     elif command in script.get("final", {}):
         answers = script["final"][command]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]

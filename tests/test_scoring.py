@@ -27,7 +27,7 @@ from jubango.arena.tournament import play_plan
 from jubango.bots.config import Bot
 from jubango.bots.gtp.protocol import Engine
 from jubango.bots.human import HumanConfig, HumanPlayer
-from jubango.bots.player import MoveAnswer
+from jubango.bots.player import MoveAnswer, MoveRequest
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.go_scoring import dead_by_playouts, result_without, whole_chains
 from jubango.sgf_games.library import GAMES, Library
@@ -46,9 +46,16 @@ def engine(name: str, **script: object):
 
 
 def person(*moves: str) -> HumanPlayer:
-    """Plays these, then passes."""
+    """Plays these, or takes moves back, then passes."""
     left = list(moves)
-    return HumanPlayer(lambda request, _: MoveAnswer(request.lane, GAME.parse_action(left.pop(0) if left else "pass")))
+
+    def answer(request: MoveRequest, _: object) -> MoveAnswer:
+        word = left.pop(0) if left else "pass"
+        if word == "undo":
+            return MoveAnswer(request.lane, failure="undo")
+        return MoveAnswer(request.lane, GAME.parse_action(word))
+
+    return HumanPlayer(answer)
 
 
 def played(black, white, **people: HumanPlayer):
@@ -110,6 +117,14 @@ def test_play_goes_on_once_where_an_engine_can_show_what_is_dead(later, reason):
     assert (record.result, record.reason) == (WITHOUT, reason)
     assert record.moves[21:] == ("pass", "A2", "pass", "A4", "pass", "E2", "pass", "E4", "pass", "pass")
     assert "play went on after move 21: dead: A3; playouts alone calls dead: E3" in record.detail
+
+
+def test_moves_are_taken_back_to_where_play_went_on():
+    final = {"final_status_list": ["A3", ""]}
+    black = engine("black", moves=WALLS, cleanup=["A2", "A4", "E2", "E4"], final=final)
+    record = played(black, "we", we=person(*INTRUDERS, *["pass"] * 9, "undo", "pass", "pass", "undo", "undo"))
+    assert (record.result, record.reason) == (WITHOUT, "cleanup")
+    assert record.moves[21:] == ("pass", "A2", "pass", "A4", "pass", "E2", "pass", "E4", "pass", "pass")
 
 
 def test_playouts_know_which_chains_are_dead():
