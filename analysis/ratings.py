@@ -83,7 +83,7 @@ def rate(
     the difference from that average. Raises UserError for an unknown anchor.
     """
     anchors = dict(anchors or {})
-    played = [(b, w, float(s)) for b, w, s in results if b != w]
+    played = [(b, w, float(s)) for b, w, s in results if b != w and s == s]  # a void game's score is NaN
     names = sorted({n for b, w, _ in played for n in (b, w)} | set(players))
     for anchor in anchors:
         if anchor not in names:
@@ -256,6 +256,8 @@ def crosstable_cells(results: Iterable[Result], order: list[str]) -> list[list[s
     """For every pair of ``order`` the row player's wins-draws-losses, empty where they never met."""
     tally = {(a, b): [0, 0, 0] for a in order for b in order}
     for black, white, score in results:
+        if score != score:  # a void game
+            continue
         for a, b, own in ((black, white, score), (white, black, 1 - score)):
             tally[a, b][0 if own > 0.75 else 2 if own < 0.25 else 1] += 1
     return [["" if a == b or not sum(tally[a, b]) else "-".join(map(str, tally[a, b])) for b in order] for a in order]
