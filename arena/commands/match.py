@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
         clock: Annotated[
             str, typer.Option(help="Seconds of each player in each game: 60, 60+1 (increment), 300+3x30 (byoyomi).")
         ] = "",
-        out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.")] = None,
+        out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.", show_default="nowhere")] = None,
         form: FormatOption = Format.table,
     ) -> None:
         """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""

@@ -1,0 +1,58 @@
+"""Ctrl-C: it ends the command once, quietly, and is not lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+ONE_WISH = 1.0  # seconds within which hitting it again says nothing new
+PATIENCE = 3.0  # seconds that an import may take to its end
+SOON = 0.02
+INTERRUPTED = 130  # exit status
+
+
+def listen() -> None:
+    """From now on Ctrl-C raises KeyboardInterrupt, a little later where that would do harm or be lost: an import cut
+    short may end in an abort, and what is raised in a callback of the garbage collector is dropped."""
+    asked = -ONE_WISH
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        now = time.monotonic()
+        if number == signal.SIGINT:
+            if now - asked < ONE_WISH:  # what is being ended is not disturbed
+                return
+            asked = now
+        if not _importing(frame):
+            raise KeyboardInterrupt
+        if now - asked > PATIENCE:
+            os._exit(INTERRUPTED)
+        signal.setitimer(signal.ITIMER_REAL, SOON)
+
+    def lost(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_type is KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, SOON)
+        else:
+            sys.__unraisablehook__(unraisable)
+
+    if not hasattr(signal, "setitimer") or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return  # Windows; or the user has chosen otherwise
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+    sys.unraisablehook = lost
+
+
+def ignore() -> None:
+    """What Python still has to do at its end is soon done."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
