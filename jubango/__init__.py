@@ -9,9 +9,13 @@ start JAX. The first search or game takes every core and the compile cache by it
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+from jubango.sgf_games import VERSION
+
+TYPE_CHECKING = False  # typing's own takes time to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from jubango.analysis.position import analyze as analyze
     from jubango.analysis.ratings import rate as rate
     from jubango.analysis.win_rate import WinRate as WinRate
@@ -52,7 +56,7 @@ if TYPE_CHECKING:
     from jubango.sgf_games.replay import position as position
     from jubango.sgf_games.replay import read_sgf as read_sgf
 
-__version__ = "0.2.0"
+__version__ = VERSION
 
 # Where the names live.
 _HOMES = {

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import os
 import platform
+import re
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -73,12 +74,20 @@ def free_programs() -> None:
 
 
 def on_cpu() -> bool:
-    return jax.default_backend() == "cpu"
+    return devices()[0].platform == "cpu"
 
 
 def devices() -> list[jax.Device]:
-    """The devices that searches are spread over."""
-    return jax.local_devices()
+    """The devices that searches are spread over. Raises UserError if there are none of the kind that is asked for."""
+    try:
+        return jax.local_devices()
+    except (RuntimeError, AssertionError):  # of an unknown kind, of a known one without a driver
+        asked = os.environ.get("JAX_PLATFORMS")
+        if not asked:
+            raise
+        raise UserError(
+            f"JAX_PLATFORMS={asked}: JAX finds no such device here; without it JAX takes what there is"
+        ) from None
 
 
 VECTOR = 32  # lanes that one vector instruction of the rules handles
@@ -177,7 +186,7 @@ def configure(cores: int | None = None, cache: Path | str | None = None) -> None
 def _choose_defaults() -> None:
     """What nobody has chosen. ``JUBANGO_CORES`` and ``JUBANGO_CACHE`` choose from outside."""
     asked = os.environ.get("JUBANGO_CORES") or str(cores())
-    if not asked.isdecimal() or int(asked) < 1:
+    if not re.fullmatch("0*[1-9][0-9]{0,8}", asked):
         raise UserError(f"JUBANGO_CORES={asked}: should be a whole number, 1 or more")
     devices_chosen = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
     now: Any = jax.config

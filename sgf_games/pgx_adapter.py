@@ -8,6 +8,7 @@ so their trees are larger and slower.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -20,6 +21,7 @@ from jubango.sgf_games.connect_four import falling_points
 from jubango.sgf_games.coordinates import COLUMNS, Point, vertex
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.machine import devices
 
 # What an action is: a point of the board, a column, or a number without a place; and the longest game.
 POINTS, COLUMN, NUMBER = "points", "column", "number"
@@ -48,10 +50,8 @@ class PgxGame(Game):
         if self.env not in GAMES:
             known = f"; known: {', '.join(GAMES)}"
             raise UserError(f'pgx: "{self.env}" is no game that can be played here{nearest(self.env, GAMES) or known}')
-        try:
-            import pgx  # noqa: F401
-        except ImportError:
-            raise UserError(f"pgx:{self.env} needs pgx; install it with: pip install pgx") from None
+        if importlib.util.find_spec("pgx") is None:
+            raise UserError(f"pgx:{self.env} needs pgx; install it with: pip install pgx")
 
     @property
     def _env(self) -> Any:
@@ -181,7 +181,8 @@ def _sizes(name: str) -> _Sizes:
 
 @functools.cache
 def _environment(name: str) -> Any:
-    with jax.ensure_compile_time_eval():  # its modules make arrays when they are imported
+    devices()  # pgx makes arrays when it is imported
+    with jax.ensure_compile_time_eval():
         import pgx
 
         return pgx.make(name)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sgfmill import sgf_grammar, sgf_properties
 
+from jubango.sgf_games import VERSION
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.coordinates import Point, parse_sgf_pair, sgf_pair
 from jubango.sgf_games.errors import UserError
@@ -70,7 +71,7 @@ def write_record(record: GameRecord) -> bytes:
 def _shared_properties(game: Game, spec: str) -> dict[str, list[bytes]]:
     """The root's properties that all records of a game share."""
     texts = {
-        "FF": "4", "CA": "UTF-8", "GM": "4", "SZ": str(max(game.width, game.height)), "AP": "jubango:0.2.0",
+        "FF": "4", "CA": "UTF-8", "GM": "4", "SZ": str(max(game.width, game.height)), "AP": f"jubango:{VERSION}",
         SPEC_PROPERTY: spec, "TM": "0", "OT": "none", "HA": "0",
     }  # fmt: skip
     if isinstance(game, Go):

@@ -1,67 +1,34 @@
 """The ``jubango`` command: one file per sub-command, and one place where errors become messages.
 
-Sub-commands import what they need when they run, so that ``--help`` answers without JAX.
+What takes time is imported when it is needed: here all of it, so that Ctrl-C ends the command quietly from its first
+moment, and in the sub-commands what their work needs, so that ``--help`` answers without JAX.
 """
 
 from __future__ import annotations
 
-import errno
-import importlib
 import os
-import signal
 import sys
-import traceback
-from types import FrameType
-from typing import Any
 
-import typer
-
-from jubango.arena.commands import analyze, bench, bots, check, games, match, play, rate, tournament
-
-# What typer raises for a misused command line; its module differs between versions of typer.
-ClickException: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
-
-_ended_by: list[int] = []  # signals
-
-app = typer.Typer(
-    name="jubango",
-    help="Plays board games by the thousand and says which bot is stronger, by how much, how surely.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for module in (games, bots, tournament, match, play, analyze, rate, check, bench):
-    module.register(app)
+from jubango.arena.commands import interrupts
 
 
 def main() -> None:
     """Run the command. Exit status: 0 done, 2 bad input, 128 and the signal's number if one ended it (130: Ctrl-C), 1
     anything else."""
-    _end_as_by_ctrl_c()
-    sys.exit(run(sys.argv[1:]))
-
-
-def _end_as_by_ctrl_c() -> None:
-    """SIGTERM and, unless nohup has it ignored, SIGHUP."""
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _interrupt)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    _ended_by.append(number)
-    for stream in (1, 2):
-        try:
-            os.get_terminal_size(stream)
-        except OSError as error:
-            if error.errno == errno.EIO:  # the terminal has gone
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-    raise KeyboardInterrupt
+    try:
+        interrupts.listen()
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:  # where nothing has begun, or all has ended
+        status = interrupts.status()
+    interrupts.ignore()
+    sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:
+    """The exit status of the command with these arguments."""
+    import typer
+
+    from jubango.arena.commands.app import ClickException, app
     from jubango.sgf_games.errors import CannotGoOn, UserError
 
     try:
@@ -69,7 +36,7 @@ def run(arguments: list[str]) -> int:
         result = app(arguments, standalone_mode=False)
         sys.stdout.flush()
         status = result if isinstance(result, int) else 0
-        return _interrupted() if status == 130 else status  # typer may have caught Ctrl-C itself
+        return _interrupted() if status == interrupts.INTERRUPTED else status  # typer may have caught Ctrl-C itself
     except ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message(), file=sys.stderr)
@@ -83,13 +50,12 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as stop:
-        return _interrupted() if stop.exit_code == 130 else stop.exit_code
+        return _interrupted() if stop.exit_code == interrupts.INTERRUPTED else stop.exit_code
     except BrokenPipeError:  # the reader of our output has gone: nobody is left to tell
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        if os.environ.get("JUBANGO_TRACEBACK"):
-            traceback.print_exc()
+        _show_traceback()
         what = " ".join(str(error).split())[:300]
         message = f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)"
         print(f"jubango: {message}", file=sys.stderr)
@@ -98,22 +64,39 @@ def run(arguments: list[str]) -> int:
 
 def _load_plugins() -> None:
     """Import the modules that JUBANGO_PLUGINS names; they register games and evaluators. Raises UserError."""
+    import importlib
+
     from jubango.sgf_games.errors import UserError
 
     for name in filter(None, (part.strip() for part in os.environ.get("JUBANGO_PLUGINS", "").split(","))):
         if "" not in sys.path:
             sys.path.append("")  # the current directory
+        if not all(name.split(".")):
+            raise UserError(f'JUBANGO_PLUGINS: "{name}" is no name of a module; write it as "import" has it')
         try:
             importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name != name:
-                raise
-            raise UserError(f'JUBANGO_PLUGINS: there is no module "{name}" here') from None
+        except (Exception, SystemExit) as error:
+            missing = error.name if isinstance(error, ModuleNotFoundError) else None
+            if missing and f"{name}.".startswith(f"{missing}."):
+                raise UserError(f'JUBANGO_PLUGINS: there is no module "{name}" here') from None
+            _show_traceback()
+            what = f"{type(error).__name__}: {error}"
+            raise UserError(
+                f'JUBANGO_PLUGINS: module "{name}" cannot be imported: {what} (JUBANGO_TRACEBACK=1 shows where)'
+            ) from None
+
+
+def _show_traceback() -> None:
+    """For who mends a program; everybody else reads one line."""
+    if os.environ.get("JUBANGO_TRACEBACK"):
+        import traceback
+
+        traceback.print_exc()
 
 
 def _interrupted() -> int:
     print("jubango: interrupted; what was finished is kept", file=sys.stderr)
-    return 128 + (_ended_by or [signal.SIGINT])[-1]
+    return interrupts.status()
 
 
 def _complain(message: str, status: int = 2) -> int:

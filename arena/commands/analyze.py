@@ -21,11 +21,11 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def analyze(
         file: Annotated[Path, typer.Argument(help="The SGF file; its main line is looked at.")],
-        move: Annotated[int | None, typer.Option(help="After this many moves. [default: the last]")] = None,
+        move: Annotated[int | None, typer.Option(help="After this many moves.", show_default="all")] = None,
         every: Annotated[bool, typer.Option("--all", help="Every position of the game.")] = False,
         bot: Annotated[str, typer.Option(help="A searching bot.")] = ANALYST,
         simulations: Annotated[
-            int | None, typer.Option(min=1, help="Simulations a position. [default: the bot's]")
+            int | None, typer.Option(min=1, help="Simulations a position.", show_default="the bot's")
         ] = None,
         number: Annotated[int, typer.Option("--game-number", min=1, help="Which game of a file of several.")] = 1,
         seed: Annotated[int, typer.Option(min=0, help="Decides the search's dice.")] = 1,

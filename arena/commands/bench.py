@@ -15,9 +15,9 @@ def register(app: typer.Typer) -> None:
     @bench.command()
     def playouts(
         game: Annotated[
-            list[str] | None, typer.Option(help="A game; may be repeated. [default: the usual five]")
+            list[str] | None, typer.Option(help="A game; may be repeated.", show_default="the usual five")
         ] = None,
-        lanes: Annotated[int, typer.Option(min=1, help="Games at once.")] = 4128,  # benchmark.LANES
+        lanes: Annotated[int, typer.Option(min=1, max=16_384, help="Games at once.")] = 4128,  # benchmark.LANES
         seconds: Annotated[float, typer.Option(min=0.1, help="How long to measure each game.")] = 3.0,
         form: FormatOption = Format.table,
     ) -> None:

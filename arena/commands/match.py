@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
         clock: Annotated[
             str, typer.Option(help="Seconds of each player in each game: 60, 60+1 (increment), 300+3x30 (byoyomi).")
         ] = "",
-        out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.")] = None,
+        out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.", show_default="nowhere")] = None,
         again: AgainOption = None,
         form: FormatOption = Format.table,
     ) -> None:

@@ -20,7 +20,9 @@ def register(app: typer.Typer) -> None:
         anchor: Annotated[
             list[str] | None, typer.Option(metavar="NAME=ELO", help="Hold a player's rating; may be repeated.")
         ] = None,
-        prior: Annotated[float, typer.Option(min=0, help="Virtual wins and losses of every player; 0 for none.")] = 0.5,
+        prior: Annotated[
+            float, typer.Option(min=0, max=1e6, help="Virtual wins and losses of every player; 0 for none.")
+        ] = 0.5,
         first_move_advantage: Annotated[bool, typer.Option(help="Fit what moving first is worth.")] = True,
         form: FormatOption = Format.table,
     ) -> None:

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def tournament(
         file: Annotated[Path, typer.Argument(help="The tournament's TOML file.")],
-        out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
+        out: Annotated[Path | None, typer.Option(help="Folder of the run.", show_default="runs/NAME")] = None,
         again: AgainOption = None,
         form: FormatOption = Format.table,
     ) -> None:

@@ -1,0 +1,96 @@
+"""Ctrl-C at awkward moments: status 130, no traceback, never lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jubango.analysis.tables import games_frame
+
+ROOT = Path(__file__).parents[1]
+COMMAND = [sys.executable, "-c", "from jubango.arena.commands import main; main()"]
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX signals")
+
+
+def begun(folder, command, **environment) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment
+    )
+
+
+def wait_for(there, process) -> None:
+    while not there():
+        time.sleep(0.01)
+        assert process.poll() is None
+
+
+def ended(process, quiet: str = "jubango: interrupted; what was finished is kept\n") -> None:
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert errors.endswith(quiet)
+
+
+def test_three_in_a_row_keep_what_is_finished(tmp_path):
+    match = [*COMMAND, "match", "random", "random", "--game", "tic_tac_toe", "--games", "200000", "--out", "run"]
+    process = begun(tmp_path, match)
+    wait_for(lambda: len(list((tmp_path / "run" / "games").glob("*"))) > 5, process)
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.03)
+    ended(process)
+    assert len(games_frame(tmp_path / "run")) > 5
+    assert (tmp_path / "run" / "ratings.csv").exists()
+
+
+IMPORT = """
+import pathlib, time
+pathlib.Path("begun").touch()
+{work}
+pathlib.Path("done").touch()
+"""
+
+
+def test_an_import_comes_to_its_end(tmp_path):
+    """What is cut short there may leave a library half made, or abort."""
+    (tmp_path / "slow.py").write_text(IMPORT.format(work="time.sleep(0.5)"))
+    process = begun(tmp_path, [*COMMAND, "games"], JUBANGO_PLUGINS="slow")
+    wait_for((tmp_path / "begun").exists, process)
+    process.send_signal(signal.SIGINT)
+    ended(process)
+    assert (tmp_path / "done").exists()
+
+
+def test_an_import_that_does_not_end_is_left(tmp_path):
+    (tmp_path / "endless.py").write_text(IMPORT.format(work="time.sleep(3600)"))
+    process = begun(tmp_path, [*COMMAND, "games"], JUBANGO_PLUGINS="endless")
+    wait_for((tmp_path / "begun").exists, process)
+    process.send_signal(signal.SIGINT)
+    ended(process, quiet="")
+
+
+def test_what_a_callback_swallows_comes_again(tmp_path):
+    """Exceptions in callbacks of the garbage collector, of which JAX has one, go nowhere."""
+    code = """
+import gc, signal, time
+from jubango.arena.commands import interrupts
+interrupts.listen()
+def collected(phase, info):
+    gc.callbacks.clear()
+    signal.raise_signal(signal.SIGINT)
+gc.callbacks.append(collected)
+try:
+    gc.collect()
+    time.sleep(20)
+except KeyboardInterrupt:
+    raise SystemExit(130)
+"""
+    ended(begun(tmp_path, [sys.executable, "-c", code]), quiet="")
