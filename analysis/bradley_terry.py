@@ -74,13 +74,13 @@ def _step(
     ridge = 1e-14 * information.diagonal().max(initial=1e-30)
     while True:
         try:
-            factor = cho_factor(information, lower=True)
+            factor = cho_factor(information, lower=True, check_finite=False)
             break
         except LinAlgError:  # a likelihood as flat as rounding
             information[np.diag_indices_from(information)] += ridge
             ridge *= 100
     step = np.zeros(numbers)
-    step[free] = cho_solve(factor, gradient[free])
+    step[free] = cho_solve(factor, gradient[free], check_finite=False)
     covariance = np.zeros((numbers, numbers) if errors else (0, 0))
     if errors and free.any():
         lower = np.tril(dpotri(factor[0], lower=1)[0])
@@ -156,7 +156,9 @@ def bounds(rows: Rows, players: int, held: np.ndarray, with_side: bool) -> Bound
 def _sign(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
     """Where something goes that moves between two bounds as it likes."""
     return np.select(
-        [(lowest < 0) & (highest > 0), highest > 0, lowest < 0], [np.full(len(lowest), x) for x in (np.nan, np.inf, -np.inf)], 0.0
+        [(lowest < 0) & (highest > 0), highest > 0, lowest < 0],
+        [np.full(len(lowest), x) for x in (np.nan, np.inf, -np.inf)],
+        0.0,
     )
 
 

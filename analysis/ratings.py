@@ -43,9 +43,9 @@ class Rating:
     elo: float
     error: float  # half the width of the 95 % interval, Elo
     games: int
-    wins: float
-    draws: float
-    losses: float
+    wins: int
+    draws: int
+    losses: int
     group: int  # players of different groups never met, directly or through others
     time: int = 0  # of the losses those on time,
     forfeit: int = 0  # by an engine's failure
@@ -132,8 +132,7 @@ def rate(
     tally = _tally(played, names)
     errors = Z95 * np.sqrt(np.maximum(covariance.diagonal(), 0))
     ratings = tuple(
-        Rating(names[i], float(elo[i]), float(errors[i]), *tally[names[i]][:4], int(group[i]), *tally[names[i]][4:])
-        for i in order
+        Rating(names[i], float(elo[i]), float(errors[i]), group=int(group[i]), **tally[names[i]]) for i in order
     )
     return RatingList(
         ratings, advantage, float(errors[-1]), covariance[np.ix_(order, order)], int(group.max(initial=-1)) + 1,
@@ -155,17 +154,15 @@ def _rows(played: list[Result], index: dict[str, int]) -> Rows:
     return Rows(*np.divmod(pairs, n), np.ones(len(pairs)), wins, games.astype(float))
 
 
-def _tally(played: list[Result], names: list[str]) -> dict[str, list[int]]:
-    """Of each player games, wins, draws, losses, and the losses by each of ENDINGS."""
-    tally = {name: [0] * (4 + len(ENDINGS)) for name in names}
-    kinds = {ending: 4 + i for i, ending in enumerate(ENDINGS)}
+def _tally(played: list[Result], names: list[str]) -> dict[str, dict[str, int]]:
+    """Of each player how many games it played, won, ..."""
+    tally = {name: dict.fromkeys(("games", "wins", "draws", "losses", *ENDINGS.values()), 0) for name in names}
     for (black, white, score, ending), count in Counter(game[:4] for game in played).items():
         for name, own in ((black, score), (white, 1 - score)):
-            row = tally[name]
-            row[0] += count
-            row[1 if own > 0.75 else 3 if own < 0.25 else 2] += count
-            if own < 0.25 and ending in kinds:
-                row[kinds[ending]] += count
+            tally[name]["games"] += count
+            tally[name]["wins" if own > 0.75 else "losses" if own < 0.25 else "draws"] += count
+            if own < 0.25 and ending in ENDINGS:
+                tally[name][ENDINGS[ending]] += count
     return tally
 
 
@@ -232,9 +229,7 @@ def _with_virtual_games(rows: Rows, group: np.ndarray, prior: float) -> Rows:
     if not n:
         return rows
     points = np.full(n + 1, float(prior))
-    virtual = Rows(
-        np.append(np.arange(n), 0), np.append(n + group, 0), np.append(np.zeros(n), 1.0), points, 2 * points
-    )
+    virtual = Rows(np.append(np.arange(n), 0), np.append(n + group, 0), np.append(np.zeros(n), 1.0), points, 2 * points)
     return Rows(*(np.concatenate(columns) for columns in zip(rows, virtual, strict=True)))
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Protocol
 
 import pandas as pd
 from rich.console import Console
 
-from jubango.analysis.ratings import RatingList, Result, rate
-from jubango.analysis.tables import crosstable, ratings_frame
+from jubango.analysis.ratings import RatingList, rate
+from jubango.analysis.results import Result
+from jubango.analysis.tables import crosstable, frame_results, ratings_frame, record_result
+from jubango.analysis.verdicts import Verdict, verdict
 from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.record import GameRecord
-
-PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
 
 
 class Kept(Protocol):
@@ -44,26 +41,6 @@ class Kept(Protocol):
     def conclude(self, run: Run) -> None: ...
 
 
-@dataclass(frozen=True, repr=False)
-class Verdict:
-    """Who is stronger of two. ``elo`` is what ``stronger`` is ahead by, ``error`` half the width of its 95 % interval,
-    and ``probability`` that of being stronger at all (the likelihood of superiority)."""
-
-    stronger: str
-    weaker: str
-    elo: float
-    error: float
-    probability: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.stronger} is {self.elo:+.0f} ± {self.error:.0f} Elo, "
-            f"stronger with a probability of {100 * self.probability:.1f} %"
-        )
-
-    __repr__ = __str__
-
-
 class Run:
     """What has been played of a plan. While it is being played it grows; dashboards show it.
 
@@ -74,7 +51,7 @@ class Run:
         self.plan, self.kept = plan, kept
         games = kept.frame()
         self.finished: set[str] = set(games["game_id"])
-        self.results: list[Result] = list(zip(games["black"], games["white"], games["score"], strict=True))
+        self.results: list[Result] = frame_results(games)  # undecided ones too
         self.before = len(self.results)  # games that were done when playing began
         self.table: Table | None = None  # at work
 
@@ -82,7 +59,7 @@ class Run:
         """Keep finished games."""
         self.kept.add(records)
         self.finished.update(record.game_id for record in records)
-        self.results += [(record.black, record.white, record.score) for record in records]
+        self.results += map(record_result, records)
 
     @property
     def folder(self) -> Path | None:
@@ -102,7 +79,8 @@ class Run:
 
     @property
     def ratings(self) -> pd.DataFrame:
-        """Columns rank, name, elo, error (half of the 95 % interval), games, wins, draws, losses, score, group."""
+        """Columns rank, name, elo, error (half of the 95 % interval), games, wins, draws, losses, score, group,
+        and of the losses time, forfeit and resignation."""
         return ratings_frame(self.rating_list)
 
     @property
@@ -129,30 +107,18 @@ class Run:
         for name in (first, second):
             if name not in names:
                 raise UserError(f'no bot is called "{name}" here{nearest(name, names)}')
-        stronger, weaker = sorted((first, second), key=names.index)
-        return Verdict(stronger, weaker, *ratings.difference(stronger, weaker))
-
-    @property
-    def failures(self) -> list[tuple[str, int]]:
-        """(reason, games) for games that an engine's failure ended."""
-        reasons = Counter(self.games["reason"])
-        return sorted((reason, count) for reason, count in reasons.items() if reason not in PLAYED_OUT)
+        return verdict(ratings, self.results, first, second)
 
     def __str__(self) -> str:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
         with console.capture() as text:
             print_standings(console, self.rating_list, self.results)
-        return "\n".join([self._title, text.get().rstrip(), *self._verdict])
+        return f"{self._title}\n{text.get().rstrip()}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        html = standings_html(self._title, self.rating_list, self.results)
-        return "\n".join([html, *(f"<p>{escape(line)}</p>" for line in self._verdict)])
-
-    @property
-    def _verdict(self) -> list[str]:
-        return [str(self.verdict)] if len(self.plan.bots) == 2 and self.results else []
+        return standings_html(self._title, self.rating_list, self.results)
 
     @property
     def _title(self) -> str:

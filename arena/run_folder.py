@@ -82,7 +82,9 @@ class RunFolder:
 
     def conclude(self, run: Run) -> None:
         """Write the tables."""
-        run.ratings.to_csv(self.folder / "ratings.csv", index=False, float_format="%.2f")
+        ratings = run.ratings
+        ratings["elo"] = ratings["elo"].round(2) + 0.0  # no -0.00
+        ratings.to_csv(self.folder / "ratings.csv", index=False, float_format="%.2f")
         run.crosstable.to_csv(self.folder / "crosstable.csv")
 
 

@@ -17,7 +17,6 @@ import pytest
 from jubango.analysis.tables import games_frame
 from jubango.arena.commands import run as command
 from jubango.arena.plan import make_plan, parse_plan
-from jubango.arena.run import Verdict
 from jubango.arena.run_folder import open_run
 from jubango.arena.tournament import Interrupted, match, play_plan, tournament
 from jubango.bots.config import Bot, SearchConfig, bot_from_spec
@@ -150,11 +149,13 @@ def test_a_match_has_a_verdict(tmp_path):
     run = match("uct:simulations=12", "random", game="tic_tac_toe", games=12, out=tmp_path / "m")
     verdict = run.verdict
     assert (verdict.stronger, verdict.weaker) == ("uct:simulations=12", "random")
-    assert verdict == Verdict(verdict.stronger, verdict.weaker, *run.rating_list.difference(verdict.stronger, "random"))
+    found = run.rating_list.difference(verdict.stronger, "random")
+    assert (verdict.elo, verdict.error, verdict.probability) == found
+    assert verdict.games == verdict.wins + verdict.draws + verdict.losses == 12
     assert verdict.elo == pytest.approx(run.ratings["elo"][0] - run.ratings["elo"][1])
     assert 0.9 < verdict.probability <= 1
     assert str(verdict) in str(run)
-    assert str(verdict).endswith(f"stronger with a probability of {100 * verdict.probability:.1f} %")
+    assert f"stronger with a probability of {100 * verdict.probability:.1f} %" in str(verdict)
     assert open_run(tmp_path / "m").verdict == verdict
     assert set(match("random", "random", game="tic_tac_toe", games=12).ratings["name"]) == {"random", "random (2)"}
     three = tournament("tic_tac_toe", BOTS, games=4)

@@ -30,7 +30,5 @@ def register(app: typer.Typer) -> None:
 
         run = play_shown(match_plan(first, second, game, games, seed, clock), out)
         print_ratings(run.rating_list, run.results, form)
-        if form is Format.table:
-            print(f"\n{run.verdict}")
         if out is None:
             messages().print("the games were not kept; --out DIR keeps them", style="dim")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, show_notes
+from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json, show_notes
 
 if TYPE_CHECKING:
-    from jubango.analysis.ratings import RatingList, Result
+    from jubango.analysis.ratings import RatingList
+    from jubango.analysis.results import Result
     from jubango.arena.plan import Plan
     from jubango.arena.run import Run
 
@@ -28,8 +29,6 @@ def register(app: typer.Typer) -> None:
         plan = read_plan(file)
         run = play_shown(plan, out or Path("runs") / plan.name)
         print_ratings(run.rating_list, run.results, form)
-        for reason, count in run.failures:
-            messages().print(f"{count} game(s) ended by {reason}", style="yellow", highlight=False)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 
 
@@ -44,12 +43,14 @@ def play_shown(plan: Plan, folder: Path | None) -> Run:
         return play_plan(plan, folder, dashboard.show, dashboard.preparing)
 
 
-def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> None:
-    """The standings, and for people the crosstable and the first-move advantage too."""
-    from jubango.analysis.tables import ratings_frame
+def print_ratings(ratings: RatingList, results: list[Result], form: Format, **more: object) -> None:
+    """The standings and all that is said with them; ``more`` goes into the JSON."""
+    from jubango.analysis.verdicts import summary, summary_frame
     from jubango.arena.standings import print_standings
 
     if form is Format.table:
         print_standings(data(), ratings, results)
+    elif form is Format.json:
+        print_json({**summary(ratings, results), **more})
     else:
-        print_frame(ratings_frame(ratings), form)
+        print_frame(summary_frame(ratings, results), form)
