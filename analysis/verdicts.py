@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 
 from jubango.analysis.ratings import RatingList
-from jubango.analysis.results import Result, crosstable_cells, decided, distinct_games, endings
+from jubango.analysis.results import ENDINGS, Result, crosstable_cells, decided, distinct_games, endings
 from jubango.analysis.tables import ratings_frame
 
 MOST_IN_CROSSTABLE = 20  # players
@@ -30,14 +30,21 @@ class Verdict:
     draws: int
     losses: int
     distinct_games: int | None  # games that differ in the colours or a move; None if no moves are known
+    time: int  # games that were lost on time,
+    forfeit: int  # by an engine's failure
+    resignation: int  # and by resignation, by either of the two
 
     @property
     def games(self) -> int:
         return self.wins + self.draws + self.losses
 
     def __str__(self) -> str:
-        repeated = repetition(self.games, self.distinct_games)
-        but = f"; but {repeated}" if repeated else ""
+        failed = self.time + self.forfeit
+        doubts = [
+            f"{failed} of the {self.games} games ended by forfeit or on time" if failed else "",
+            repetition(self.games, self.distinct_games),
+        ]
+        but = "".join(f"; but {doubt}" for doubt in doubts if doubt)
         if math.isinf(self.error) and math.isfinite(self.elo):
             return f"the games do not say which of {self.stronger} and {self.weaker} is stronger{but}"
         return (
@@ -72,9 +79,12 @@ def verdicts(ratings: RatingList, results: Iterable[tuple]) -> list[Verdict]:
 def _verdict(ratings: RatingList, stronger: str, weaker: str, games: list[Result]) -> Verdict:
     own = [game.score if game.black == stronger else 1 - game.score for game in games]
     wins, losses = sum(score > 0.75 for score in own), sum(score < 0.25 for score in own)
+    ended = dict.fromkeys(ENDINGS.values(), 0)
+    for found in endings(games):
+        ended[found.ending] += found.lost
     return Verdict(
         stronger, weaker, *ratings.difference(stronger, weaker), wins, len(own) - wins - losses, losses,
-        distinct_games(games),
+        distinct_games(games), **ended,
     )  # fmt: skip
 
 
@@ -127,7 +137,7 @@ def evidence(ratings: RatingList, results: list) -> list[str]:
         found = [ended for ended in endings(games) if ended.ending == ending]
         if found:
             said.append(f"{how}: " + ", ".join(
-                f"{e.name} {e.lost} of {e.games}" + (f" ({e.why})" if e.why else "") for e in found
+                f"{e.name} {e.lost} of {e.games} games" + (f" ({e.why})" if e.why else "") for e in found
             ))  # fmt: skip
     if len(games) < len(results):
         said.append(f"{len(results) - len(games)} of the {len(results)} games were not decided and do not count")
@@ -144,7 +154,7 @@ def summary(ratings: RatingList, results: list) -> dict[str, object]:
         "games": len(games),
         "distinct_games": distinct_games(games),
         "undecided_games": len(results) - len(games),
-        "first_move": {"elo": ratings.advantage, "error": ratings.advantage_error},
+        "first_move": {"elo": ratings.advantage, "error": ratings.advantage_error} if ratings.advantage_error else None,
         "ratings": ratings_frame(ratings).to_dict("records"),
         "verdicts": [{**asdict(found), "games": found.games} for found in verdicts(ratings, games)],
         "endings": [ended._asdict() for ended in endings(games)],
@@ -163,8 +173,10 @@ def summary_frame(ratings: RatingList, results: list) -> pd.DataFrame:
         for name in {game.black, game.white}:
             own[name].append(game)
     frame["distinct_games"] = pd.array([distinct_games(own[name]) for name in names], dtype="Int64")
-    why = {name: [e for e in endings(games) if e.name == name and e.why] for name in names}
-    frame["why"] = ["; ".join(f"{e.ending}: {e.why}" for e in why[name]) for name in names]
+    why: dict[str, list[str]] = {name: [] for name in names}
+    for ended in endings(games):
+        why[ended.name] += [f"{ended.ending}: {ended.why}"] if ended.why else []
+    frame["why"] = ["; ".join(why[name]) for name in names]
     if len(names) == 2:
         found = [ratings.difference(*pair) for pair in (names, names[::-1])]
         frame[["difference", "difference_error", "probability"]] = found
