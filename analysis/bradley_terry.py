@@ -6,9 +6,14 @@ moved first, against whom, and whether that counts. All that is here is in log-o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MANY = 200  # numbers: more are solved for step by step, not all at once
 
 
 class Rows(NamedTuple):
@@ -41,10 +46,12 @@ def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray
     """
     from scipy.special import logit
 
-    theta = start + _step(rows, start, free, logit((rows.wins + 0.5) / (rows.games + 1)))[0]
+    theta = start.copy()
+    theta[free] += _solved(*_equations(rows, theta, free, logit((rows.wins + 0.5) / (rows.games + 1))))
     best = rows.log_likelihood(theta)
     for _ in range(200):
-        step, _ = _step(rows, theta, free, rows.gap(theta))
+        step = np.zeros(len(theta))
+        step[free] = _solved(*_equations(rows, theta, free, rows.gap(theta)))
         for _ in range(60):  # too far is halved
             found = rows.log_likelihood(theta + step)
             if found >= best - 1e-13 * abs(best):
@@ -53,52 +60,63 @@ def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray
         theta, best = theta + step, found
         if np.abs(step).max(initial=0) < 1e-9:
             break
-    return theta, _step(rows, theta, free, rows.gap(theta), errors=True)[1]
+    information, gradient = _equations(rows, theta, free, rows.gap(theta))
+    covariance = np.zeros((len(theta), len(theta)))
+    if free.any():
+        covariance[np.ix_(free, free)] = own = _inverse(information.toarray())
+        theta[free] += own @ gradient  # the last digits
+    return theta, covariance
 
 
-def _step(
-    rows: Rows, theta: np.ndarray, free: np.ndarray, gap: np.ndarray, errors: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """(the step from ``theta`` to the least squares, weighted as at ``gap``, of the gaps that explain the points;
-    the covariance if ``errors`` are asked for). Where ``gap`` is that of ``theta`` this is Newton's step."""
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-    from scipy.linalg.lapack import dpotri
+def _equations(rows: Rows, theta: np.ndarray, free: np.ndarray, gap: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """(matrix, vector) of the step from ``theta`` to the least squares, weighted as at ``gap``, of the gaps that
+    explain the points. Where ``gap`` is that of ``theta`` they are the information and the gradient."""
+    from scipy.sparse import coo_array
     from scipy.special import expit
 
+    numbers = len(theta)
     weight = rows.games * expit(gap) * expit(-gap)
     pull = rows.wins - rows.games * expit(gap) + weight * (gap - rows.gap(theta))
-    numbers = len(theta)
-    gradient = np.bincount(rows.first, pull, numbers) - np.bincount(rows.second, pull, numbers)
-    gradient[-1] = rows.side @ pull
-    information = _information(rows, weight, numbers)[np.ix_(free, free)]
-    ridge = 1e-14 * information.diagonal().max(initial=1e-30)
+    last = np.full(len(weight), numbers - 1)
+    players = ((rows.first, 1.0), (rows.second, -1.0), (last, rows.side))
+    gradient = sum(np.bincount(player, sign * pull, numbers) for player, sign in players)
+    blocks = [(u, v, weight * a * b) for u, a in players for v, b in players]
+    u, v, values = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    matrix = coo_array((values, (u, v)), (numbers, numbers)).tocsr()
+    return matrix[free][:, free], np.asarray(gradient)[free]
+
+
+def _solved(matrix: csr_array, vector: np.ndarray) -> np.ndarray:
+    """The step to take; of many numbers a near one, as the next step mends what this one lacks."""
+    from scipy.linalg import cho_solve
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import cg
+
+    diagonal = matrix.diagonal()
+    if len(vector) > MANY and (diagonal > 0).all():
+        near, failed = cg(matrix, vector, M=diags_array(1 / diagonal))
+        if not failed:
+            return np.asarray(near)
+    return np.asarray(cho_solve(_factor(matrix.toarray()), vector)) if len(vector) else vector
+
+
+def _factor(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
+    from scipy.linalg import LinAlgError, cho_factor
+
+    ridge = 1e-14 * matrix.diagonal().max(initial=1e-30)
     while True:
         try:
-            factor = cho_factor(information, lower=True, check_finite=False)
-            break
+            return cho_factor(matrix, lower=True, check_finite=False)
         except LinAlgError:  # a likelihood as flat as rounding
-            information[np.diag_indices_from(information)] += ridge
+            matrix = matrix + ridge * np.eye(len(matrix))
             ridge *= 100
-    step = np.zeros(numbers)
-    step[free] = cho_solve(factor, gradient[free], check_finite=False)
-    covariance = np.zeros((numbers, numbers) if errors else (0, 0))
-    if errors and free.any():
-        lower = np.tril(dpotri(factor[0], lower=1)[0])
-        covariance[np.ix_(free, free)] = lower + np.tril(lower, -1).T
-    return step, covariance
 
 
-def _information(rows: Rows, weight: np.ndarray, numbers: int) -> np.ndarray:
-    from scipy.sparse import coo_array
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    from scipy.linalg.lapack import dpotri
 
-    met = coo_array((weight, (rows.first, rows.second)), (numbers, numbers)).toarray()
-    met += met.T.copy()
-    matrix = -met
-    matrix[np.diag_indices(numbers)] += met.sum(1)
-    side = rows.side * weight
-    matrix[-1] = matrix[:, -1] = np.bincount(rows.first, side, numbers) - np.bincount(rows.second, side, numbers)
-    matrix[-1, -1] = side.sum()
-    return matrix
+    lower = np.tril(dpotri(_factor(matrix)[0], lower=1)[0])
+    return lower + np.tril(lower, -1).T
 
 
 # -- whether there is a maximum ------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from jubango.analysis.tables import games_frame
+from jubango.analysis.verdicts import summary_frame
 from jubango.arena.commands import run as command
 from jubango.arena.plan import make_plan, parse_plan
 from jubango.arena.run_folder import open_run
@@ -73,13 +74,15 @@ def test_the_door_plays_the_games_of_the_command(tmp_path, capsys):
         assert list(run.games.columns) == list(expected.columns)
         assert dict(run.games.dtypes) == dict(expected.dtypes)
         assert run.games[PLAYED].equals(expected[PLAYED])
-        assert run.ratings.to_csv(index=False) == printed
+        assert summary_frame(run.rating_list, run.results).to_csv(index=False) == printed
+        assert printed.startswith(",".join(run.ratings.columns))
         assert run.missing == 0
     for name in ("ratings.csv", "crosstable.csv"):
         assert (tmp_path / "c" / name).read_text() == (tmp_path / "d" / name).read_text()
     assert (loose.folder, kept.folder) == (None, tmp_path / "d")
     assert list(loose.ratings.columns) == [
         "rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group",
+        "time", "forfeit", "resignation",
     ]  # fmt: skip
     assert list(loose.crosstable.columns) == list(loose.crosstable.index) == list(loose.ratings["name"])
     assert capsys.readouterr() == ("", ""), "off a terminal nothing is shown"
