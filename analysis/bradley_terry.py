@@ -13,6 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+FAR = 100.0  # log-odds that a step goes at most, where the likelihood is too flat to say how far
 MANY = 200  # numbers: more are solved for step by step, not all at once
 
 
@@ -52,6 +53,7 @@ def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray
     for _ in range(200):
         step = np.zeros(len(theta))
         step[free] = _solved(*_equations(rows, theta, free, rows.gap(theta)))
+        step *= min(1.0, FAR / max(FAR, np.abs(step).max(initial=0)))
         for _ in range(60):  # too far is halved
             found = rows.log_likelihood(theta + step)
             if found >= best - 1e-13 * abs(best):
@@ -64,7 +66,7 @@ def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray
     covariance = np.zeros((len(theta), len(theta)))
     if free.any():
         covariance[np.ix_(free, free)] = own = _inverse(information.toarray())
-        theta[free] += own @ gradient  # the last digits
+        theta[free] += np.clip(own @ gradient, -1e-6, 1e-6)  # the last digits
     return theta, covariance
 
 

@@ -107,10 +107,12 @@ def repetition(games: int, distinct: int | None) -> str:
 def remarks(ratings: RatingList) -> list[str]:
     """What has to be said beside the ratings: groups that never met, what moving first is worth, what is not finite."""
     said = []
-    if ratings.groups > 1:
-        names = [[r.name for r in ratings.ratings if r.group == g] for g in range(ratings.groups)]
+    if len(set(ratings.scales)) > 1:
+        names: dict[int, list[str]] = {}
+        for rating, scale in zip(ratings.ratings, ratings.scales, strict=True):
+            names.setdefault(scale, []).append(rating.name)
         said.append("\n  ".join(
-            ["These groups never met, so that their ratings cannot be compared:", *map(", ".join, names)]
+            ["These groups never met, so that their ratings cannot be compared:", *map(", ".join, names.values())]
         ))  # fmt: skip
     if any(math.isinf(r.error) for r in ratings.ratings) or math.isinf(ratings.advantage_error):
         said.append("Without a prior some ratings have no finite value (inf) or none that the games tell (?)")

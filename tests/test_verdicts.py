@@ -16,7 +16,7 @@ import pytest
 from jubango.analysis.ratings import rate
 from jubango.analysis.results import Result, distinct_games, endings
 from jubango.analysis.tables import results_of
-from jubango.analysis.verdicts import evidence, signed, summary, summary_frame, verdict, verdicts
+from jubango.analysis.verdicts import evidence, remarks, signed, summary, summary_frame, verdict, verdicts
 from jubango.arena.commands import run
 from jubango.arena.run_folder import open_run
 from jubango.arena.tournament import tournament
@@ -139,6 +139,14 @@ def test_everything_is_json(prior, capsys, tmp_path):
     assert status == 0
     assert ("-inf" in out) is (prior == 0)
     assert "2 of the 5 games were not decided" in out
+
+
+def test_groups_are_told_apart_unless_anchors_join_them():
+    results = [("a", "b", 1.0), ("b", "a", 1.0), ("c", "d", 0.5)]
+    assert remarks(rate(results))[0].splitlines()[1:] == ["  a, b", "  c, d"]
+    assert len(remarks(rate(results, anchors={"a": 0}))) == 2
+    (alone,) = remarks(rate(results, anchors={"a": 0, "d": 100}))
+    assert alone.startswith("moving first is worth")
 
 
 def test_players_who_met_nobody_else(tmp_path, capsys):
