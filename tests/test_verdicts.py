@@ -142,7 +142,7 @@ def test_everything_is_json(prior, capsys, tmp_path):
 
 
 def test_groups_are_told_apart_unless_anchors_join_them():
-    results = [("a", "b", 1.0), ("b", "a", 1.0), ("c", "d", 0.5)]
+    results = [("a", "b", 1.0), ("b", "a", 0.0), ("c", "d", 1.0)]
     assert remarks(rate(results))[0].splitlines()[1:] == ["  a, b", "  c, d"]
     assert len(remarks(rate(results, anchors={"a": 0}))) == 2
     (alone,) = remarks(rate(results, anchors={"a": 0, "d": 100}))
