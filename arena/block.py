@@ -24,6 +24,7 @@ from jubango.sgf_games.record import GameRecord
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit).
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
+MOST_DETAIL = 500  # characters that are kept of what went wrong
 
 
 @dataclass
@@ -184,7 +185,7 @@ class Block:
             lane = self.lanes[i]
             assert lane is not None
             if lane.clocks and not answer.failure:
-                spent = time.perf_counter() - lane.asked_at
+                spent = time.perf_counter() - lane.asked_at if answer.seconds is None else answer.seconds
                 if not lane.clocks[self._player[i]].spend(spent):
                     answer = MoveAnswer(i, failure="time", detail=f"the clock ran out after {spent:.1f} s")
             if not answer.failure:
@@ -273,7 +274,7 @@ class Block:
             moves=tuple(map(self.game.action_text, lane.moves)),
             result=result,
             reason=reason,
-            detail=" ".join(detail.split()),
+            detail=" ".join(detail.split())[:MOST_DETAIL],
             event=self.event,
             seconds=round(time.perf_counter() - lane.began, 3),
             date=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Failure(StrEnum):
+    """How a player may lose a game without playing it to its end or resigning."""
+
+    time = "time"
+    crash = "crash"
+    error = "error"
+    illegal = "illegal"
 
 
 @dataclass(frozen=True)
@@ -10,8 +20,7 @@ class GameRecord:
     """One game. Player 0 is Black and moves first unless the set-up says otherwise.
 
     ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``); ``score`` is what Black
-    got of one point; ``reason`` is "score", "line" or "end" (played out), "resign", or an engine's
-    failure: "time", "crash", "illegal", "error".
+    got of one point; ``reason`` is "score", "line" or "end" (played out), "resign", or a :class:`Failure`.
     """
 
     game_id: str

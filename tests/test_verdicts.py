@@ -40,7 +40,7 @@ def test_a_match_that_an_engine_forfeits(tmp_path, capsys):
     *_, said, reason = out.splitlines()
     assert "stronger with a probability" in said
     assert "4 of the 4 games ended by forfeit" in said
-    assert reason.startswith("lost by forfeit: gtp")
+    assert reason.startswith("lost by forfeit: ")
     assert reason.endswith("4 of 4 games (genmove answered 'over there')")
     status, out, _ = status_of(capsys, *arguments, "--format", "json")
     found = json.loads(out)
