@@ -13,16 +13,18 @@ import numpy as np
 
 from jubango.arena.clock import Clock, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
+from jubango.arena.scoring import score
 from jubango.bots.config import BotConfig
-from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought, WholeGame
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought, Verdict, WholeGame
 from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, table_program
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.machine import gathered, spread
 from jubango.sgf_games.mnk import LineGame
-from jubango.sgf_games.record import GameRecord
+from jubango.sgf_games.record import VOID, GameRecord
 
-# What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit).
+# What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
+# nobody does ("refused").
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
 MOST_DETAIL = 500  # characters that are kept of what went wrong
 
@@ -37,12 +39,17 @@ class Lane:
     asked_at: float = 0.0
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
     began: float = field(default_factory=time.perf_counter)
-    taken_back: int = 0  # how often moves were taken back
+    renewed: int = 0  # how often it went on otherwise than by a move
+    verdicts: list[Verdict] = field(default_factory=list)  # so far, if it has been played out
+    played_out: bool = False
+    disputed: str = ""  # why it went on after it had been played out
+    cleaners: set[str] = field(default_factory=set)  # who since then captures what is dead
 
     @property
     def game_id(self) -> str:
-        """What players know the game by: another one after moves were taken back, so that they look anew."""
-        return f"{self.task.game_id}#{self.taken_back}" if self.taken_back else self.task.game_id
+        """What players know the game by: another one after moves were taken back, or when it goes on after two passes,
+        so that they look anew."""
+        return f"{self.task.game_id}#{self.renewed}" if self.renewed else self.task.game_id
 
 
 class Block:
@@ -65,6 +72,7 @@ class Block:
         # Those that look for answers from elsewhere come first, so that the others' work does not keep them waiting.
         self.everybody = sorted(set(players.values()), key=lambda player: player.works_here)
         self._quick = [player for player in self.everybody if not player.patient]
+        self._judged = any(player.judges for player in self.everybody)  # some games end by verdicts
         number, size = spread(lanes)
         self._program = table_program(game, size, number)
         self._told = np.full((MOST_TOLD, size), LEAVE, np.int32)
@@ -72,6 +80,8 @@ class Block:
         self._states = self._program.first()
         self._new = np.ones(size, bool)  # lanes at a first position
         self._step()
+        if self._judged and isinstance(game, Go):  # the programs are there when a clock runs
+            score(game, self.state(0), [Verdict("", dead=())])
 
     @property
     def busy(self) -> int:
@@ -108,9 +118,12 @@ class Block:
 
     def join(self, games: Sequence[tuple[Lane, State]]) -> None:
         """Take over games that have left another block."""
+        self._put({self._take(lane): state for lane, state in games})
+
+    def _put(self, positions: dict[int, State]) -> None:
+        """Unbatched states for lanes."""
         states = jax.tree.map(np.array, self._fetched())
-        for lane, state in games:
-            i = self._take(lane)
+        for i, state in positions.items():
             self._new[i] = False
             for mine, new in zip(jax.tree.leaves(states), jax.tree.leaves(state), strict=True):
                 mine[..., i] = new
@@ -143,25 +156,34 @@ class Block:
 
     def _ask(self) -> None:
         requests: dict[Player, list[MoveRequest]] = {}
-        points, now, clocked = self.game.height * self.game.width, time.perf_counter(), self.clock is not None
         for i in self.unasked:
-            lane, colour = self.lanes[i], self._player[i]
+            lane = self.lanes[i]
             assert lane is not None
-            task, ply = lane.task, len(lane.moves)
-            name = task.white if colour else task.black
-            seconds = left = 0.0
-            if clocked:
-                seconds, left = lane.clocks[colour].budget(moves_left(points, ply)), lane.clocks[colour].left
-            lane.asked_at = now
-            seed = move_seed(task.seed, ply)
-            request = MoveRequest(
-                i, lane.game_id, self.bots[name], seed, self._legal[i], lane.moves, colour, seconds, left,
-                self._whole(task),
-            )  # fmt: skip
-            requests.setdefault(self.players[name], []).append(request)
+            lane.asked_at = time.perf_counter()
+            for name in self._judges(lane) if lane.played_out else [self._mover(i, lane)]:
+                requests.setdefault(self.players[name], []).append(self._request(i, lane, name))
         self.unasked = []
         for player, asked in requests.items():
             player.begin(asked, self._states)
+
+    def _mover(self, i: int, lane: Lane) -> str:
+        return lane.task.white if self._player[i] else lane.task.black
+
+    def _judges(self, lane: Lane) -> list[str]:
+        """Who has to be asked when the game has been played out."""
+        names = dict.fromkeys((lane.task.black, lane.task.white))
+        return [name for name in names if self.players[name].judges]
+
+    def _request(self, i: int, lane: Lane, name: str) -> MoveRequest:
+        colour, ply, seconds, left = self._player[i], len(lane.moves), 0.0, 0.0
+        if self.clock is not None and not lane.played_out:
+            points, clock = self.game.height * self.game.width, lane.clocks[colour]
+            seconds, left = clock.budget(moves_left(points, ply)), clock.left
+        return MoveRequest(
+            i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self._legal[i], lane.moves, colour,
+            seconds, left, self._whole(lane.task),
+            wanted="verdict" if lane.played_out else "cleanup" if name in lane.cleaners else "move",
+        )  # fmt: skip
 
     def _whole(self, task: GameTask) -> WholeGame | None:
         """Of a game whose moves may be made unasked: nobody looks at every one, and one player has both sides."""
@@ -180,10 +202,16 @@ class Block:
         records: list[GameRecord] = []
         moved: list[int] = []
         made: list[tuple[Lane, MoveAnswer]] = []
+        judged: list[int] = []
         for answer in answers:
             i = answer.lane
             lane = self.lanes[i]
             assert lane is not None
+            if answer.verdict is not None:
+                lane.verdicts.append(answer.verdict)
+                if len(lane.verdicts) == len(self._judges(lane)):
+                    judged.append(i)
+                continue
             if lane.clocks and not answer.failure:
                 spent = time.perf_counter() - lane.asked_at if answer.seconds is None else answer.seconds
                 if not lane.clocks[self._player[i]].spend(spent):
@@ -199,14 +227,15 @@ class Block:
                 self._take_back(i, lane)
             else:
                 winner = "B" if self._player[i] else "W"
-                result = f"{winner}+{FAILURE_LETTERS[answer.failure]}"
+                refused = answer.failure == "refused"
+                result = VOID if refused else f"{winner}+{FAILURE_LETTERS[answer.failure]}"
                 records.append(self._end(i, lane, result, answer.failure, answer.detail))
                 self._release([i])
             if self.on_move:
                 made.append((lane, answer))
         if self._rows.any():
             self.moves_made += int(self._rows.sum())
-            self._step(restart=more)
+            self._step(restart=more and not self._judged)
         if self.on_move:
             for lane, answer in made:
                 self.on_move(lane, answer)
@@ -219,10 +248,41 @@ class Block:
             for i in ended:
                 lane = self.lanes[i]
                 assert lane is not None
+                if self._judges(lane):
+                    lane.played_out = True
+                    moved.append(i)
+                    continue
                 records.append(self._end(i, lane, self.game.margin_text(margins[i]), reason))
-            self._release(ended)
+                self._release([i])
         self.unasked += moved
+        for i in judged:
+            records += self._score(i)
         return records
+
+    def _score(self, i: int) -> list[GameRecord]:
+        """End a game by its verdicts, or let it go on, once, if they differ and an engine can show what is dead."""
+        lane, game = self.lanes[i], self.game
+        assert lane is not None and isinstance(game, Go)
+        state, verdicts = self.state(i), lane.verdicts
+        result, reason, detail = score(game, state, verdicts)
+        cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
+        if reason == "disputed" and cleaners and not lane.disputed and state.ply < game.max_plies:
+            lane.disputed, lane.cleaners = f"play went on after move {len(lane.moves)}: {detail}", cleaners
+            lane.played_out, lane.verdicts = False, []
+            self._renew(lane)
+            self._put({i: game.gone_on(state)})
+            self.unasked.append(i)
+            if self.on_move:
+                self.on_move(lane, MoveAnswer(i, failure="disputed", detail=lane.disputed))
+            return []
+        self._release([i])
+        return [self._end(i, lane, result, "cleanup" if lane.disputed and reason != "disputed" else reason, detail)]
+
+    def _renew(self, lane: Lane) -> None:
+        """For its players it is another game from now on."""
+        for name in {lane.task.black, lane.task.white}:
+            self.players[name].finish(lane.game_id)
+        lane.renewed += 1
 
     def _step(self, restart: bool = False) -> None:
         """Do as the lanes are told, and look at them; with ``restart`` a game begins where one ends."""
@@ -245,12 +305,18 @@ class Block:
         """Take back the last move and, where a bot made it, the one before, so that the same person moves again."""
         two = self.players[lane.task.black] is not self.players[lane.task.white]
         kept = lane.moves[: -2 if two else -1]
-        lane.moves, lane.thoughts, lane.taken_back = [], lane.thoughts[: len(kept)], lane.taken_back + 1
+        self._renew(lane)
+        lane.thoughts = lane.thoughts[: len(kept)]
         self._told[0, i] = FRESH
         self._step()
+        disputed, cleaners, lane.disputed, lane.cleaners = lane.disputed, lane.cleaners, "", set()
         for action in kept:
             self._told[0, i] = action
             self._step()
+            if self._over[i]:  # and yet it went on
+                assert isinstance(self.game, Go)
+                self._put({i: self.game.gone_on(self.state(i))})
+                lane.disputed, lane.cleaners = disputed, cleaners
         lane.moves = kept
         self.unasked.append(i)
 
@@ -263,6 +329,10 @@ class Block:
     def record(self, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
         """What is kept of a game."""
         task = lane.task
+        detail = " ".join("; ".join(filter(None, [detail, lane.disputed])).split())
+        comments = ["" if thought is None else thought.text for thought in lane.thoughts]
+        if detail and comments:
+            comments[-1] = f"{comments[-1]}\n{result}, {reason}: {detail}".strip()
         return GameRecord(
             game_id=task.game_id,
             game=self.game.spec,
@@ -278,5 +348,5 @@ class Block:
             event=self.event,
             seconds=round(time.perf_counter() - lane.began, 3),
             date=datetime.now(UTC).isoformat(timespec="seconds"),
-            comments=tuple("" if thought is None else thought.text for thought in lane.thoughts),
+            comments=tuple(comments),
         )

@@ -20,6 +20,7 @@ from rich.text import Text
 from jubango.analysis.plot import BLACK, WHITE, board_text
 from jubango.arena.preparing import Preparing
 from jubango.arena.run import Run
+from jubango.arena.scoring import remarks
 from jubango.arena.standings import cross_table, standings_html, standings_table
 
 LIVE_SECONDS = 0.5  # between two pictures
@@ -127,6 +128,7 @@ class Dashboard:
         ]
         if simulations:
             parts.append(f"{simulations:,.0f} simulations/s")
+        parts += remarks(run.reasons, short=True)
         return Text(", ".join(parts))
 
     def render(self, run: Run) -> Group:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from html import escape
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from jubango.analysis.verdicts import Verdict, verdict
 from jubango.arena.pace import Pace
 from jubango.arena.pairings import pairing
 from jubango.arena.plan import Plan
+from jubango.arena.scoring import remarks
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
@@ -64,6 +66,7 @@ class Run:
         games = kept.frame()
         self.finished: set[str] = set(games["game_id"])
         self.results: list[Result] = frame_results(games)  # undecided ones too
+        self.reasons = Counter(games["reason"])  # that games ended by
         self.before = len(self.results)  # games that were done when playing began
         played = Counter(map(pairing, games["black"], games["white"]))
         self.pace = Pace({pair: plan.games_per_pairing - played[pair] for pair in plan.pairings()})
@@ -92,6 +95,7 @@ class Run:
         self._due = ended + min(9 * (ended - began), 0.5)
         self.finished.update(record.game_id for record in records)
         self.results += map(record_result, records)
+        self.reasons.update(record.reason for record in records)
         for record in records:
             self.pace.add(record.black, record.white, record.seconds)
 
@@ -117,7 +121,7 @@ class Run:
     @property
     def games(self) -> pd.DataFrame:
         """A row for each game, as in ``results.sqlite``: game_id, game, black, white, black_spec, white_spec, seed,
-        result, score (Black's), reason, detail, plies, moves, seconds, date, event, sgf."""
+        result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date, event, sgf."""
         return self.kept.frame()
 
     @property
@@ -163,16 +167,22 @@ class Run:
             own[reason] = own.get(reason, 0) + 1
         return counts
 
+    @property
+    def remarks(self) -> list[str]:
+        """How games with engines were scored, and how many are void; nothing where there is nothing to say."""
+        return remarks(self.reasons)
+
     def __str__(self) -> str:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
         with console.capture() as text:
             print_standings(console, self.rating_list, self.results)
-        return f"{self._title}\n{text.get().rstrip()}"
+        return "\n".join([self._title, text.get().rstrip(), *self.remarks])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return standings_html(self._title, self.rating_list, self.results)
+        html = standings_html(self._title, self.rating_list, self.results)
+        return "\n".join([html, *(f"<p>{escape(line)}</p>" for line in self.remarks)])
 
     @property
     def _title(self) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from jubango.bots.config import BotConfig
+from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.game import State
 
 
@@ -36,6 +37,7 @@ class MoveRequest(NamedTuple):
     seconds: float = 0.0  # to think at most, by the game's clock; 0: no limit
     clock: float = 0.0  # seconds until the flag falls; 0: no clock
     whole: WholeGame | None = None  # if the player has both sides: the moves after this one may come unasked
+    wanted: Literal["move", "cleanup", "verdict"] = "move"  # the latter two of players that judge
 
 
 class Thought(NamedTuple):
@@ -51,11 +53,21 @@ class Thought(NamedTuple):
         return f"{self.visits} of {self.simulations} visits, win rate {50 + 50 * self.value:.1f} %"
 
 
-class MoveAnswer(NamedTuple):
-    """A move, or why there is none.
+class Verdict(NamedTuple):
+    """What a player says of a game that has been played out: its dead stones, or who has won, or why neither."""
 
-    ``failure`` is empty, "resign", "undo" (a person takes back), or what an external engine did wrong: "time",
-    "crash", "illegal", "error".
+    name: str  # of the bot
+    dead: tuple[Point, ...] | None = None
+    winner: str = ""  # "B", "W" or "0"
+    problem: str = ""
+    cleans_up: bool = False  # if play goes on it can capture what is dead, asked for a "cleanup" in place of a move
+
+
+class MoveAnswer(NamedTuple):
+    """A move, or why there is none, or the verdict where that was wanted.
+
+    ``failure`` is empty, "resign", "undo" (a person takes back), "refused" (an engine takes a legal move of the others
+    for illegal), or what an external engine did wrong: "time", "crash", "illegal", "error".
     """
 
     lane: int
@@ -65,6 +77,7 @@ class MoveAnswer(NamedTuple):
     detail: str = ""
     seconds: float | None = None  # that the move took by the player's own clock; None: as long as the answer
     goes_on: bool = False  # the player is already at work on the next move of this game
+    verdict: Verdict | None = None
 
 
 class Player(ABC):
@@ -103,6 +116,11 @@ class Player(ABC):
     def works_here(self) -> bool:
         """Does :meth:`advance` work towards the answers, rather than only look for them?"""
         return True
+
+    @property
+    def judges(self) -> bool:
+        """Can it be asked for its verdict on a game that has been played out?"""
+        return False
 
     def finish(self, game_id: str) -> None:
         """The game is over."""

@@ -184,6 +184,10 @@ class Go(Game):
             own=state.opp, opp=state.own, player=jnp.int32(player), ko=jnp.int32(-1), passes=jnp.int32(0)
         )
 
+    def gone_on(self, state: GoState) -> GoState:
+        """The same position as if nobody had passed: play goes on after two passes."""
+        return state._replace(passes=jnp.int32(0))
+
     # -- inside ------------------------------------------------------------------------------
 
     def _place(
@@ -374,10 +378,19 @@ def _beside_halves(width: int) -> Callable:
 
 def area_margin(own: bb.Rows, opp: bb.Rows, width: int) -> jax.Array:
     """float32: own area minus the opponent's (stones, and empty regions touching one colour)."""
-    borders, difference = _areas(width)
-    empty, by_own, by_opp = borders(own, opp)
-    own_side, opp_side = bb.flood(by_own, empty, width), bb.flood(by_opp, empty, width)
-    return difference(own, opp, own_side, opp_side)
+    return _areas(width)[1](own, opp, *_sides(own, opp, width))
+
+
+def areas(own: bb.Rows, opp: bb.Rows, width: int) -> tuple[bb.Rows, bb.Rows]:
+    """The points that count for either side."""
+    own_side, opp_side = _sides(own, opp, width)
+    return bb.either(own, bb.without(own_side, opp_side)), bb.either(opp, bb.without(opp_side, own_side))
+
+
+def _sides(own: bb.Rows, opp: bb.Rows, width: int) -> tuple[bb.Rows, bb.Rows]:
+    """The empty regions that touch own stones, and those that touch the opponent's."""
+    empty, by_own, by_opp = _areas(width)[0](own, opp)
+    return bb.flood(by_own, empty, width), bb.flood(by_opp, empty, width)
 
 
 @functools.cache

@@ -37,7 +37,7 @@ DATABASE = "results.sqlite"
 COLUMNS = {
     "game_id": "text primary key", "game": "text not null", "black": "text not null", "white": "text not null",
     "black_spec": "text not null", "white_spec": "text not null", "seed": "integer not null",
-    "result": "text not null", "score": "real not null", "reason": "text not null", "detail": "text not null",
+    "result": "text not null", "score": "real", "reason": "text not null", "detail": "text not null",
     "plies": "integer not null", "moves": "text not null", "seconds": "real not null", "date": "text not null",
     "event": "text not null", "sgf": "text not null",
 }  # fmt: skip
@@ -113,6 +113,7 @@ class Library:
                 if name not in BLANKS:
                     raise UserError(f"{self.folder / DATABASE}: is no results file: its games have no {name}")
                 self._db.execute(f"alter table games add column {name} {COLUMNS[name]} default {BLANKS[name]}")
+            self._let_games_be_void()
             self._share_no_file()
             self._db.execute(f"pragma user_version = {VERSION}")
 
@@ -153,6 +154,16 @@ class Library:
                 f"{path}: was deleted or replaced while games were kept in it; their files are in games/, and "
                 f"jubango check {self.folder} --rebuild makes it again"
             )
+
+    def _let_games_be_void(self) -> None:
+        """Older tables ask for a score of every game; a void one has none."""
+        described = self._db.execute("pragma table_info(games)").fetchall()
+        if any(name == "score" and needed for _, name, _, needed, *_ in described):
+            columns = ",".join(COLUMNS)
+            self._db.execute("alter table games rename to older")
+            self._db.execute(GAMES)
+            self._db.execute(f"insert into games ({columns}) select {columns} from older")
+            self._db.execute("drop table older")
 
     def _write(self, record: GameRecord, name: str) -> None:
         data = write_record(record)

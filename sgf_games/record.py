@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,12 +16,18 @@ class Failure(StrEnum):
     illegal = "illegal"
 
 
+VOID = "Void"  # the result of a game that nobody has won or lost
+
+
 @dataclass(frozen=True)
 class GameRecord:
     """One game. Player 0 is Black and moves first unless the set-up says otherwise.
 
-    ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``); ``score`` is what Black
-    got of one point; ``reason`` is "score", "line" or "end" (played out), "resign", or a :class:`Failure`.
+    ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``, ``Void``); ``score`` is what
+    Black got of one point, nan in a void game; ``reason`` is "score", "line" or "end" (played out),
+    "resign", or a :class:`Failure`. Games of engines that are
+    played out may also end by "agreed" (dead stones were taken off), "cleanup" (after play went on
+    because they were disputed) or "disputed"; one in which an engine "refused" a legal move is void.
     """
 
     game_id: str
@@ -41,10 +48,10 @@ class GameRecord:
 
     @property
     def score(self) -> float:
-        """Black's score: 1, 0.5 or 0."""
+        """Black's score: 1, 0.5 or 0; nan in a void game."""
         return score_of(self.result)
 
 
 def score_of(result: str) -> float:
-    """Black's score for a result such as ``W+R``; a draw is ``0`` or ``Draw``."""
-    return {"B": 1.0, "W": 0.0}.get(result[:1].upper(), 0.5)
+    """Black's score for a result such as ``W+R``; a draw is ``0`` or ``Draw``. nan for ``Void`` and ``?``."""
+    return {"B": 1.0, "W": 0.0, "0": 0.5, "D": 0.5}.get(result[:1].upper(), math.nan)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from jubango.arena.commands.output import Format, FormatOption, messages
-from jubango.arena.commands.tournament import AgainOption, play_shown, print_ratings, show_failures
+from jubango.arena.commands.tournament import AgainOption, play_shown, print_ratings, show_remarks
 
 
 def register(app: typer.Typer) -> None:
@@ -31,6 +31,6 @@ def register(app: typer.Typer) -> None:
 
         run = play_shown(match_plan(first, second, game, games, seed, clock), out, form, again)
         print_ratings(run.rating_list, run.results, form)
-        show_failures(run)
+        show_remarks(run)
         if out is None:
             messages().print("the games were not kept; --out DIR keeps them", style="dim")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "a move like D4 (or a column in connect four), pass, undo, resign, help, quit"
 SIDES = ("Black ●", "White ○")
+SCORED = ("score", "agreed", "cleanup", "disputed")  # reasons whose detail says how
 
 
 def register(app: typer.Typer) -> None:
@@ -85,6 +86,8 @@ class Session:
             self._save(sgf, records[0])
         if records[0].result != "?":
             self.console.print(f"result: {records[0].result}", style="bold", highlight=False)
+            if records[0].reason in SCORED:
+                self.console.print(records[0].detail, highlight=False, markup=False)
 
     def _draw(self) -> None:
         from jubango.analysis.plot import board_text

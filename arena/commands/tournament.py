@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
         plan = read_plan(file)
         run = play_shown(plan, out or Path("runs") / plan.name, form, again)
         print_ratings(run.rating_list, run.results, form)
-        show_failures(run)
+        show_remarks(run)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 
 
@@ -65,8 +65,11 @@ def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failur
         raise
 
 
-def show_failures(run: Run) -> None:
-    """A line for every bot that did not play all its games to their ends."""
+def show_remarks(run: Run) -> None:
+    """How games were scored and which are void, and a line for every bot that did not play all its games to their
+    ends."""
+    for remark in run.remarks:
+        messages().print(remark, style="yellow", highlight=False, soft_wrap=True)
     for name, reasons in run.failures.items():
         played = sum(name in result[:2] for result in run.results)
         how = ", ".join(f"{count} by {reason}" for reason, count in sorted(reasons.items()))

@@ -10,13 +10,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from jubango.bots.config import GtpConfig
 from jubango.bots.gtp.protocol import Engine, EngineFailure, brief
-from jubango.bots.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.gtp.verdict import verdict_of
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict
 from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 
 COLOURS = ("b", "w")
 STARTS = 3  # that have to fail one after another before an engine is given up
+COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
 
 
 class GtpPlayer(Player):
@@ -49,6 +51,10 @@ class GtpPlayer(Player):
     def works_here(self) -> bool:
         return False
 
+    @property
+    def judges(self) -> bool:
+        return True
+
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
         self._answers += [self._threads.submit(self._answer, request) for request in requests]
 
@@ -77,32 +83,51 @@ class GtpPlayer(Player):
     # -- in the threads, one for each game -------------------------------------------------------
 
     def _answer(self, request: MoveRequest) -> MoveAnswer:
+        """The move that is wanted, or the verdict on a finished game: an engine that fails at that has none, but has
+        not lost. One that refuses a move of the others is sound, and can play other games."""
         engine, seen = self._playing.pop(request.game_id, (None, 0))
         if engine is None:
             engine = self._ready_engine()
-        before = engine.seconds
         try:
-            text = self._ask_for_move(engine, request, seen)
-            if text == "resign":
-                answer = MoveAnswer(request.lane, failure="resign")
+            self._catch_up(engine, request, seen)
+            if request.wanted == "verdict":
+                verdict = verdict_of(engine, self._bot.name, self._game.width, self._bot.move_seconds)
+                answer = MoveAnswer(request.lane, verdict=verdict)
             else:
-                answer = MoveAnswer(request.lane, self._action(text, request), seconds=engine.seconds - before)
+                answer = self._move(engine, request)
         except EngineFailure as failure:
-            self._end(engine)
+            if failure.kind == "refused":
+                self._playing[request.game_id] = (engine, 0)
+            else:
+                self._end(engine)
+            if request.wanted == "verdict":
+                return MoveAnswer(request.lane, verdict=Verdict(self._bot.name, problem=str(failure)))
             return MoveAnswer(request.lane, failure=failure.kind, detail=str(failure))
-        self._playing[request.game_id] = (engine, len(request.moves) + 1)
+        self._playing[request.game_id] = (engine, len(request.moves) + (request.wanted != "verdict"))
         return answer
 
-    def _ask_for_move(self, engine: Engine, request: MoveRequest, seen: int) -> str:
-        """What it answers when it has been told the moves that it has not seen. Raises EngineFailure."""
-        limit = self._bot.move_seconds
+    def _catch_up(self, engine: Engine, request: MoveRequest, seen: int) -> None:
+        """Tell the engine the moves that it has not seen. Raises EngineFailure, of kind "refused" if it takes one for
+        illegal."""
         first = (request.colour + len(request.moves)) % 2
         for i, action in enumerate(request.moves[seen:], seen):
-            engine.ask(f"play {COLOURS[(first + i) % 2]} {self._game.action_text(action)}", limit)
+            try:
+                engine.ask(f"play {COLOURS[(first + i) % 2]} {self._game.action_text(action)}", self._bot.move_seconds)
+            except EngineFailure as failure:
+                if failure.kind != "error":
+                    raise
+                raise EngineFailure("refused", str(failure)) from None
+
+    def _move(self, engine: Engine, request: MoveRequest) -> MoveAnswer:
+        """Raises EngineFailure."""
+        limit, before = self._bot.move_seconds, engine.seconds
         if request.clock:
             limit = min(limit, request.clock + 1)  # an engine that oversteps is stopped soon after
             self._tell_time(engine, request, limit)
-        return engine.ask(f"genmove {COLOURS[request.colour]}", limit).lower()
+        text = engine.ask(f"{COMMANDS[request.wanted]} {COLOURS[request.colour]}", limit).lower()
+        if text == "resign":
+            return MoveAnswer(request.lane, failure="resign")
+        return MoveAnswer(request.lane, self._action(text, request), seconds=engine.seconds - before)
 
     def _tell_time(self, engine: Engine, request: MoveRequest, limit: float) -> None:
         """GTP 2, section 4.2; an engine need not know the commands."""

@@ -22,7 +22,7 @@ SLICE = 0.25  # seconds; a wait of so many that takes far longer tells that this
 
 
 class EngineFailure(Exception):
-    """The engine did not do what the protocol asks. ``kind``: "time", "crash", "error" or "illegal"."""
+    """The engine did not do what the protocol asks. ``kind``: "time", "crash", "error", "illegal" or "refused"."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

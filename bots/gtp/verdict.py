@@ -1,0 +1,41 @@
+"""What an engine says of a game that has been played out: which stones are dead, or at least who has won."""
+
+from __future__ import annotations
+
+from jubango.bots.gtp.protocol import Engine, EngineFailure
+from jubango.bots.player import Verdict
+from jubango.sgf_games.coordinates import Point, parse_vertex
+from jubango.sgf_games.errors import UserError
+
+
+def verdict_of(engine: Engine, name: str, size: int, seconds: float) -> Verdict:
+    """``final_status_list dead``, or ``final_score`` if the engine has no such list. Raises EngineFailure if the
+    engine is no more."""
+    cleans_up = (_asked(engine, "known_command kgs-genmove_cleanup", seconds) or "").lower() == "true"
+    listed = _asked(engine, "final_status_list dead", seconds)
+    dead = None if listed is None else _points(listed, size)
+    if dead is not None:
+        return Verdict(name, dead, cleans_up=cleans_up)
+    winner = (_asked(engine, "final_score", seconds) or "")[:1].upper()
+    if winner not in ("B", "W", "0"):
+        return Verdict(name, problem="names neither dead stones nor a score")
+    return Verdict(name, winner=winner, cleans_up=cleans_up)
+
+
+def _asked(engine: Engine, command: str, seconds: float) -> str | None:
+    """The answer; None if it is an error."""
+    try:
+        return engine.ask(command, seconds)
+    except EngineFailure as failure:
+        if failure.kind != "error":
+            raise
+        return None
+
+
+def _points(text: str, size: int) -> tuple[Point, ...] | None:
+    """The points of a list of vertices; None if it is none."""
+    try:
+        points = [parse_vertex(word, size, size) for word in text.split()]
+    except UserError:
+        return None
+    return tuple(point for point in points if point is not None)
