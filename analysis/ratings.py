@@ -5,6 +5,10 @@ counts as half a win and half a loss. Errors come from the joint covariance of a
 (the inverse of the full information matrix), never from one player's curvature alone, which
 takes the others' ratings for known and is far too small in sparse tables.
 
+The prior is games that were not played: of every player against a virtual one of its group, whose rating is fitted
+along with the others, and of two virtual players equal to each other, which holds the advantage near zero. So one
+anchor moves a group as a whole, and several pull it only as far as its games let them.
+
 References: Bradley & Terry 1952; Agresti, Categorical Data Analysis, section 11.6 (home
 advantage and the joint covariance); Coulom 2005 (Bayeselo) for the prior of virtual games.
 """
@@ -12,11 +16,15 @@ advantage and the joint covariance); Coulom 2005 (Bayeselo) for the prior of vir
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from jubango.analysis.bradley_terry import Bounds, Rows, bounds, components, maximum
+from jubango.analysis.results import ENDINGS, Result, decided
 from jubango.sgf_games.errors import UserError, nearest
 
 ELO = 400 / math.log(10)  # Elo points in one unit of log-odds
@@ -25,16 +33,23 @@ Z95 = 1.959964
 
 @dataclass(frozen=True)
 class Rating:
-    """One player's rating. ``elo`` is infinite for a perfect score without a prior."""
+    """One player's rating.
+
+    Without a prior ``elo`` may be infinite, for a perfect score and what amounts to it. With an infinite ``error`` and
+    a finite ``elo`` the games do not say where the player stands.
+    """
 
     name: str
     elo: float
     error: float  # half the width of the 95 % interval, Elo
     games: int
-    wins: float
-    draws: float
-    losses: float
+    wins: int
+    draws: int
+    losses: int
     group: int  # players of different groups never met, directly or through others
+    time: int = 0  # of the losses those on time,
+    forfeit: int = 0  # by an engine's failure
+    resignation: int = 0  # and by resignation
 
     @property
     def points(self) -> float:
@@ -50,217 +65,172 @@ class RatingList:
     """All ratings, strongest first, group after group."""
 
     ratings: tuple[Rating, ...]
-    advantage: float  # Elo that moving first is worth; 0 if not fitted
+    advantage: float  # Elo that moving first is worth; 0 if not fitted, or if its error is infinite: it cannot be told
     advantage_error: float  # 95 %
     covariance: np.ndarray  # [n, n] of the ratings, Elo squared, in the order of ``ratings``
     groups: int
+    scales: tuple[int, ...]  # ratings of one scale can be compared: of one group, or of groups with anchors
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {rating.name: i for i, rating in enumerate(self.ratings)}
 
     def difference(self, first: str, second: str) -> tuple[float, float, float]:
-        """(Elo difference, its 95 % error, likelihood of superiority) from the joint covariance."""
-        order = [r.name for r in self.ratings]
-        i, j = order.index(first), order.index(second)
+        """(Elo difference, its 95 % error, likelihood of superiority) from the joint covariance.
+
+        (0, inf, 0.5) where the games do not say.
+        """
+        i, j = self._index[first], self._index[second]
         gap = self.ratings[i].elo - self.ratings[j].elo
+        if math.isinf(gap):
+            return gap, math.inf, float(gap > 0)
         cov = self.covariance
-        sigma = math.sqrt(max(0.0, cov[i, i] + cov[j, j] - 2 * cov[i, j]))
-        los = 0.5 * (1 + math.erf(gap / sigma / math.sqrt(2))) if sigma else float(gap > 0) or 0.5
-        return gap, Z95 * sigma, los
+        variance = float(cov[i, i] + cov[j, j] - 2 * cov[i, j])
+        if math.isnan(gap) or math.isinf(variance) or self.scales[i] != self.scales[j]:
+            return (0.0, 0.0, 0.5) if i == j else (0.0, math.inf, 0.5)
+        sigma = math.sqrt(max(0.0, variance))
+        return gap, Z95 * sigma, _superiority(gap, sigma)
 
 
-Result = tuple[str, str, float]  # Black, White, Black's score
+def _superiority(gap: float, sigma: float) -> float:
+    if not sigma:
+        return 0.5 if not gap else float(gap > 0)
+    return 0.5 * math.erfc(-gap / sigma / math.sqrt(2))
 
 
 def rate(
-    results: Iterable[Result],
+    results: Iterable[Result | tuple[str, str, float]],
     prior: float = 0.5,
     first_move_advantage: bool = True,
     anchors: Mapping[str, float] | None = None,
     players: Iterable[str] = (),
 ) -> RatingList:
-    """Rate the players of ``results`` (and ``players`` without games, when there is a prior).
+    """Rate the players of ``results``, and ``players``, who need not have games.
 
-    ``prior``: wins, and as many losses, of every player against a virtual one at 0 Elo, or at the
-    mean of the anchors. Without anchors each group's ratings average 0, and errors are those of
+    ``prior``: wins, and as many losses, of every player against a virtual one of its group, and as many of the first
+    mover between two equal ones. Without anchors each group's ratings average 0, and errors are those of
     the difference from that average. Raises UserError for an unknown anchor.
     """
     anchors = dict(anchors or {})
-    played = [(b, w, float(s)) for b, w, s in results if b != w and s == s]  # a void game's score is NaN
-    names = sorted({n for b, w, _ in played for n in (b, w)} | set(players))
+    games = decided(results)
+    names = sorted({name for game in games for name in (game.black, game.white)} | set(players))
     for anchor in anchors:
         if anchor not in names:
             raise UserError(f'anchor "{anchor}": no player of that name{nearest(anchor, names)}')
     if not (math.isfinite(prior) and prior >= 0):
         raise UserError(f"prior={prior} must be a number of games, 0 or more")
     index = {name: i for i, name in enumerate(names)}
-    n = len(names)
-    # wins[i, j]: points of i as Black against j as White; games likewise.
-    wins, games = np.zeros((n, n)), np.zeros((n, n))
-    tally = np.zeros((n, 3))
-    for black, white, score in played:
-        i, j = index[black], index[white]
-        wins[i, j] += score
-        games[i, j] += 1
-        for player, own in ((i, score), (j, 1 - score)):
-            tally[player, 0 if own > 0.75 else 2 if own < 0.25 else 1] += 1
-    group = _groups(games + games.T)
-    elo, covariance, advantage, advantage_error = _fit(
-        wins, games, group, prior, first_move_advantage, {index[a]: e for a, e in anchors.items()}
-    )
-    order = sorted(range(n), key=lambda i: (group[i], -elo[i] if elo[i] == elo[i] else 0.0, names[i]))
+    played = [game for game in games if game.black != game.white]
+    rows = _rows(played, index)
+    group = _groups(rows, len(names))
+    held = np.array([name in anchors for name in names], bool)
+    start = np.array([anchors.get(name, 0.0) / ELO for name in names])
+    found = _fit(rows, group, start, held, prior, first_move_advantage)
+    elo = np.where(held, [anchors.get(name, 0.0) for name in names], _rounded(found.theta[:-1]))
+    covariance, advantage = found.covariance, float(_rounded(found.theta[-1:])[0])
+    order = sorted(range(len(names)), key=lambda i: (group[i], -elo[i], names[i]))
+    tally = _tally(played, names)
+    errors = Z95 * np.sqrt(np.maximum(covariance.diagonal(), 0))
     ratings = tuple(
-        Rating(
-            names[i], float(elo[i]), Z95 * math.sqrt(max(0.0, covariance[i, i])), int(tally[i].sum()),
-            float(tally[i, 0]), float(tally[i, 1]), float(tally[i, 2]), int(group[i]),
-        )
-        for i in order
-    )  # fmt: skip
-    return RatingList(
-        ratings, advantage, advantage_error, covariance[np.ix_(order, order)], int(group.max(initial=-1)) + 1
+        Rating(names[i], float(elo[i]), float(errors[i]), group=int(group[i]), **tally[names[i]]) for i in order
     )
+    return RatingList(
+        ratings, advantage, float(errors[-1]), covariance[np.ix_(order, order)], int(group.max(initial=-1)) + 1,
+        tuple(int(found.scale[i]) for i in order),
+    )  # fmt: skip
 
 
-def _groups(met: np.ndarray) -> np.ndarray:
+def _rounded(log_odds: np.ndarray) -> np.ndarray:
+    """In Elo, without the last digits, which are the arithmetic's own, and without a minus before 0."""
+    return np.round(log_odds * ELO, 9) + 0.0
+
+
+def _rows(played: list[Result], index: dict[str, int]) -> Rows:
+    """One row for each pair of first and second player."""
+    n = max(1, len(index))
+    codes = np.array([index[game.black] * n + index[game.white] for game in played], int)
+    pairs, where, games = np.unique(codes, return_inverse=True, return_counts=True)
+    wins = np.bincount(where, [game.score for game in played], len(pairs))
+    return Rows(*np.divmod(pairs, n), np.ones(len(pairs)), wins, games.astype(float))
+
+
+def _tally(played: list[Result], names: list[str]) -> dict[str, dict[str, int]]:
+    """Of each player how many games it played, won, ..."""
+    tally = {name: dict.fromkeys(("games", "wins", "draws", "losses", *ENDINGS.values()), 0) for name in names}
+    for (black, white, score, ending), count in Counter(game[:4] for game in played).items():
+        for name, own in ((black, score), (white, 1 - score)):
+            tally[name]["games"] += count
+            tally[name]["wins" if own > 0.75 else "losses" if own < 0.25 else "draws"] += count
+            if own < 0.25 and ending in ENDINGS:
+                tally[name][ENDINGS[ending]] += count
+    return tally
+
+
+def _groups(rows: Rows, players: int) -> np.ndarray:
     """int [n]: which connected group each player belongs to, the largest group first."""
-    from scipy.sparse.csgraph import connected_components
-
-    groups, label = connected_components(met, directed=False)
-    sizes = np.bincount(label, minlength=groups)
-    rank = np.empty(groups, int)
-    rank[np.lexsort((np.arange(groups), -sizes))] = np.arange(groups)  # labels are in the order of the players
+    label = components(rows.first, rows.second, players)
+    sizes = np.bincount(label)
+    rank = np.empty(len(sizes), int)
+    rank[np.lexsort((np.arange(len(sizes)), -sizes))] = np.arange(len(sizes))  # labels are in the order of the players
     return rank[label]
 
 
+@dataclass(frozen=True)
+class _Fit:
+    theta: np.ndarray  # log-odds of the players, and the advantage last
+    covariance: np.ndarray  # of all of them, Elo squared
+    scale: np.ndarray  # int [n]
+
+
 def _fit(
-    wins: np.ndarray, games: np.ndarray, group: np.ndarray, prior: float, with_advantage: bool,
-    anchors: dict[int, float],
-) -> tuple[np.ndarray, np.ndarray, float, float]:  # fmt: skip
-    """(Elo [n], their covariance [n, n], the first-move advantage, its 95 % error).
-
-    The likelihood is concave in the log-odds, whose last one is the advantage: its only maximum is where the
-    gradient is zero. Only what the games and the prior determine is searched, the range of the information matrix;
-    in other directions, such as all ratings of a group together, the ratings stay where they began.
-    """
-    from scipy.optimize import minimize, root
-
-    n = len(wins)
-    centre = float(np.mean(list(anchors.values()))) / ELO if anchors else 0.0
-    start = np.append(np.full(n, centre), 0.0)
-    for i, elo in anchors.items():
-        start[i] = elo / ELO
-    unbounded = _unbounded(wins, games, group) if prior == 0 else np.zeros(n, int)
-    for i in anchors:
-        unbounded[i] = 0
-    free = np.array([i not in anchors and not unbounded[i] for i in range(n)] + [with_advantage])
-    kept = (unbounded == 0)[:, None] & (unbounded == 0)[None, :]
-    wins, games = np.where(kept, wins, 0.0), np.where(kept, games, 0.0)
-    if with_advantage and prior == 0 and (wins.sum() in (0, games.sum()) or not games.sum()):
-        free[n] = False  # one colour won everything: nothing bounds the advantage
-    basis = _range(_derivatives(np.zeros(n + 1), wins, games, prior, 0.0)[1] * np.outer(free, free))
-
-    def loss(x: np.ndarray) -> float:
-        return -_log_likelihood(start + basis @ x, wins, games, prior, centre)
-
-    def slope(x: np.ndarray) -> np.ndarray:
-        return -basis.T @ _derivatives(start + basis @ x, wins, games, prior, centre)[0]
-
-    def information(x: np.ndarray) -> np.ndarray:
-        return basis.T @ _derivatives(start + basis @ x, wins, games, prior, centre)[1] @ basis
-
-    theta, covariance = start, np.zeros((n + 1, n + 1))
-    if basis.size:
-        # The minimum is found from anywhere, but to the precision of the loss; its slope knows the last digits.
-        near = minimize(loss, np.zeros(basis.shape[1]), jac=slope, hess=information, method="trust-exact", tol=1e-9).x
-        exact = root(slope, near, jac=information, method="lm", tol=1e-15).x
-        theta = start + basis @ exact
-        covariance = basis @ np.linalg.pinv(information(exact), hermitian=True) @ basis.T
-    # Without anchors only differences mean something: put each group's average at zero.
-    projection = np.eye(n + 1)
-    for g in range(int(group.max(initial=-1)) + 1):
-        members = np.flatnonzero((group == g) & (unbounded == 0))
-        if len(members) and not any(int(m) in anchors for m in members):
-            theta[members] -= theta[members].mean()
-            projection[np.ix_(members, members)] -= 1 / len(members)
-    covariance = projection @ covariance @ projection.T * ELO**2
-    fitted = theta * ELO
-    for player in np.flatnonzero(unbounded):
-        fitted[player] = unbounded[player] * np.inf
-        covariance[player, player] = np.inf
-    return fitted[:n], covariance[:n, :n], float(fitted[n]), Z95 * math.sqrt(max(0.0, covariance[n, n]))
+    rows: Rows, group: np.ndarray, start: np.ndarray, held: np.ndarray, prior: float, with_advantage: bool
+) -> _Fit:  # fmt: skip
+    """The maximum of the likelihood; what has none is infinite, or 0 with an infinite error if it may be anything."""
+    n = len(group)
+    anchored = np.isin(group, group[held])
+    if prior > 0:
+        limits = Bounds(np.zeros(n), 0.0, np.ones(len(rows.first), bool), np.where(anchored, -1, group))
+        rows = _with_virtual_games(rows, group, prior)
+    else:
+        limits = bounds(rows, n, held, with_advantage)
+        rows = rows.kept(limits.rows)
+    extra = int(group.max(initial=-1)) + 1 if prior > 0 else 0  # virtual players
+    numbers = n + extra
+    theta = np.concatenate([start, np.full(extra, start[held].mean() if held.any() else 0.0), [0.0]])
+    free = np.concatenate([~held, np.ones(extra, bool), [with_advantage and n > 0 and limits.side == 0]])
+    # Without a player who is held only differences mean something: hold any.
+    label = components(rows.first, rows.second, numbers)
+    first = np.unique(label, return_index=True)[1]
+    free[first[~np.isin(np.arange(len(first)), label[:n][held])]] = False
+    theta, covariance = maximum(rows, theta, free)
+    theta, covariance = np.delete(theta, np.s_[n:-1]), _without(covariance, n)
+    for g in np.unique(group[~anchored]):
+        finite = np.flatnonzero((group == g) & (limits.place == 0))
+        theta[finite] -= theta[finite].mean()
+        covariance[finite] -= covariance[finite].mean(0)
+        covariance[:, finite] -= covariance[:, finite].mean(1, keepdims=True)
+    covariance *= ELO**2
+    for i, limit in enumerate(np.append(limits.place, limits.side)):
+        if limit != 0:
+            theta[i] = 0.0 if np.isnan(limit) else limit
+            covariance[i], covariance[:, i], covariance[i, i] = 0.0, 0.0, np.inf
+    return _Fit(theta, covariance, limits.world)
 
 
-def _log_likelihood(theta: np.ndarray, wins: np.ndarray, games: np.ndarray, prior: float, centre: float) -> float:
-    from scipy.special import log_expit
-
-    n = len(wins)
-    gap = theta[:n, None] - theta[None, :n] + theta[n]
-    virtual = np.append(theta[:n] - centre, theta[n])
-    played = wins * log_expit(gap) + (games - wins) * log_expit(-gap)
-    return float(played.sum() + prior * (log_expit(virtual) + log_expit(-virtual)).sum())
+def _without(covariance: np.ndarray, players: int) -> np.ndarray:
+    """The rows and columns of the players and the advantage."""
+    return np.delete(np.delete(covariance, np.s_[players:-1], 0), np.s_[players:-1], 1)
 
 
-def _derivatives(
-    theta: np.ndarray, wins: np.ndarray, games: np.ndarray, prior: float, centre: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """(gradient, information matrix) of the log-likelihood at ``theta``."""
-    n = len(wins)
-    expected = _logistic(theta[:n, None] - theta[None, :n] + theta[n])
-    surplus = wins - games * expected  # of Black, by pair
-    weight = games * expected * (1 - expected)
-    against = _logistic(theta[:n] - centre)  # the virtual games
-    gradient = np.append(
-        surplus.sum(1) - surplus.sum(0) + prior * (1 - 2 * against),
-        surplus.sum() + prior * (1 - 2 * _logistic(theta[n])),
-    )
-    both = weight + weight.T
-    hessian = np.zeros((n + 1, n + 1))
-    hessian[:n, :n] = np.diag(both.sum(1) + 2 * prior * against * (1 - against)) - both
-    hessian[:n, n] = hessian[n, :n] = weight.sum(1) - weight.sum(0)
-    side = _logistic(theta[n])
-    hessian[n, n] = weight.sum() + 2 * prior * side * (1 - side)
-    return gradient, hessian
-
-
-def _range(matrix: np.ndarray) -> np.ndarray:
-    """[n, rank]: orthonormal columns that span the range of a symmetric matrix."""
-    values, vectors = np.linalg.eigh(matrix)
-    return vectors[:, values > len(matrix) * np.finfo(float).eps * np.abs(values).max(initial=0)]
-
-
-def _logistic(x: np.ndarray) -> np.ndarray:
-    from scipy.special import expit
-
-    return expit(x)
-
-
-def _unbounded(wins: np.ndarray, games: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """int [n]: +1 for players of a set that took every point from the rest, -1 for the reverse.
-
-    Ford 1957: the fit is finite exactly when every player can be reached from every other along
-    points taken. Of a group's strongly connected sets the largest is kept finite.
-    """
-    from scipy.sparse.csgraph import breadth_first_order, connected_components
-
-    out = np.zeros(len(wins), int)
-    took = (wins + (games - wins).T) > 0  # row took points from column
-    _, mutual = connected_components(took, connection="strong")
-    for g in range(int(group.max(initial=-1)) + 1):
-        members = np.flatnonzero(group == g)
-        sets = [members[mutual[members] == label] for label in dict.fromkeys(mutual[members])]
-        core = max(sets, key=len)  # of equal ones that of the first player
-        above = breadth_first_order(took.T, core[0], return_predecessors=False)  # who took points of the core, ...
-        out[members] = np.where(np.isin(members, above), 1, -1)
-        out[core] = 0
-    return out
-
-
-def crosstable_cells(results: Iterable[Result], order: list[str]) -> list[list[str]]:
-    """For every pair of ``order`` the row player's wins-draws-losses, empty where they never met."""
-    tally = {(a, b): [0, 0, 0] for a in order for b in order}
-    for black, white, score in results:
-        if score != score:  # a void game
-            continue
-        for a, b, own in ((black, white, score), (white, black, 1 - score)):
-            tally[a, b][0 if own > 0.75 else 2 if own < 0.25 else 1] += 1
-    return [["" if a == b or not sum(tally[a, b]) else "-".join(map(str, tally[a, b])) for b in order] for a in order]
+def _with_virtual_games(rows: Rows, group: np.ndarray, prior: float) -> Rows:
+    """Every player against the virtual one of its group, moving first counting nothing; and two equals, which are
+    written as anybody against himself, moving first counting."""
+    n = len(group)
+    if not n:
+        return rows
+    points = np.full(n + 1, float(prior))
+    virtual = Rows(np.append(np.arange(n), 0), np.append(n + group, 0), np.append(np.zeros(n), 1.0), points, 2 * points)
+    return Rows(*(np.concatenate(columns) for columns in zip(rows, virtual, strict=True)))
 
 
 def elo_of_score(score: float) -> float:

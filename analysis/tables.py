@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jubango.analysis.ratings import RatingList, Result, crosstable_cells, rate
+from jubango.analysis.ratings import RatingList, rate
+from jubango.analysis.results import ENDINGS, Result, crosstable_cells
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.library import COLUMNS
 from jubango.sgf_games.record import GameRecord, score_of
-from jubango.sgf_games.sgf import read_games
+from jubango.sgf_games.sgf import SgfGame, read_games
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +28,13 @@ def games_frame(folder: Path | str) -> pd.DataFrame:
         raise UserError(f"{folder}: holds no results.sqlite; name a run's folder")
     try:
         with sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True) as db:
-            return pd.read_sql_query("select * from games order by game_id", db)
+            frame = pd.read_sql_query("select * from games order by game_id", db)
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         raise UserError(f"{path}: is no results file: {str(error).splitlines()[0]}") from None
+    missing = [column for column in COLUMNS if column not in frame]
+    if missing:
+        raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
+    return frame
 
 
 def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
@@ -41,24 +47,53 @@ def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def results_of(paths: list[Path]) -> list[Result]:
-    """(Black, White, Black's score) from runs' folders, SGF files or folders of them, and CSVs.
+def frame_results(frame: pd.DataFrame) -> list[Result]:
+    """The games of a frame with the columns of ``results.sqlite``."""
+    columns = ("black", "white", "result", "reason", "detail", "game", "moves")
+    return [
+        result_of(
+            black, white, result, "" if reason == "resign" else detail or reason, (game, moves) if moves else None
+        )
+        for black, white, result, reason, detail, game, moves in zip(*(frame[c] for c in columns), strict=True)
+    ]
 
-    Games without a decision (``?``, ``Void``) are left out. Raises UserError.
+
+def record_result(record: GameRecord) -> Result:
+    """The same of one game."""
+    return frame_results(records_frame([record]))[0]
+
+
+def result_of(black: str, white: str, text: str, why: str = "", game: Hashable = None) -> Result:
+    """A game with an SGF result; one without a decision (``?``, ``Void``) has the score nan."""
+    text = text.strip()
+    if text[:1].upper() not in ("B", "W", "0", "D"):
+        return Result(black, white, math.nan, game=game)
+    ending = text[2:3].upper() if text[2:3].upper() in ENDINGS else ""
+    return Result(black, white, score_of(text), ending, why if ending else "", game)
+
+
+def results_of(paths: list[Path], left_out: list[UserError] | None = None) -> list[Result]:
+    """The games of runs' folders, SGF files or folders of them, and CSVs.
+
+    Files of folders that cannot be read are left out, if there is a list for what is wrong with them. Raises UserError.
     """
     results: list[Result] = []
     for path in paths:
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
         if path.is_dir() and (path / "results.sqlite").is_file():
-            frame = games_frame(path)
-            results += list(zip(frame["black"], frame["white"], frame["score"], strict=True))
+            results += frame_results(games_frame(path))
         elif path.is_dir():
             files = sorted(path.rglob("*.sgf"))
             if not files:
                 raise UserError(f"{path}: holds neither a results.sqlite nor .sgf files")
             for file in files:
-                results += _sgf_results(file)
+                try:
+                    results += _sgf_results(file)
+                except UserError as error:
+                    if left_out is None:
+                        raise
+                    left_out.append(error)
         elif path.suffix.lower() == ".csv":
             results += _csv_results(path)
         else:
@@ -67,12 +102,17 @@ def results_of(paths: list[Path]) -> list[Result]:
 
 
 def _sgf_results(path: Path) -> list[Result]:
-    out: list[Result] = []
-    for game in read_games(path):
-        text = game.properties.get("RE", "?").strip()
-        if text[:1].upper() in ("B", "W", "0", "D"):
-            out.append((game.name(0), game.name(1), score_of(text)))
-    return out
+    return [
+        result_of(game.name(0), game.name(1), game.properties.get("RE", ""), game=_moves(game))
+        for game in read_games(path)
+    ]
+
+
+def _moves(game: SgfGame) -> Hashable:
+    """What is on the board, move by move; None if there are no moves."""
+    if not game.move_count:
+        return None
+    return game.game.spec, tuple((n.black, n.white, n.empty, n.turn, n.move) for n in game.nodes)
 
 
 def _csv_results(path: Path) -> list[Result]:
@@ -89,38 +129,44 @@ def _csv_results(path: Path) -> list[Result]:
     out: list[Result] = []
     chosen = frame[[columns[c] for c in ("black", "white", "result")]]
     for line, (black, white, result) in enumerate(chosen.itertuples(index=False), 2):
-        score = _csv_score(result.strip())
-        if score is None:
+        found = _csv_result(black.strip(), white.strip(), result.strip())
+        if found is None:
             raise UserError(f'{path}: line {line}: result "{result}" is none of 1-0, 0-1, 1/2-1/2, B+, W+, 0, 1, 0.5')
-        out.append((black.strip(), white.strip(), score))
+        out.append(found)
     return out
 
 
-def _csv_score(text: str) -> float | None:
-    """Black's score. A bare number is a score, ``B+..`` and ``W+..`` are SGF results."""
+def _csv_result(black: str, white: str, text: str) -> Result | None:
+    """A bare number is Black's score; ``B+..``, ``W+..``, ``Void`` and ``?`` are SGF results."""
     known = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5, "½-½": 0.5, "draw": 0.5, "b": 1.0, "w": 0.0}
     if text.lower() in known:
-        return known[text.lower()]
-    if text[:2].upper() in ("B+", "W+"):
-        return score_of(text)
+        return Result(black, white, known[text.lower()])
+    if text[:2].upper() in ("B+", "W+") or text.lower() in ("void", "?"):
+        return result_of(black, white, text)
     try:
         score = float(text)
     except ValueError:
         return None
-    return score if score in (0.0, 0.5, 1.0) else None
+    return Result(black, white, score) if score in (0.0, 0.5, 1.0) else None
 
 
 def ratings_frame(ratings: RatingList) -> pd.DataFrame:
-    """Columns rank, name, elo, error (95 %), games, wins, draws, losses, score, group."""
+    """Columns rank, name, elo, error (95 %), games, wins, draws, losses, score, group, and of the losses time, forfeit
+    and resignation."""
     import pandas as pd
 
     rows = [
-        (i + 1, r.name, r.elo, r.error, r.games, r.wins, r.draws, r.losses, r.score, r.group)
+        (
+            i + 1, r.name, r.elo, r.error, r.games, r.wins, r.draws, r.losses, r.score, r.group,
+            r.time, r.forfeit, r.resignation,
+        )
         for i, r in enumerate(ratings.ratings)
-    ]
-    columns = ["rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.astype({"wins": int, "draws": int, "losses": int})
+    ]  # fmt: skip
+    columns = [
+        "rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group",
+        "time", "forfeit", "resignation",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
 
 
 def crosstable(results: list[Result], order: list[str] | None = None) -> pd.DataFrame:

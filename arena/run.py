@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Protocol
@@ -14,8 +13,10 @@ from typing import Protocol
 import pandas as pd
 from rich.console import Console
 
-from jubango.analysis.ratings import RatingList, Result, rate
-from jubango.analysis.tables import crosstable, ratings_frame
+from jubango.analysis.ratings import RatingList, rate
+from jubango.analysis.results import Result
+from jubango.analysis.tables import crosstable, frame_results, ratings_frame, record_result
+from jubango.analysis.verdicts import Verdict, verdict
 from jubango.arena.pace import Pace
 from jubango.arena.pairings import pairing
 from jubango.arena.plan import Plan
@@ -54,26 +55,6 @@ class Kept(Protocol):
     def conclude(self, run: Run) -> None: ...
 
 
-@dataclass(frozen=True, repr=False)
-class Verdict:
-    """Who is stronger of two. ``elo`` is what ``stronger`` is ahead by, ``error`` half the width of its 95 % interval,
-    and ``probability`` that of being stronger at all (the likelihood of superiority)."""
-
-    stronger: str
-    weaker: str
-    elo: float
-    error: float
-    probability: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.stronger} is {self.elo:+.0f} ± {self.error:.0f} Elo, "
-            f"stronger with a probability of {100 * self.probability:.1f} %"
-        )
-
-    __repr__ = __str__
-
-
 class Run:
     """What has been played of a plan. While it is being played it grows; dashboards show it.
 
@@ -84,7 +65,7 @@ class Run:
         self.plan, self.kept = plan, kept
         games = kept.frame()
         self.finished: set[str] = set(games["game_id"])
-        self.results: list[Result] = list(zip(games["black"], games["white"], games["score"], strict=True))
+        self.results: list[Result] = frame_results(games)  # undecided ones too
         self.reasons = Counter(games["reason"])  # that games ended by
         self.before = len(self.results)  # games that were done when playing began
         played = Counter(map(pairing, games["black"], games["white"]))
@@ -113,7 +94,7 @@ class Run:
         ended = time.perf_counter()
         self._due = ended + min(9 * (ended - began), 0.5)
         self.finished.update(record.game_id for record in records)
-        self.results += [(record.black, record.white, record.score) for record in records]
+        self.results += map(record_result, records)
         self.reasons.update(record.reason for record in records)
         for record in records:
             self.pace.add(record.black, record.white, record.seconds)
@@ -145,7 +126,8 @@ class Run:
 
     @property
     def ratings(self) -> pd.DataFrame:
-        """Columns rank, name, elo, error (half of the 95 % interval), games, wins, draws, losses, score, group."""
+        """Columns rank, name, elo, error (half of the 95 % interval), games, wins, draws, losses, score, group,
+        and of the losses time, forfeit and resignation."""
         return ratings_frame(self.rating_list)
 
     @property
@@ -172,8 +154,7 @@ class Run:
         for name in (first, second):
             if name not in names:
                 raise UserError(f'no bot is called "{name}" here{nearest(name, names)}')
-        stronger, weaker = sorted((first, second), key=names.index)
-        return Verdict(stronger, weaker, *ratings.difference(stronger, weaker))
+        return verdict(ratings, self.results, first, second)
 
     @property
     def failures(self) -> dict[str, dict[str, int]]:
@@ -195,17 +176,13 @@ class Run:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
         with console.capture() as text:
             print_standings(console, self.rating_list, self.results)
-        return "\n".join([self._title, text.get().rstrip(), *self.remarks, *self._verdict])
+        return "\n".join([self._title, text.get().rstrip(), *self.remarks])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         html = standings_html(self._title, self.rating_list, self.results)
-        return "\n".join([html, *(f"<p>{escape(line)}</p>" for line in (*self.remarks, *self._verdict))])
-
-    @property
-    def _verdict(self) -> list[str]:
-        return [str(self.verdict)] if len(self.plan.bots) == 2 and self.results else []
+        return "\n".join([html, *(f"<p>{escape(line)}</p>" for line in self.remarks)])
 
     @property
     def _title(self) -> str:

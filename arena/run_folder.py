@@ -106,7 +106,9 @@ class RunFolder:
         """Write the tables."""
         assert self._library is not None
         self._library.check_in_place()
-        self._write("ratings.csv", run.ratings.to_csv(index=False, float_format="%.2f"))
+        ratings = run.ratings
+        ratings["elo"] = ratings["elo"].round(2) + 0.0  # no -0.00
+        self._write("ratings.csv", ratings.to_csv(index=False, float_format="%.2f"))
         self._write("crosstable.csv", run.crosstable.to_csv())
 
     def _write(self, name: str, text: str) -> None:

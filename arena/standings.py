@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 import pandas as pd
@@ -9,23 +10,30 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jubango.analysis.ratings import RatingList, Result, crosstable_cells
+from jubango.analysis.ratings import Rating, RatingList
+from jubango.analysis.results import Result, crosstable_cells
+from jubango.analysis.verdicts import MOST_IN_CROSSTABLE, evidence, remarks, signed
 
 HEADINGS = ("#", "bot", "Elo", "±95%", "games", "W-D-L", "score")
-MOST_IN_CROSSTABLE = 20  # bots
 
 
 def standings_rows(ratings: RatingList) -> list[tuple[str, ...]]:
     """A row of texts for each bot, as :data:`HEADINGS` say: Elo with its 95 % error, wins-draws-losses, score."""
-    rows: list[tuple[str, ...]] = []
-    for i, r in enumerate(ratings.ratings, 1):
-        unbounded = abs(r.elo) == float("inf")
-        rows.append((
-            str(i), r.name, "" if not r.games else f"{r.elo:+}" if unbounded else f"{r.elo:+.0f}",
-            "" if unbounded or not r.games else f"{r.error:.0f}", str(r.games),
-            f"{r.wins:.0f}-{r.draws:.0f}-{r.losses:.0f}", f"{100 * r.score:.1f} %" if r.games else "",
-        ))  # fmt: skip
-    return rows
+    return [
+        (
+            str(i), r.name, *_rating(r), str(r.games), f"{r.wins:.0f}-{r.draws:.0f}-{r.losses:.0f}",
+            f"{100 * r.score:.1f} %" if r.games else "",
+        )
+        for i, r in enumerate(ratings.ratings, 1)
+    ]  # fmt: skip
+
+
+def _rating(rating: Rating) -> tuple[str, str]:
+    if not rating.games:
+        return "", ""
+    if math.isinf(rating.error):
+        return signed(rating.elo) if math.isinf(rating.elo) else "?", ""
+    return signed(rating.elo), f"{rating.error:.0f}"
 
 
 def cross_rows(results: list[Result], ratings: RatingList) -> list[list[str]]:
@@ -58,27 +66,16 @@ def cross_table(results: list[Result], ratings: RatingList) -> Table:
     return table
 
 
-def remarks(ratings: RatingList) -> list[str]:
-    """What has to be said beside the numbers: groups that never met, and what moving first is worth."""
-    said = []
-    if ratings.groups > 1:
-        names = [[r.name for r in ratings.ratings if r.group == g] for g in range(ratings.groups)]
-        said.append("\n  ".join(
-            ["These groups never met, so that their ratings cannot be compared:", *map(", ".join, names)]
-        ))  # fmt: skip
-    if ratings.advantage_error:
-        said.append(f"moving first is worth {ratings.advantage:+.0f} ± {ratings.advantage_error:.0f} Elo")
-    return said
-
-
 def print_standings(console: Console, ratings: RatingList, results: list[Result]) -> None:
-    """The standings, the remarks, and the crosstable if there are not too many bots."""
+    """The standings, the remarks, the crosstable if there are not too many bots, and what the games were."""
     console.print(standings_table(ratings, len(ratings.ratings)))
     for remark in remarks(ratings):
         console.print(f"\n{remark}", highlight=False, markup=False)
     if len(ratings.ratings) <= MOST_IN_CROSSTABLE:
         console.print()
         console.print(cross_table(results, ratings))
+    for i, line in enumerate(evidence(ratings, results)):
+        console.print(f"\n{line}" if not i else line, highlight=False, markup=False, soft_wrap=True)
 
 
 def standings_html(title: str, ratings: RatingList, results: list[Result]) -> str:
@@ -92,4 +89,5 @@ def standings_html(title: str, ratings: RatingList, results: list[Result]) -> st
         cross.insert(0, "row against column", order)
         cross.insert(0, "#", [str(i + 1) for i in range(len(order))])
         parts.append(cross.to_html(index=False, border=0))
+    parts += [f"<p>{escape(line)}</p>" for line in evidence(ratings, results)]
     return "\n".join(parts)

@@ -117,7 +117,7 @@ def test_match_and_rate(files, capsys):
     assert out == again[1]
     assert (files / "m" / "ratings.csv").read_text().splitlines()[1].split(",")[1] == out.splitlines()[1].split(",")[1]
     status, out, _ = status_of(capsys, "rate", "m", "--format", "json", "--anchor", "random=1000", "--prior", "1")
-    assert {row["name"]: row["elo"] for row in json.loads(out)}["random"] == 1000
+    assert {row["name"]: row["elo"] for row in json.loads(out)["ratings"]}["random"] == 1000
     status, out, _ = status_of(capsys, "match", "random", "random", "--game", "tic_tac_toe", "--games", "2")
     assert status == 0
     assert "random (2)" in out

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from jubango.analysis.tables import games_frame
+from jubango.analysis.verdicts import summary_frame
 from jubango.arena.commands import run as command
 from jubango.arena.plan import make_plan, parse_plan
-from jubango.arena.run import Verdict
 from jubango.arena.run_folder import open_run
 from jubango.arena.tournament import Interrupted, match, play_plan, tournament
 from jubango.bots.config import Bot, SearchConfig, bot_from_spec
@@ -74,13 +74,15 @@ def test_the_door_plays_the_games_of_the_command(tmp_path, capsys):
         assert list(run.games.columns) == list(expected.columns)
         assert dict(run.games.dtypes) == dict(expected.dtypes)
         assert run.games[PLAYED].equals(expected[PLAYED])
-        assert run.ratings.to_csv(index=False) == printed
+        assert summary_frame(run.rating_list, run.results).to_csv(index=False) == printed
+        assert printed.startswith(",".join(run.ratings.columns))
         assert run.missing == 0
     for name in ("ratings.csv", "crosstable.csv"):
         assert (tmp_path / "c" / name).read_text() == (tmp_path / "d" / name).read_text()
     assert (loose.folder, kept.folder) == (None, tmp_path / "d")
     assert list(loose.ratings.columns) == [
         "rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group",
+        "time", "forfeit", "resignation",
     ]  # fmt: skip
     assert list(loose.crosstable.columns) == list(loose.crosstable.index) == list(loose.ratings["name"])
     assert capsys.readouterr() == ("", ""), "off a terminal nothing is shown"
@@ -150,11 +152,13 @@ def test_a_match_has_a_verdict(tmp_path):
     run = match("uct:simulations=12", "random", game="tic_tac_toe", games=12, out=tmp_path / "m")
     verdict = run.verdict
     assert (verdict.stronger, verdict.weaker) == ("uct:simulations=12", "random")
-    assert verdict == Verdict(verdict.stronger, verdict.weaker, *run.rating_list.difference(verdict.stronger, "random"))
+    found = run.rating_list.difference(verdict.stronger, "random")
+    assert (verdict.elo, verdict.error, verdict.probability) == found
+    assert verdict.games == verdict.wins + verdict.draws + verdict.losses == 12
     assert verdict.elo == pytest.approx(run.ratings["elo"][0] - run.ratings["elo"][1])
     assert 0.9 < verdict.probability <= 1
     assert str(verdict) in str(run)
-    assert str(verdict).endswith(f"stronger with a probability of {100 * verdict.probability:.1f} %")
+    assert f"stronger with a probability of {100 * verdict.probability:.1f} %" in str(verdict)
     assert open_run(tmp_path / "m").verdict == verdict
     assert set(match("random", "random", game="tic_tac_toe", games=12).ratings["name"]) == {"random", "random (2)"}
     three = tournament("tic_tac_toe", BOTS, games=4)

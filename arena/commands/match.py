@@ -32,7 +32,5 @@ def register(app: typer.Typer) -> None:
         run = play_shown(match_plan(first, second, game, games, seed, clock), out, form, again)
         print_ratings(run.rating_list, run.results, form)
         show_remarks(run)
-        if form is Format.table:
-            print(f"\n{run.verdict}")
         if out is None:
             messages().print("the games were not kept; --out DIR keeps them", style="dim")

@@ -46,7 +46,7 @@ def print_frame(frame: pd.DataFrame, form: Format, table: Table | None = None) -
         frame.to_csv(buffer, index=False)
         sys.stdout.write(buffer.getvalue())
     elif form is Format.json:
-        print_json([{key: _plain(value) for key, value in row.items()} for row in frame.to_dict("records")])
+        print_json(frame.to_dict("records"))
     else:
         data().print(table if table is not None else frame_table(frame))
 
@@ -61,12 +61,16 @@ def frame_table(frame: pd.DataFrame) -> Table:
 
 
 def print_json(value: object) -> None:
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    json.dump(_plain(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
 def _plain(value: object) -> object:
-    """A value that JSON knows: numpy's numbers become Python's, infinities text."""
+    """What JSON knows: numpy's numbers become Python's, infinities text."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

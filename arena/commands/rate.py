@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption
+from jubango.arena.commands.output import Format, FormatOption, messages
 
 
 def register(app: typer.Typer) -> None:
@@ -21,12 +21,19 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Option(metavar="NAME=ELO", help="Hold a player's rating; may be repeated.")
         ] = None,
         prior: Annotated[
-            float, typer.Option(min=0, max=1e6, help="Virtual wins and losses of every player; 0 for none.")
+            float,
+            typer.Option(
+                min=0, max=1e6, help="Virtual wins and losses of every player, and of the first move; 0 for none."
+            ),
         ] = 0.5,
         first_move_advantage: Annotated[bool, typer.Option(help="Fit what moving first is worth.")] = True,
+        strict: Annotated[
+            bool,
+            typer.Option("--strict", help="Stop at a file of a folder that cannot be read, instead of leaving it out."),
+        ] = False,
         form: FormatOption = Format.table,
     ) -> None:
-        """Elo ratings with 95 % errors (Bradley-Terry), and the crosstable."""
+        """Elo ratings with 95 % errors (Bradley-Terry), the crosstable, and what the games were."""
         from jubango.analysis.ratings import rate as fit
         from jubango.analysis.tables import results_of
         from jubango.arena.commands.tournament import print_ratings
@@ -41,7 +48,13 @@ def register(app: typer.Typer) -> None:
                     raise ValueError
             except ValueError:
                 raise UserError(f'--anchor "{text}" is not NAME=ELO') from None
-        results = results_of(paths)
-        if not results:
-            raise UserError(f"{', '.join(map(str, paths))}: no finished games")
-        print_ratings(fit(results, prior, first_move_advantage, anchors), results, form)
+        left_out: list[UserError] = []
+        results = results_of(paths, None if strict else left_out)
+        for error in left_out:
+            messages().print(f"left out: {error}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+        if left_out:
+            messages().print(f"{len(left_out)} file(s) could not be read; --strict stops at the first", style="yellow")
+        if not any(result.score == result.score and result.black != result.white for result in results):
+            raise UserError(f"{', '.join(map(str, paths))}: no finished games of two players")
+        ratings = fit(results, prior, first_move_advantage, anchors)
+        print_ratings(ratings, results, form, left_out=[str(error) for error in left_out])

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, show_notes
+from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json, show_notes
 from jubango.sgf_games.record import Failure
 
 if TYPE_CHECKING:
-    from jubango.analysis.ratings import RatingList, Result
+    from jubango.analysis.ratings import RatingList
+    from jubango.analysis.results import Result
     from jubango.arena.plan import Plan
     from jubango.arena.run import Run
 
@@ -76,12 +77,14 @@ def show_remarks(run: Run) -> None:
         messages().print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
-def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> None:
-    """The standings, and for people the crosstable and the first-move advantage too."""
-    from jubango.analysis.tables import ratings_frame
+def print_ratings(ratings: RatingList, results: list[Result], form: Format, **more: object) -> None:
+    """The standings and all that is said with them; ``more`` goes into the JSON."""
+    from jubango.analysis.verdicts import summary, summary_frame
     from jubango.arena.standings import print_standings
 
     if form is Format.table:
         print_standings(data(), ratings, results)
+    elif form is Format.json:
+        print_json({**summary(ratings, results), **more})
     else:
-        print_frame(ratings_frame(ratings), form)
+        print_frame(summary_frame(ratings, results), form)

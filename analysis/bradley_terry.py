@@ -1,0 +1,240 @@
+"""The Bradley-Terry likelihood of paired games: where its maximum is, how sharp, and whether there is one.
+
+A player has one number, log-odds, and the last number of all is what moving first is worth. Games are rows: who
+moved first, against whom, and whether that counts. All that is here is in log-odds; ratings.py has the Elo.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+FAR = 100.0  # log-odds that a step goes at most, where the likelihood is too flat to say how far
+MANY = 200  # numbers: more are solved for step by step, not all at once
+
+
+class Rows(NamedTuple):
+    """Games by pair of players: arrays of one length."""
+
+    first: np.ndarray  # int: who moved first
+    second: np.ndarray
+    side: np.ndarray  # 1 where moving first counts, else 0
+    wins: np.ndarray  # points of the first
+    games: np.ndarray
+
+    def kept(self, chosen: np.ndarray) -> Rows:
+        return Rows(*(column[chosen] for column in self))
+
+    def gap(self, theta: np.ndarray) -> np.ndarray:
+        """What the first is ahead by."""
+        return theta[self.first] - theta[self.second] + self.side * theta[-1]
+
+    def log_likelihood(self, theta: np.ndarray) -> float:
+        from scipy.special import log_expit
+
+        gap = self.gap(theta)
+        return float(self.wins @ log_expit(gap) + (self.games - self.wins) @ log_expit(-gap))
+
+
+def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(the numbers of greatest likelihood, their covariance), those that are not ``free`` held where they start.
+
+    The maximum has to be finite and the only one. Newton's method, begun at the least squares of the pairs' own scores.
+    """
+    from scipy.special import logit
+
+    theta = start.copy()
+    theta[free] += _solved(*_equations(rows, theta, free, logit((rows.wins + 0.5) / (rows.games + 1))))
+    best = rows.log_likelihood(theta)
+    for _ in range(200):
+        step = np.zeros(len(theta))
+        step[free] = _solved(*_equations(rows, theta, free, rows.gap(theta)))
+        step *= min(1.0, FAR / max(FAR, np.abs(step).max(initial=0)))
+        for _ in range(60):  # too far is halved
+            found = rows.log_likelihood(theta + step)
+            if found >= best - 1e-13 * abs(best):
+                break
+            step /= 2
+        theta, best = theta + step, found
+        if np.abs(step).max(initial=0) < 1e-9:
+            break
+    information, gradient = _equations(rows, theta, free, rows.gap(theta))
+    covariance = np.zeros((len(theta), len(theta)))
+    if free.any():
+        covariance[np.ix_(free, free)] = own = _inverse(information.toarray())
+        theta[free] += np.clip(own @ gradient, -1e-6, 1e-6)  # the last digits
+    return theta, covariance
+
+
+def _equations(rows: Rows, theta: np.ndarray, free: np.ndarray, gap: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """(matrix, vector) of the step from ``theta`` to the least squares, weighted as at ``gap``, of the gaps that
+    explain the points. Where ``gap`` is that of ``theta`` they are the information and the gradient."""
+    from scipy.sparse import coo_array
+    from scipy.special import expit
+
+    numbers = len(theta)
+    weight = rows.games * expit(gap) * expit(-gap)
+    pull = rows.wins - rows.games * expit(gap) + weight * (gap - rows.gap(theta))
+    last = np.full(len(weight), numbers - 1)
+    players = ((rows.first, 1.0), (rows.second, -1.0), (last, rows.side))
+    gradient = sum(np.bincount(player, sign * pull, numbers) for player, sign in players)
+    blocks = [(u, v, weight * a * b) for u, a in players for v, b in players]
+    u, v, values = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    matrix = coo_array((values, (u, v)), (numbers, numbers)).tocsr()
+    return matrix[free][:, free], np.asarray(gradient)[free]
+
+
+def _solved(matrix: csr_array, vector: np.ndarray) -> np.ndarray:
+    """The step to take; of many numbers a near one, as the next step mends what this one lacks."""
+    from scipy.linalg import cho_solve
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import cg
+
+    diagonal = matrix.diagonal()
+    if len(vector) > MANY and (diagonal > 0).all():
+        near, failed = cg(matrix, vector, M=diags_array(1 / diagonal))
+        if not failed:
+            return np.asarray(near)
+    return np.asarray(cho_solve(_factor(matrix.toarray()), vector)) if len(vector) else vector
+
+
+def _factor(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
+    from scipy.linalg import LinAlgError, cho_factor
+
+    ridge = 1e-14 * matrix.diagonal().max(initial=1e-30)
+    while True:
+        try:
+            return cho_factor(matrix, lower=True, check_finite=False)
+        except LinAlgError:  # a likelihood as flat as rounding
+            matrix = matrix + ridge * np.eye(len(matrix))
+            ridge *= 100
+
+
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    from scipy.linalg.lapack import dpotri
+
+    lower = np.tril(dpotri(_factor(matrix)[0], lower=1)[0])
+    return lower + np.tril(lower, -1).T
+
+
+# -- whether there is a maximum ------------------------------------------------------------------
+
+
+class Bounds(NamedTuple):
+    """Which numbers have a finite maximum."""
+
+    place: np.ndarray  # [n] of each player, from those of its world who are finite: 0, inf, -inf; nan if undetermined
+    side: float  # the same of moving first
+    rows: np.ndarray  # bool: the games that say something of finite differences
+    world: np.ndarray  # int [n]: players of one world have met, directly, through others, or by being held
+
+
+class _Cone(NamedTuple):
+    """The directions in which no game's likelihood falls, with moving first changed by ``slope``: differences
+    d[u] - d[v] >= -weight for all edges u -> v. Either there are none, or ``place`` is one of them."""
+
+    slope: int
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray]  # u, v, weight
+    place: np.ndarray  # int [n]
+
+
+def bounds(rows: Rows, players: int, held: np.ndarray, with_side: bool) -> Bounds:
+    """Ford's condition (1957) with moving first as one more number, and what is infinite where it does not hold.
+
+    The likelihood has no finite maximum where some direction lowers no game's likelihood and raises one's: a win of u
+    over v asks for d[u] - d[v] >= 0, plus or minus what the direction adds to moving first. For a given sum these are
+    constraints on differences, which shortest paths solve. Two players' difference is finite if all such directions
+    leave it alone, infinite if all that change it change it one way.
+    """
+    node = np.arange(players)
+    if held.any():
+        node[held] = np.flatnonzero(held)[0]  # those held are one place
+    rows = rows._replace(first=node[rows.first], second=node[rows.second])
+    slopes = (1, -1, 0) if with_side else (0,)
+    cones = [cone for slope in slopes if (cone := _cone(rows, players, slope)) is not None]
+    strict = cones[0]  # of two with a slope either says the same
+    u, v, weight = strict.edges
+    tight = strict.place[v] == strict.place[u] + weight
+    together = components(u[tight], v[tight], players, "strong")
+    alike = np.unique(np.stack([together, strict.place]), axis=1, return_inverse=True)[1].ravel()
+    inside = together[rows.first] == together[rows.second]
+    rows_inside = inside & (rows.gap(np.append(strict.place, strict.slope)) == 0)
+    world = components(rows.first, rows.second, players)
+    core = _cores(world, alike, node, held)
+    highest = np.max([_farthest(cone, core, players) for cone in cones], axis=0)
+    lowest = np.min([-_farthest(cone, core, players, back=True) for cone in cones], axis=0)
+    ways = {cone.slope for cone in cones}
+    return Bounds(
+        _sign(lowest, highest)[node], float(_sign(*np.array([[min(ways)], [max(ways)]]))[0]), rows_inside, world[node]
+    )
+
+
+def _sign(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """Where something goes that moves between two bounds as it likes."""
+    return np.select(
+        [(lowest < 0) & (highest > 0), highest > 0, lowest < 0],
+        [np.full(len(lowest), x) for x in (np.nan, np.inf, -np.inf)],
+        0.0,
+    )
+
+
+def _cone(rows: Rows, players: int, slope: int) -> _Cone | None:
+    won, lost = rows.wins > 0, rows.wins < rows.games
+    u = np.concatenate([rows.first[won], rows.second[lost]])
+    v = np.concatenate([rows.second[won], rows.first[lost]])
+    weight = slope * np.concatenate([rows.side[won], -rows.side[lost]]).astype(int)
+    pairs, where = np.unique(u * players + v, return_inverse=True)
+    least = np.full(len(pairs), 1)
+    np.minimum.at(least, where, weight)
+    u, v = np.divmod(pairs, players)
+    falling = least < 0
+    if (falling & np.isin(pairs, v[falling] * players + u[falling])).any():  # the shortest of circles that never end
+        return None
+    place = _shortest((u, v, least), np.arange(players), players)
+    return None if place is None else _Cone(slope, (u, v, least), place.astype(int))
+
+
+def _shortest(edges: tuple[np.ndarray, np.ndarray, np.ndarray], sources: np.ndarray, players: int) -> np.ndarray | None:
+    """[n]: the length of the shortest path from any of ``sources``, inf without one; None if it has no end."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import NegativeCycleError, bellman_ford
+
+    u, v, weight = edges
+    other = u != v
+    u = np.concatenate([u[other], np.full(len(sources), players)])
+    v = np.concatenate([v[other], sources])
+    weight = np.concatenate([weight[other], np.zeros(len(sources))])
+    graph = coo_array((weight, (u, v)), (players + 1, players + 1)).tocsr()
+    try:
+        return bellman_ford(graph, indices=players)[:players]
+    except NegativeCycleError:
+        return None
+
+
+def _farthest(cone: _Cone, core: np.ndarray, players: int, back: bool = False) -> np.ndarray:
+    """How far above its world's core each player can be; ``back``: below it."""
+    u, v, weight = cone.edges
+    found = _shortest((v, u, weight) if back else (u, v, weight), core, players)
+    assert found is not None
+    return found
+
+
+def _cores(world: np.ndarray, alike: np.ndarray, node: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Of each world one player: of those held, or else of its largest set whose differences are finite."""
+    size = np.bincount(alike)[alike].astype(float)
+    size[node[held]] = np.inf
+    order = np.lexsort((np.arange(len(world)), -size, world))
+    return order[np.unique(world[order], return_index=True)[1]]
+
+
+def components(u: np.ndarray, v: np.ndarray, players: int, connection: str = "weak") -> np.ndarray:
+    """int [n]: the connected set of each player, numbered in the players' order."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(u)), (u, v)), (players, players))
+    return connected_components(graph, connection=connection)[1]

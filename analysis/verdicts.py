@@ -1,0 +1,188 @@
+"""Who is stronger, by how much, how surely, and on what evidence: in words, as JSON, and as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+import pandas as pd
+
+from jubango.analysis.ratings import RatingList
+from jubango.analysis.results import ENDINGS, Result, crosstable_cells, decided, distinct_games, endings
+from jubango.analysis.tables import ratings_frame
+
+MOST_IN_CROSSTABLE = 20  # players
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """Who is stronger of two. ``elo`` is what ``stronger`` is ahead by, ``error`` half the width of its 95 % interval,
+    and ``probability`` that of being stronger at all (the likelihood of superiority), by all games of everybody; the
+    rest is of the games between the two, as ``stronger`` sees them."""
+
+    stronger: str
+    weaker: str
+    elo: float
+    error: float
+    probability: float
+    wins: int
+    draws: int
+    losses: int
+    distinct_games: int | None  # games that differ in the colours or a move; None if no moves are known
+    time: int  # games that were lost on time,
+    forfeit: int  # by an engine's failure
+    resignation: int  # and by resignation, by either of the two
+
+    @property
+    def games(self) -> int:
+        return self.wins + self.draws + self.losses
+
+    def __str__(self) -> str:
+        failed = self.time + self.forfeit
+        doubts = [
+            f"{failed} of the {self.games} games ended by forfeit or on time" if failed else "",
+            repetition(self.games, self.distinct_games),
+        ]
+        but = "".join(f"; but {doubt}" for doubt in doubts if doubt)
+        if math.isinf(self.error) and math.isfinite(self.elo):
+            return f"the games do not say which of {self.stronger} and {self.weaker} is stronger{but}"
+        return (
+            f"{self.stronger} is {signed(self.elo)} ± {self.error:.0f} Elo, "
+            f"stronger with a probability of {100 * self.probability:.1f} %{but}"
+        )
+
+    __repr__ = __str__
+
+
+def verdict(ratings: RatingList, results: Iterable[tuple], first: str, second: str) -> Verdict:
+    """Who of two players is stronger."""
+    order = [rating.name for rating in ratings.ratings]
+    stronger, weaker = sorted((first, second), key=order.index)
+    games = [game for game in decided(results) if {game.black, game.white} == {first, second}]
+    return _verdict(ratings, stronger, weaker, games)
+
+
+def verdicts(ratings: RatingList, results: Iterable[tuple]) -> list[Verdict]:
+    """On every two players who met, in the order of the ratings."""
+    rank = {rating.name: i for i, rating in enumerate(ratings.ratings)}
+    met: dict[tuple[str, str], list[Result]] = {}
+    for game in decided(results):
+        if game.black != game.white:
+            pair = (game.black, game.white)
+            met.setdefault(pair if rank[pair[0]] < rank[pair[1]] else pair[::-1], []).append(game)
+    return [
+        _verdict(ratings, *pair, met[pair]) for pair in sorted(met, key=lambda pair: (rank[pair[0]], rank[pair[1]]))
+    ]
+
+
+def _verdict(ratings: RatingList, stronger: str, weaker: str, games: list[Result]) -> Verdict:
+    own = [game.score if game.black == stronger else 1 - game.score for game in games]
+    wins, losses = sum(score > 0.75 for score in own), sum(score < 0.25 for score in own)
+    ended = dict.fromkeys(ENDINGS.values(), 0)
+    for found in endings(games):
+        ended[found.ending] += found.lost
+    return Verdict(
+        stronger, weaker, *ratings.difference(stronger, weaker), wins, len(own) - wins - losses, losses,
+        distinct_games(games), **ended,
+    )  # fmt: skip
+
+
+# -- in words ------------------------------------------------------------------------------------
+
+
+def signed(elo: float) -> str:
+    """``+12``, ``-3``, ``0``, ``+inf``."""
+    return f"{elo:+.0f}" if abs(elo) >= 0.5 else "0"
+
+
+def repetition(games: int, distinct: int | None) -> str:
+    """That games were played again, if they were; else nothing."""
+    if distinct is None or distinct == games:
+        return ""
+    are = "is" if distinct == 1 else "are"
+    return f"only {distinct} of the {games} games {are} distinct, and the same moves again are no new evidence"
+
+
+def remarks(ratings: RatingList) -> list[str]:
+    """What has to be said beside the ratings: groups that never met, what moving first is worth, what is not finite."""
+    said = []
+    if len(set(ratings.scales)) > 1:
+        names: dict[int, list[str]] = {}
+        for rating, scale in zip(ratings.ratings, ratings.scales, strict=True):
+            names.setdefault(scale, []).append(rating.name)
+        said.append("\n  ".join(
+            ["These groups never met, so that their ratings cannot be compared:", *map(", ".join, names.values())]
+        ))  # fmt: skip
+    if any(math.isinf(r.error) for r in ratings.ratings) or math.isinf(ratings.advantage_error):
+        said.append("Without a prior some ratings have no finite value (inf) or none that the games tell (?)")
+    if math.isinf(ratings.advantage):
+        said.append(f"moving first is worth {signed(ratings.advantage)} Elo")
+    elif math.isinf(ratings.advantage_error):
+        said.append("the games do not say what moving first is worth")
+    elif ratings.advantage_error:
+        said.append(f"moving first is worth {signed(ratings.advantage)} ± {ratings.advantage_error:.0f} Elo")
+    return said
+
+
+def evidence(ratings: RatingList, results: list) -> list[str]:
+    """The verdict on two players, and of any number what the games were: lost otherwise than on the board, played
+    again, without a decision."""
+    games = decided(results)
+    said = []
+    if len(ratings.ratings) == 2 and games:
+        said.append(str(verdict(ratings, games, *(r.name for r in ratings.ratings))))
+    elif repeated := repetition(len(games), distinct_games(games)):
+        said.append(repeated)
+    words = {"time": "lost on time", "forfeit": "lost by forfeit", "resignation": "lost by resignation"}
+    for ending, how in words.items():
+        found = [ended for ended in endings(games) if ended.ending == ending]
+        if found:
+            said.append(f"{how}: " + ", ".join(
+                f"{e.name} {e.lost} of {e.games} games" + (f" ({e.why})" if e.why else "") for e in found
+            ))  # fmt: skip
+    if len(games) < len(results):
+        said.append(f"{len(results) - len(games)} of the {len(results)} games were not decided and do not count")
+    return said
+
+
+# -- for programs --------------------------------------------------------------------------------
+
+
+def summary(ratings: RatingList, results: list) -> dict[str, object]:
+    """All that is said of the games, for JSON: numbers, texts, lists, dicts, and infinities."""
+    games = decided(results)
+    return {
+        "games": len(games),
+        "distinct_games": distinct_games(games),
+        "undecided_games": len(results) - len(games),
+        "first_move": {"elo": ratings.advantage, "error": ratings.advantage_error} if ratings.advantage_error else None,
+        "ratings": ratings_frame(ratings).to_dict("records"),
+        "verdicts": [{**asdict(found), "games": found.games} for found in verdicts(ratings, games)],
+        "endings": [ended._asdict() for ended in endings(games)],
+    }
+
+
+def summary_frame(ratings: RatingList, results: list) -> pd.DataFrame:
+    """The same as one table, a row for each player: its rating, what moving first is worth, what it lost otherwise than
+    on the board, its distinct games, of two players the verdict, and of up to 20 the crosstable."""
+    games = decided(results)
+    names = [rating.name for rating in ratings.ratings]
+    frame = ratings_frame(ratings)
+    frame["first_move"], frame["first_move_error"] = ratings.advantage, ratings.advantage_error
+    own: dict[str, list[Result]] = {name: [] for name in names}
+    for game in games:
+        for name in {game.black, game.white}:
+            own[name].append(game)
+    frame["distinct_games"] = pd.array([distinct_games(own[name]) for name in names], dtype="Int64")
+    why: dict[str, list[str]] = {name: [] for name in names}
+    for ended in endings(games):
+        why[ended.name] += [f"{ended.ending}: {ended.why}"] if ended.why else []
+    frame["why"] = ["; ".join(why[name]) for name in names]
+    if len(names) == 2:
+        found = [ratings.difference(*pair) for pair in (names, names[::-1])]
+        frame[["difference", "difference_error", "probability"]] = found
+    if len(names) <= MOST_IN_CROSSTABLE:
+        cells = pd.DataFrame(crosstable_cells(games, names), columns=[f"against {name}" for name in names])
+        frame = pd.concat([frame, cells], axis=1)
+    return frame
