@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from jubango.analysis.ratings import RatingList, Result, crosstable_cells, rate
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.files import read_file
 from jubango.sgf_games.library import COLUMNS
 from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import read_games
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LARGEST_CSV = 500_000_000  # bytes
 
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
@@ -25,7 +29,7 @@ def games_frame(folder: Path | str) -> pd.DataFrame:
     if not path.is_file():
         raise UserError(f"{folder}: holds no results.sqlite; name a run's folder")
     try:
-        with sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True) as db:
+        with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) as db:
             return pd.read_sql_query("select * from games order by game_id", db)
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         raise UserError(f"{path}: is no results file: {str(error).splitlines()[0]}") from None
@@ -78,9 +82,10 @@ def _sgf_results(path: Path) -> list[Result]:
 def _csv_results(path: Path) -> list[Result]:
     import pandas as pd
 
+    data = read_file(path, LARGEST_CSV, "a CSV")
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
+        frame = pd.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
+    except ValueError as error:  # pandas' parser errors are such
         raise UserError(f"{path}: is no CSV: {str(error).splitlines()[0]}") from None
     columns = {c.strip().lower(): c for c in frame.columns}
     missing = [c for c in ("black", "white", "result") if c not in columns]

@@ -23,8 +23,8 @@ class TimeControl:
     @classmethod
     def parse(cls, text: str) -> TimeControl:
         """``60`` (sudden death), ``60+1`` (increment), ``300+3x30`` (byoyomi). Raises UserError."""
-        number = r"(\d+(?:\.\d+)?)"
-        match = re.fullmatch(rf"{number}(?:\+(?:(\d+)x)?{number})?", text.strip())
+        number = r"(\d{1,7}(?:\.\d{1,7})?)"  # a hundred days
+        match = re.fullmatch(rf"{number}(?:\+(?:(\d{{1,4}})x)?{number})?", text.strip(), re.ASCII)
         if not match:
             raise UserError(f'clock "{text}": write seconds like 60, 60+1 (increment) or 300+3x30 (byoyomi)')
         main, periods, extra = float(match[1]), match[2], float(match[3] or 0)

@@ -16,8 +16,10 @@ from jubango.arena.pairings import GameTask, round_robin
 from jubango.bots.config import BotConfig, bot_from_spec, checked, expand_table
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.files import read_file
 from jubango.sgf_games.game import Game
 
+LARGEST_FILE = 10_000_000  # bytes
 WORDS = {
     "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
     "multiple_of": "should be an even number; games come in colour-swapped pairs",
@@ -69,9 +71,7 @@ def read_plan(path: Path, changes: Mapping[str, object] | None = None) -> Plan:
     Raises UserError naming the file, the table and the key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        text = read_file(path, LARGEST_FILE, "a tournament's TOML file").decode()
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text") from None
     return parse_plan(text, str(path), changes)
@@ -81,7 +81,7 @@ def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = No
     """The plan that a tournament file's ``text`` describes; see :func:`read_plan`."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # no TOML, a number of thousands of digits, endless brackets
         raise UserError(f"{source}: not TOML: {error}") from None
     if changes:
         data |= _as_in_a_file(changes)

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Protocol
 
 import pandas as pd
-from rich.console import Console
 
 from jubango.analysis.ratings import RatingList, Result, rate
 from jubango.analysis.tables import crosstable, ratings_frame
+from jubango.arena.console import Console
 from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.printable import printable
 from jubango.sgf_games.record import GameRecord
 
 PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
@@ -56,7 +57,7 @@ class Verdict:
     probability: float
 
     def __str__(self) -> str:
-        return (
+        return printable(
             f"{self.stronger} is {self.elo:+.0f} ± {self.error:.0f} Elo, "
             f"stronger with a probability of {100 * self.probability:.1f} %"
         )
@@ -142,7 +143,7 @@ class Run:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
         with console.capture() as text:
             print_standings(console, self.rating_list, self.results)
-        return "\n".join([self._title, text.get().rstrip(), *self._verdict])
+        return "\n".join([printable(self._title), text.get().rstrip(), *self._verdict])
 
     __repr__ = __str__
 

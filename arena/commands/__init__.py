@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from jubango.arena.commands import analyze, bench, bots, games, match, play, rate, tournament
+from jubango.arena.commands.output import print_line
 
 # What typer raises for a misused command line; its module differs between versions of typer.
 ClickException: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -63,8 +64,7 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("JUBANGO_TRACEBACK"):
             traceback.print_exc()
         what = " ".join(str(error).split())[:300]
-        message = f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)"
-        print(f"jubango: {message}", file=sys.stderr)
+        print_line(f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)")
         return 1
 
 
@@ -84,10 +84,10 @@ def _load_plugins() -> None:
 
 
 def _interrupted() -> int:
-    print("jubango: interrupted; what was finished is kept", file=sys.stderr)
+    print_line("interrupted; what was finished is kept")
     return 130
 
 
 def _complain(message: str) -> int:
-    print(f"jubango: {message}", file=sys.stderr)
+    print_line(message)
     return 2

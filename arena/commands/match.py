@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, messages
+from jubango.arena.commands.output import Format, FormatOption, data, messages
 
 
 def register(app: typer.Typer) -> None:
@@ -31,6 +31,6 @@ def register(app: typer.Typer) -> None:
         run = play_shown(match_plan(first, second, game, games, seed, clock), out)
         print_ratings(run.rating_list, run.results, form)
         if form is Format.table:
-            print(f"\n{run.verdict}")
+            data().print(f"\n{run.verdict}", highlight=False, markup=False)
         if out is None:
             messages().print("the games were not kept; --out DIR keeps them", style="dim")
