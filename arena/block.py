@@ -35,6 +35,7 @@ class Lane:
     thoughts: list[Thought | None] = field(default_factory=list)
     asked_at: float = 0.0
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
+    time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
     began: float = field(default_factory=time.perf_counter)
     taken_back: int = 0  # how often moves were taken back
 
@@ -184,8 +185,10 @@ class Block:
             lane = self.lanes[i]
             assert lane is not None
             if lane.clocks and not answer.failure:
-                spent = time.perf_counter() - lane.asked_at
-                if not lane.clocks[self._player[i]].spend(spent):
+                spent, clock = time.perf_counter() - lane.asked_at, lane.clocks[self._player[i]]
+                if clock.spend(spent):
+                    lane.time_left.append(clock.reading)
+                else:
                     answer = MoveAnswer(i, failure="time", detail=f"the clock ran out after {spent:.1f} s")
             if not answer.failure:
                 self._told[self._rows[i], i] = answer.action
@@ -245,6 +248,7 @@ class Block:
         two = self.players[lane.task.black] is not self.players[lane.task.white]
         kept = lane.moves[: -2 if two else -1]
         lane.moves, lane.thoughts, lane.taken_back = [], lane.thoughts[: len(kept)], lane.taken_back + 1
+        del lane.time_left[len(kept) :]
         self._told[0, i] = FRESH
         self._step()
         for action in kept:
@@ -278,4 +282,7 @@ class Block:
             seconds=round(time.perf_counter() - lane.began, 3),
             date=datetime.now(UTC).isoformat(timespec="seconds"),
             comments=tuple("" if thought is None else thought.text for thought in lane.thoughts),
+            main_time=self.clock.main if self.clock else 0.0,
+            overtime=self.clock.overtime if self.clock else "",
+            time_left=tuple(lane.time_left),
         )

@@ -33,6 +33,13 @@ class TimeControl:
             raise UserError(f'clock "{text}": leaves no time at all')
         return control
 
+    @property
+    def overtime(self) -> str:
+        """What there is beside the main time, as SGF's OT."""
+        if self.periods:
+            return f"{self.periods}x{self.byoyomi:g} byo-yomi"
+        return f"{self.increment:g} fischer" if self.increment else "none"
+
     def __str__(self) -> str:
         extra = f"+{self.periods}x{self.byoyomi:g}" if self.periods else f"+{self.increment:g}" * bool(self.increment)
         return f"{self.main:g}{extra}"
@@ -66,6 +73,11 @@ class Clock:
     def left(self) -> float:
         """Seconds until the flag falls."""
         return self.main + self.periods * self.control.byoyomi
+
+    @property
+    def reading(self) -> tuple[float, int]:
+        """What it shows between two moves: seconds, and in byoyomi how many periods there are of so many."""
+        return (self.control.byoyomi, self.periods) if self.periods and self.main <= 0 else (self.main, 0)
 
     def budget(self, moves_left: float) -> float:
         """Seconds to think about the next move with ``moves_left`` of one's own still to come: an even share

@@ -50,7 +50,8 @@ def write_record(record: GameRecord) -> bytes:
         f"White: {record.white} = {record.white_spec}",
         f"Result: {record.result} ({record.reason}{': ' + record.detail if record.detail else ''})",
     ]
-    root = {**shared, "C": [_raw("\n".join(line for line in comment if line))]}
+    clock = {"TM": [_real(record.main_time)], "OT": [_raw(record.overtime)]} if record.overtime else {}
+    root = {**shared, **clock, "C": [_raw("\n".join(line for line in comment if line))]}
     texts = {
         "PB": record.black, "PW": record.white, "RE": record.result, "EV": record.event,
         "RO": record.game_id, "GN": record.game_id, "DT": record.date[:10],
@@ -62,7 +63,12 @@ def write_record(record: GameRecord) -> bytes:
     tree.sequence.append(root)
     points = game.move_points([game.parse_action(text) for text in record.moves])
     for i, point in enumerate(points):
-        node = {"W" if i % 2 else "B": [sgf_pair(point).encode()]}
+        player = "W" if i % 2 else "B"
+        node = {player: [sgf_pair(point).encode()]}
+        if i < len(record.time_left):
+            seconds, periods = record.time_left[i]
+            node |= {f"{player}L": [_real(round(seconds, 3))]}
+            node |= {f"O{player}": [b"%d" % periods]} if periods else {}
         if i < len(record.comments) and record.comments[i]:
             node["C"] = [_raw(record.comments[i])]
         tree.sequence.append(node)
@@ -81,9 +87,13 @@ def _shared_properties(game: Game, spec: str) -> dict[str, list[bytes]]:
         SPEC_PROPERTY: spec, "TM": "0", "OT": "none", "HA": "0",
     }  # fmt: skip
     if isinstance(game, Go):
-        komi = sgf_properties.serialise_real(game.komi).decode()
-        texts |= {"GM": "1", "KM": komi, "RU": _rules_name(game)}
+        texts |= {"GM": "1", "KM": _real(game.komi).decode(), "RU": _rules_name(game)}
     return {key: [_raw(text)] for key, text in texts.items()}
+
+
+def _real(number: float) -> bytes:
+    text: bytes = sgf_properties.serialise_real(number)
+    return text
 
 
 def _raw(text: str) -> bytes:
