@@ -45,11 +45,13 @@ def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def results_of(paths: list[Path]) -> list[Result]:
+def results_of(paths: list[Path], guesses: list[str] | None = None) -> list[Result]:
     """(Black, White, Black's score) from runs' folders, SGF files or folders of them, and CSVs.
 
-    Games without a decision (``?``, ``Void``) are left out. Raises UserError.
+    Games without a decision (``?``, ``Void``) are left out. ``guesses`` gains a line for every file whose encoding had to
+    be guessed. Raises UserError.
     """
+    guesses = [] if guesses is None else guesses
     results: list[Result] = []
     for path in paths:
         if not path.exists():
@@ -62,17 +64,19 @@ def results_of(paths: list[Path]) -> list[Result]:
             if not files:
                 raise UserError(f"{path}: holds neither a results.sqlite nor .sgf files")
             for file in files:
-                results += _sgf_results(file)
+                results += _sgf_results(file, guesses)
         elif path.suffix.lower() == ".csv":
             results += _csv_results(path)
         else:
-            results += _sgf_results(path)
+            results += _sgf_results(path, guesses)
     return results
 
 
-def _sgf_results(path: Path) -> list[Result]:
+def _sgf_results(path: Path, guesses: list[str]) -> list[Result]:
     out: list[Result] = []
-    for game in read_games(path):
+    games = read_games(path)
+    guesses += [f"{path}: {games[0].guessed_text}"] if games[0].guessed_text else []
+    for game in games:
         text = game.properties.get("RE", "?").strip()
         if text[:1].upper() in ("B", "W", "0", "D"):
             out.append((game.name(0), game.name(1), score_of(text)))

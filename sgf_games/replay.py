@@ -182,7 +182,9 @@ class Record:
 
 
 def read_sgf(path: Path | str, number: int | None = None) -> Record:
-    """The game of an SGF file, its main line; of several the one that ``number`` (from 1) says. Raises UserError."""
+    """The game of an SGF file, its main line; of several the one that ``number`` (from 1) says.
+
+    Raises UserError naming the file."""
     games = read_games(path)
     if number is None and len(games) > 1:
         raise UserError(f"{path}: holds {len(games)} games; say which, number=1 to number={len(games)}")

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import jubango as jb
+from jubango.arena.commands import run
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.replay import position_at
@@ -225,3 +226,20 @@ def test_a_comment_that_is_cut_short_is_no_other_encoding():
 
 def test_a_name_is_one_line():
     assert read("(;PB[one\ntwo\t three])").name(0) == "one two three"
+
+
+def test_the_command_says_what_was_guessed(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.sgf", "b.sgf"):
+        (tmp_path / name).write_bytes("(;SZ[9]HA[2]PB[柯洁]PW[古力]RE[B+R];W[ee];B[];W[])".encode("gb18030"))
+    assert run(["rate", "."]) == 0
+    out, err = capfd.readouterr()
+    assert "柯洁" in out
+    assert err == (
+        "a.sgf: the text declares no encoding and is no UTF-8; read as GB18030, a guess (and 1 more like it)\n"
+    )
+    assert run(["analyze", "a.sgf"]) == 0
+    out, err = capfd.readouterr()
+    assert "柯洁 – 古力" in out
+    assert "read as GB18030, a guess" in err
+    assert "HA[2] comes without its stones, which were taken to be C3, G7" in err

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption
+from jubango.arena.commands.output import Format, FormatOption, messages
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +39,11 @@ def register(app: typer.Typer) -> None:
                     raise ValueError
             except ValueError:
                 raise UserError(f'--anchor "{text}" is not NAME=ELO') from None
-        results = results_of(paths)
+        guesses: list[str] = []
+        results = results_of(paths, guesses)
+        if guesses:
+            more = f" (and {len(guesses) - 1} more like it)" if len(guesses) > 1 else ""
+            messages().print(guesses[0] + more, style="yellow", soft_wrap=True)
         if not results:
             raise UserError(f"{', '.join(map(str, paths))}: no finished games")
         print_ratings(fit(results, prior, first_move_advantage, anchors), results, form)
