@@ -48,8 +48,8 @@ def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
 def results_of(paths: list[Path], guesses: list[str] | None = None) -> list[Result]:
     """(Black, White, Black's score) from runs' folders, SGF files or folders of them, and CSVs.
 
-    Games without a decision (``?``, ``Void``) are left out. ``guesses`` gains a line for every file whose encoding had to
-    be guessed. Raises UserError.
+    Games without a decision (``?``, ``Void``) are left out. ``guesses`` gains a line for every file whose encoding had
+    to be guessed. Raises UserError.
     """
     guesses = [] if guesses is None else guesses
     results: list[Result] = []

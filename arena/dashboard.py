@@ -23,6 +23,7 @@ from jubango.arena.console import Console
 from jubango.arena.preparing import Preparing
 from jubango.arena.run import Run
 from jubango.arena.standings import cross_table, standings_html, standings_table
+from jubango.sgf_games.printable import printable
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
@@ -242,11 +243,12 @@ class NotebookDashboard(Dashboard):
     def _tell(self, note: str) -> None:
         from IPython.display import HTML, display  # type: ignore[import-not-found]
 
-        display(HTML(f"<small>{escape(note)}</small>"))
+        display(HTML(f"<small>{escape(printable(note))}</small>"))
 
     def _put(self, html: str) -> None:
         from IPython.display import HTML, display
 
+        html = printable(html, keep="\n")
         if self._handle is None:
             self._handle = display(HTML(html), display_id=True)
         else:

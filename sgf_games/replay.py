@@ -177,7 +177,7 @@ class Record:
         try:
             picture = self.at()._repr_svg_()
         except UserError as error:
-            picture = f"<p>{html.escape(printable(str(error)))}</p>"
+            picture = f"<p>{html.escape(str(error))}</p>"
         return f"<div><p><b>{black}</b> (Black) – <b>{white}</b> (White)<br>{facts}</p>{picture}</div>"
 
 

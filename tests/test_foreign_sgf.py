@@ -13,6 +13,7 @@ import jubango as jb
 from jubango.arena.commands import run
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.printable import printable
 from jubango.sgf_games.replay import position_at
 from jubango.sgf_games.sgf import SgfGame, handicap_points, parse_sgf
 
@@ -121,7 +122,7 @@ def test_every_error_of_read_sgf_names_the_file(tmp_path):
     for path in (tmp_path, tmp_path / "a\0b"):
         with pytest.raises(UserError) as caught:
             jb.read_sgf(path)
-        assert str(caught.value).startswith(str(path))
+        assert str(caught.value).startswith(printable(str(path)))
     record_path = tmp_path / "illegal.sgf"
     record_path.write_text("(;SZ[5];B[aa];W[aa])")
     for look in (lambda r: r.at(), lambda r: r.positions, lambda r: r.at(9)):

@@ -21,6 +21,7 @@ from jubango.arena.commands import run
 from jubango.arena.commands.output import print_json
 from jubango.arena.console import Console
 from jubango.arena.standings import print_standings, standings_html
+from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.printable import printable
 from jubango.sgf_games.replay import read_sgf
 
@@ -125,7 +126,7 @@ def test_csv_is_data_off_a_terminal_and_is_read_back(tmp_path, capsys, monkeypat
         ["match", "a\nb", "random"], ["tournament", "\u202e.toml"], ["analyze", os.fsdecode(b"\xe9.sgf")],
         ["play", "--game", "go:" + "9" * 5000], ["match", "random", "random", "--clock", "9" * 400],
         ["match", "random", "random", "--clock", "1+" + "9" * 5000 + "x1"], ["analyze", "/dev/zero"], ["rate", "/dev/zero"],
-        ["tournament", "/dev/zero"], ["tournament", "huge.toml"], ["rate", "x.sgf", "--anchor", "\x1b[2J\n"], ["\x1b[2J"],
+        ["match", "gtp:command=sh -c 'printf \"\\033[2Jno\\n\" >&2'", "random"], ["tournament", "/dev/zero"], ["tournament", "huge.toml"], ["rate", "x.sgf", "--anchor", "\x1b[2J\n"], ["\x1b[2J"],
         ["analyze", "huge.sgf"], ["match", "random", "random", "--game", "mnk:5,k=" + "9" * 5000], ["tournament", "deep.toml"],
     ],
 )  # fmt: skip
@@ -142,6 +143,13 @@ def test_bad_input_is_one_harmless_line(arguments, tmp_path, capfd, monkeypatch)
     assert err.count("\n") == 1
     assert len(err) < 2000
     assert printable(err, keep="\n") == err
+
+
+def test_python_s_errors_are_one_harmless_line():
+    with pytest.raises(UserError) as caught:
+        read_sgf(f"{EVIL}\n.sgf")
+    assert_harmless(str(caught.value))
+    assert "\n" not in str(caught.value)
 
 
 def test_a_message_that_looks_like_markup_is_none(tmp_path, capfd, monkeypatch):
