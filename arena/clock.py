@@ -29,6 +29,8 @@ class TimeControl:
             raise UserError(f'clock "{text}": write seconds like 60, 60+1 (increment) or 300+3x30 (byoyomi)')
         main, periods, extra = float(match[1]), match[2], float(match[3] or 0)
         control = cls(main, byoyomi=extra, periods=int(periods)) if periods else cls(main, increment=extra)
+        if periods and not control.byoyomi * control.periods:
+            raise UserError(f'clock "{text}": byoyomi needs a period of some seconds at least')
         if control.main + control.increment + control.byoyomi * control.periods <= 0:
             raise UserError(f'clock "{text}": leaves no time at all')
         return control

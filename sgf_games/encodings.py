@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import codecs
 import itertools
 import re
@@ -17,23 +18,20 @@ ENOUGH = 2 / 3  # of them are everyday Chinese ones where GB18030 is guessed
 def decoded(data: bytes, declared: re.Pattern[bytes], start: re.Pattern[bytes]) -> tuple[str, str]:
     """The text of ``data``, and in words what had to be guessed to read it, if anything had.
 
-    ``declared`` finds where an encoding is named (its first group); it holds from the last ``start`` before that place
-    until another one is named, and without any it is UTF-8.
+    ``declared`` finds where an encoding is named (its first group); the name holds from the last ``start`` before it
+    until another part names its own. Before the first it is UTF-8.
     """
     mark = next((mark for mark in MARKS if data.startswith(mark)), None)
     if mark is not None:
         return data.decode(MARKS[mark], "replace"), ""
-    names: list[re.Match[bytes] | None] = [
-        next(same) for _, same in itertools.groupby(declared.finditer(data), lambda name: name[1])
-    ]
-    starts = [0]
-    for name in filter(None, names[1:]):
-        before = start.finditer(data, starts[-1], name.start())
-        starts.append(max((place.start() for place in before), default=starts[-1]))
-    parts = [
-        _part(data[first:last], name[1].decode("ascii", "replace").strip() if name else "")
-        for first, last, name in zip(starts, [*starts[1:], len(data)], names or [None], strict=True)
-    ]
+    starts = [place.start() for place in start.finditer(data)]
+    names = {0: ""}
+    for name in declared.finditer(data):
+        number = bisect.bisect(starts, name.start())
+        first = starts[number - 1] if number > 1 else 0
+        names[first] = names.get(first) or name[1].decode("ascii", "replace").strip()
+    ends = [*itertools.islice(names, 1, None), len(data)]
+    parts = [_part(data[first:end], name) for (first, name), end in zip(names.items(), ends, strict=True)]
     return "".join(text for text, _ in parts), next((guess for _, guess in parts if guess), "")
 
 

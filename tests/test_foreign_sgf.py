@@ -187,6 +187,17 @@ def test_games_of_several_encodings_in_one_file():
     texts = [("GBK", "张三"), ("Big5", "許功蓋"), ("UTF-8", "이창호")]
     data = b"\n".join(f"(;GM[1]CA[{name}]PB[{player}]SZ[9];B[aa])".encode(name) for name, player in texts)
     assert [sgf.name(0) for sgf in parse_sgf(data, "x")] == [player for _, player in texts]
+    undeclared = "(;GM[1]PB[白]SZ[9];B[aa])\n".encode()
+    assert [sgf.name(0) for sgf in parse_sgf(undeclared + data, "x")] == ["白", *(player for _, player in texts)]
+
+
+def test_a_comment_may_speak_of_encodings():
+    sgf = read("(;CA[GBK]PB[张三]C[write CA[UTF-8\\] or so];B[aa])".encode("gbk"))
+    assert sgf.name(0) == "张三"
+
+
+def test_a_file_of_nothing_but_declarations_is_read_in_time():
+    assert read(b"(;SZ[5]" + b"CA[GBK]CA[UTF-8]" * 200_000 + b";B[aa])").move_count == 1
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,7 @@ def test_csv_is_data_off_a_terminal_and_is_read_back(tmp_path, capsys, monkeypat
         ["analyze", "evil\x1b[2J\n.sgf"], ["rate", "a\nb\x9b"], ["analyze", "x.sgf"], ["match", "uct\x1b]0;x\x07", "random"],
         ["match", "a\nb", "random"], ["tournament", "\u202e.toml"], ["analyze", os.fsdecode(b"\xe9.sgf")],
         ["play", "--game", "go:" + "9" * 5000], ["match", "random", "random", "--clock", "9" * 400],
+        ["match", "random", "random", "--clock", "1+3x0"], ["match", "random", "random", "--clock", "1+0x3"],
         ["match", "random", "random", "--clock", "1+" + "9" * 5000 + "x1"], ["analyze", "/dev/zero"], ["rate", "/dev/zero"],
         ["match", "gtp:command=sh -c 'printf \"\\033[2Jno\\n\" >&2'", "random"], ["tournament", "/dev/zero"], ["tournament", "huge.toml"], ["rate", "x.sgf", "--anchor", "\x1b[2J\n"], ["\x1b[2J"],
         ["analyze", "huge.sgf"], ["match", "random", "random", "--game", "mnk:5,k=" + "9" * 5000], ["tournament", "deep.toml"],
