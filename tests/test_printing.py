@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -75,7 +74,7 @@ def test_json_says_it_all_in_printable_text(text):
 
 def on_a_terminal(*arguments: str, cwd: Path) -> str:
     """What the command writes to a terminal, stdout and stderr."""
-    mine, its = pty.openpty()
+    mine, its = pytest.importorskip("pty").openpty()
     env = os.environ | {"TERM": "xterm-256color", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [sys.executable, "-m", "jubango.arena.commands", *arguments], stdout=its, stderr=its, cwd=cwd, env=env
