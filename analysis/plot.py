@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ from jubango.sgf_games.diagram import (
     readable_on,
     star_points,
 )
+from jubango.sgf_games.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +42,8 @@ EAST_ASIAN = (
     "Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Yu Gothic", "Microsoft YaHei", "Malgun Gothic",
     "Arial Unicode MS",
 )  # fmt: skip
+# Fonts of boxes for every character there is, and of TeX, which has characters of its own at the places of others.
+NO_FONTS = ("Last Resort", "cm")
 
 
 def scale_colour(share: float) -> tuple[int, int, int]:
@@ -201,15 +206,44 @@ def _title(axes: Axes, title: str) -> None:
     """Lines as long as the axes are wide, in fonts that have the names' characters if this machine has any."""
     wide = axes.get_window_extent().width / axes.figure.dpi * 72  # points
     size = min(11.0, max(6.0, wide / 34))
-    axes.set_title("\n".join(folded(title, wide / size)), fontsize=size, fontfamily=_families(), parse_math=False)
+    text, families = drawable(printable(title, keep="\n"), font_names())
+    axes.set_title("\n".join(folded(text, wide / size)), fontsize=size, fontfamily=families, parse_math=False)
+
+
+def drawable(text: str, fonts: Sequence[str]) -> tuple[str, list[str]]:
+    """The text, and those of ``fonts`` to draw it in, the first always. A character that none of them has becomes its
+    plainer form if there is one, like A for a wide Ａ, or else its number: ``\\u5f20``."""
+    used, missing = list(fonts[:1]), set(text) - {"\n"} - _characters(fonts[0])
+    for font in fonts[1:]:
+        if not missing:
+            break
+        if missing & _characters(font):
+            used.append(font)
+            missing -= _characters(font)
+    known = frozenset().union(*map(_characters, used))
+
+    def plainer(char: str) -> str:
+        plain = unicodedata.normalize("NFKC", char)
+        return plain if known.issuperset(plain) else char.encode("unicode_escape").decode()
+
+    return "".join(plainer(char) if char in missing else char for char in text), used
 
 
 @functools.cache
-def _families() -> list[str]:
+def font_names() -> tuple[str, ...]:
+    """matplotlib's own, then those for Chinese, Japanese and Korean, then whatever else this machine has."""
     from matplotlib.font_manager import fontManager
 
-    here = {font.name for font in fontManager.ttflist}
-    return ["DejaVu Sans", *(name for name in EAST_ASIAN if name in here)]
+    here = {font.name for font in fontManager.ttflist if not font.name.startswith(NO_FONTS)}
+    known = ("DejaVu Sans", *(name for name in EAST_ASIAN if name in here))
+    return (*known, *sorted(here.difference(known)))
+
+
+@functools.cache
+def _characters(font: str) -> frozenset[str]:
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(map(chr, get_font(findfont(font)).get_charmap()))
 
 
 def figure_size(diagram: Diagram) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from jubango.bots.search.result import SearchResult
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.diagram import Diagram, board_svg
 from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.printable import printable
 from jubango.sgf_games.replay import Position
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class PositionAnalysis:
 
     def __repr__(self) -> str:
         best = f"{self.best.move}, win rate {self.best.win_rate}" if self.best else self.position.status
-        return f"<PositionAnalysis of {self.position.title}: {best}, {self.simulations} simulations>"
+        return printable(f"<PositionAnalysis of {self.position.title}: {best}, {self.simulations} simulations>")
 
     def _repr_svg_(self) -> str:
         return board_svg(self.diagram())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import sqlite3
 from collections.abc import Hashable, Iterable
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import ENDINGS, Result, crosstable_cells
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.files import read_file
 from jubango.sgf_games.library import COLUMNS
 from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import SgfGame, read_games
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LARGEST_CSV = 500_000_000  # bytes
 
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
@@ -27,7 +31,7 @@ def games_frame(folder: Path | str) -> pd.DataFrame:
     if not path.is_file():
         raise UserError(f"{folder}: holds no results.sqlite; name a run's folder")
     try:
-        with sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True) as db:
+        with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) as db:
             frame = pd.read_sql_query("select * from games order by game_id", db)
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         raise UserError(f"{path}: is no results file: {str(error).splitlines()[0]}") from None
@@ -72,11 +76,15 @@ def result_of(black: str, white: str, text: str, why: str = "", game: Hashable =
     return Result(black, white, score_of(text), ending, why if ending else "", game)
 
 
-def results_of(paths: list[Path], left_out: list[UserError] | None = None) -> list[Result]:
+def results_of(
+    paths: list[Path], left_out: list[UserError] | None = None, guesses: list[str] | None = None
+) -> list[Result]:
     """The games of runs' folders, SGF files or folders of them, and CSVs.
 
-    Files of folders that cannot be read are left out, if there is a list for what is wrong with them. Raises UserError.
+    Files of folders that cannot be read are left out, if there is a list for what is wrong with them.
+    ``guesses`` gains a line for every file whose encoding had to be guessed. Raises UserError.
     """
+    guesses = [] if guesses is None else guesses
     results: list[Result] = []
     for path in paths:
         if not path.exists():
@@ -89,7 +97,7 @@ def results_of(paths: list[Path], left_out: list[UserError] | None = None) -> li
                 raise UserError(f"{path}: holds neither a results.sqlite nor .sgf files")
             for file in files:
                 try:
-                    results += _sgf_results(file)
+                    results += _sgf_results(file, guesses)
                 except UserError as error:
                     if left_out is None:
                         raise
@@ -97,15 +105,14 @@ def results_of(paths: list[Path], left_out: list[UserError] | None = None) -> li
         elif path.suffix.lower() == ".csv":
             results += _csv_results(path)
         else:
-            results += _sgf_results(path)
+            results += _sgf_results(path, guesses)
     return results
 
 
-def _sgf_results(path: Path) -> list[Result]:
-    return [
-        result_of(game.name(0), game.name(1), game.properties.get("RE", ""), game=_moves(game))
-        for game in read_games(path)
-    ]
+def _sgf_results(path: Path, guesses: list[str]) -> list[Result]:
+    games = read_games(path)
+    guesses += [f"{path}: {games[0].guessed_text}"] if games[0].guessed_text else []
+    return [result_of(game.name(0), game.name(1), game.properties.get("RE", ""), game=_moves(game)) for game in games]
 
 
 def _moves(game: SgfGame) -> Hashable:
@@ -118,9 +125,10 @@ def _moves(game: SgfGame) -> Hashable:
 def _csv_results(path: Path) -> list[Result]:
     import pandas as pd
 
+    data = read_file(path, LARGEST_CSV, "a CSV")
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
+        frame = pd.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
+    except ValueError as error:  # pandas' parser errors are such
         raise UserError(f"{path}: is no CSV: {str(error).splitlines()[0]}") from None
     columns = {c.strip().lower(): c for c in frame.columns}
     missing = [c for c in ("black", "white", "result") if c not in columns]

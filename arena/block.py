@@ -38,6 +38,7 @@ class Lane:
     thoughts: list[Thought | None] = field(default_factory=list)
     asked_at: float = 0.0
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
+    time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
     began: float = field(default_factory=time.perf_counter)
     renewed: int = 0  # how often it went on otherwise than by a move
     verdicts: list[Verdict] = field(default_factory=list)  # so far, if it has been played out
@@ -213,8 +214,12 @@ class Block:
                     judged.append(i)
                 continue
             if lane.clocks and not answer.failure:
-                spent = time.perf_counter() - lane.asked_at if answer.seconds is None else answer.seconds
-                if not lane.clocks[self._player[i]].spend(spent):
+                spent, clock = answer.seconds, lane.clocks[self._player[i]]
+                if spent is None:
+                    spent = time.perf_counter() - lane.asked_at
+                if clock.spend(spent):
+                    lane.time_left.append(clock.reading)
+                else:
                     answer = MoveAnswer(i, failure="time", detail=f"the clock ran out after {spent:.1f} s")
             if not answer.failure:
                 self._told[self._rows[i], i] = answer.action
@@ -307,6 +312,7 @@ class Block:
         kept = lane.moves[: -2 if two else -1]
         self._renew(lane)
         lane.thoughts = lane.thoughts[: len(kept)]
+        del lane.time_left[len(kept) :]
         self._told[0, i] = FRESH
         self._step()
         disputed, cleaners, lane.disputed, lane.cleaners = lane.disputed, lane.cleaners, "", set()
@@ -349,4 +355,7 @@ class Block:
             seconds=round(time.perf_counter() - lane.began, 3),
             date=datetime.now(UTC).isoformat(timespec="seconds"),
             comments=tuple(comments),
+            main_time=self.clock.main if self.clock else 0.0,
+            overtime=self.clock.overtime if self.clock else "",
+            time_left=tuple(lane.time_left),
         )

@@ -34,12 +34,24 @@ class TimeControl:
     @classmethod
     def parse(cls, text: str) -> TimeControl:
         """``60`` (sudden death), ``60+1`` (increment), ``300+3x30`` (byoyomi). Raises UserError."""
-        number = r"(\d{1,30}(?:\.\d+)?)"
-        match = re.fullmatch(rf"{number}(?:\+(?:([1-9]\d{{0,30}})x)?{number})?", text.strip(), re.ASCII)
+        number = r"(\d{1,7}(?:\.\d{1,7})?)"  # a hundred days
+        match = re.fullmatch(rf"{number}(?:\+(?:(\d{{1,4}})x)?{number})?", text.strip(), re.ASCII)
         if not match:
             raise UserError(f'clock "{text}": write seconds like 60, 60+1 (increment) or 300+3x30 (byoyomi)')
         main, periods, extra = float(match[1]), match[2], float(match[3] or 0)
-        return cls(main, byoyomi=extra, periods=int(periods)) if periods else cls(main, increment=extra)
+        control = cls(main, byoyomi=extra, periods=int(periods)) if periods else cls(main, increment=extra)
+        if periods and not control.byoyomi * control.periods:
+            raise UserError(f'clock "{text}": byoyomi needs a period of some seconds at least')
+        if control.main + control.increment + control.byoyomi * control.periods <= 0:
+            raise UserError(f'clock "{text}": leaves no time at all')
+        return control
+
+    @property
+    def overtime(self) -> str:
+        """What there is beside the main time, as SGF's OT."""
+        if self.periods:
+            return f"{self.periods}x{self.byoyomi:g} byo-yomi"
+        return f"{self.increment:g} fischer" if self.increment else "none"
 
     def __str__(self) -> str:
         if self.periods:
@@ -75,6 +87,11 @@ class Clock:
     def left(self) -> float:
         """Seconds until the flag falls."""
         return self.main + self.periods * self.control.byoyomi
+
+    @property
+    def reading(self) -> tuple[float, int]:
+        """What it shows between two moves: seconds, and in byoyomi how many periods there are of so many."""
+        return (self.control.byoyomi, self.periods) if self.periods and self.main <= 0 else (self.main, 0)
 
     def budget(self, moves_left: float) -> float:
         """Seconds to think about the next move with ``moves_left`` of one's own still to come: an even share

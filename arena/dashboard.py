@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.console import Console as AnyConsole
+from rich.console import ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
@@ -18,10 +19,12 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from jubango.analysis.plot import BLACK, WHITE, board_text
+from jubango.arena.console import Console
 from jubango.arena.preparing import Preparing
 from jubango.arena.run import Run
 from jubango.arena.scoring import remarks
 from jubango.arena.standings import cross_table, standings_html, standings_table
+from jubango.sgf_games.printable import printable
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
@@ -192,7 +195,7 @@ class _Spinning:
     def __init__(self, preparing: Preparing) -> None:
         self._preparing, self._spinner = preparing, Spinner("dots")
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: AnyConsole, options: ConsoleOptions) -> RenderResult:
         text = Text(str(self._preparing))
         text.truncate(options.max_width - 3, overflow="ellipsis")
         self._spinner.update(text=text)
@@ -240,11 +243,12 @@ class NotebookDashboard(Dashboard):
     def _tell(self, note: str) -> None:
         from IPython.display import HTML, display  # type: ignore[import-not-found]
 
-        display(HTML(f"<small>{escape(note)}</small>"))
+        display(HTML(f"<small>{escape(printable(note))}</small>"))
 
     def _put(self, html: str) -> None:
         from IPython.display import HTML, display
 
+        html = printable(html, keep="\n")
         if self._handle is None:
             self._handle = display(HTML(html), display_id=True)
         else:

@@ -16,7 +16,7 @@ from jubango.arena.pairings import GameTask, Pairing, pairings, round_robin
 from jubango.bots.config import CONTROL, BotConfig, bot_from_spec, checked, expand_table, numbered, told_apart
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError, nearest
-from jubango.sgf_games.files import read_file
+from jubango.sgf_games.files import check_file, read_file
 from jubango.sgf_games.game import Game
 
 LARGEST_FILE = 10_000_000  # bytes
@@ -77,7 +77,8 @@ def read_plan(path: Path, changes: Mapping[str, object] | None = None) -> Plan:
     Raises UserError naming the file, the table and the key.
     """
     try:
-        text = read_file(path, LARGEST_FILE).decode()
+        check_file(Path(path), LARGEST_FILE)
+        text = read_file(path, LARGEST_FILE, "a tournament's TOML file").decode()
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text") from None
     return parse_plan(text, str(path), changes)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 import pandas as pd
-from rich.console import Console
 
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import Result
 from jubango.analysis.tables import crosstable, frame_results, ratings_frame, record_result
 from jubango.analysis.verdicts import Verdict, verdict
+from jubango.arena.console import Console
 from jubango.arena.pace import Pace
 from jubango.arena.pairings import pairing
 from jubango.arena.plan import Plan
@@ -24,6 +24,7 @@ from jubango.arena.scoring import remarks
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
+from jubango.sgf_games.printable import printable
 from jubango.sgf_games.record import Failure, GameRecord
 
 
@@ -176,7 +177,7 @@ class Run:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
         with console.capture() as text:
             print_standings(console, self.rating_list, self.results)
-        return "\n".join([self._title, text.get().rstrip(), *self.remarks])
+        return "\n".join([printable(self._title), text.get().rstrip(), *map(printable, self.remarks)])
 
     __repr__ = __str__
 

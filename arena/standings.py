@@ -13,6 +13,7 @@ from rich.text import Text
 from jubango.analysis.ratings import Rating, RatingList
 from jubango.analysis.results import Result, crosstable_cells
 from jubango.analysis.verdicts import MOST_IN_CROSSTABLE, evidence, remarks, signed
+from jubango.sgf_games.printable import printable
 
 HEADINGS = ("#", "bot", "Elo", "±95%", "games", "W-D-L", "score")
 
@@ -21,7 +22,7 @@ def standings_rows(ratings: RatingList) -> list[tuple[str, ...]]:
     """A row of texts for each bot, as :data:`HEADINGS` say: Elo with its 95 % error, wins-draws-losses, score."""
     return [
         (
-            str(i), r.name, *_rating(r), str(r.games), f"{r.wins:.0f}-{r.draws:.0f}-{r.losses:.0f}",
+            str(i), printable(r.name), *_rating(r), str(r.games), f"{r.wins:.0f}-{r.draws:.0f}-{r.losses:.0f}",
             f"{100 * r.score:.1f} %" if r.games else "",
         )
         for i, r in enumerate(ratings.ratings, 1)
@@ -62,7 +63,7 @@ def cross_table(results: list[Result], ratings: RatingList) -> Table:
     for i in range(1, len(ratings.ratings) + 1):
         table.add_column(str(i), justify="center", no_wrap=True)
     for i, (r, row) in enumerate(zip(ratings.ratings, cross_rows(results, ratings), strict=True), 1):
-        table.add_row(str(i), Text(r.name), *row)
+        table.add_row(str(i), Text(printable(r.name)), *row)
     return table
 
 
@@ -81,10 +82,10 @@ def print_standings(console: Console, ratings: RatingList, results: list[Result]
 def standings_html(title: str, ratings: RatingList, results: list[Result]) -> str:
     """The same as HTML; whatever users have named is escaped."""
     frame = pd.DataFrame(standings_rows(ratings), columns=list(HEADINGS))
-    parts = [f"<b>{escape(title)}</b>", frame.to_html(index=False, border=0)]
-    parts += [f"<p>{escape(remark)}</p>" for remark in remarks(ratings)]
+    parts = [f"<b>{escape(printable(title))}</b>", frame.to_html(index=False, border=0)]
+    parts += [f"<p>{escape(printable(remark))}</p>" for remark in remarks(ratings)]
     if len(ratings.ratings) <= MOST_IN_CROSSTABLE:
-        order = [r.name for r in ratings.ratings]
+        order = [printable(r.name) for r in ratings.ratings]
         cross = pd.DataFrame(cross_rows(results, ratings), columns=[str(i + 1) for i in range(len(order))])
         cross.insert(0, "row against column", order)
         cross.insert(0, "#", [str(i + 1) for i in range(len(order))])

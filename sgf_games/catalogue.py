@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -83,11 +84,10 @@ def make_game(spec: str) -> Game:
         values[entry.head] = size
         size = ""
     if size:
-        parts = size.lower().split("x")
-        if len(parts) > 2 or not all(p.isascii() and p.isdigit() for p in parts):
+        parts = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", size.lower(), re.ASCII)
+        if not parts:
             raise UserError(f'game "{spec}": size "{size}" must be like 9 or 9x13 (width x height)')
-        where = f'game "{spec}": size'
-        values |= {"width": _value(parts[0], "int", where), "height": _value(parts[-1], "int", where)}
+        values |= {"width": int(parts[1]), "height": int(parts[2] or parts[1])}
     for key, text in options.items():
         if key not in fields or (size and key in ("width", "height")):
             known = [f for f in fields if not (size and f in ("width", "height"))]

@@ -28,10 +28,10 @@ def parse_vertex(text: str, height: int, width: int) -> Point | None:
     if word == "PASS":
         return None
     column = COLUMNS.find(word[:1]) if word else -1
-    number = word[1:]
-    if column < 0 or not re.fullmatch("[0-9]{1,4}", number):
+    number = re.fullmatch(r"\d{1,4}", word[1:], re.ASCII)
+    if column < 0 or not number:
         raise UserError(f'"{text}" is no point; write a column letter and a row number, like D4')
-    row = height - int(number)
+    row = height - int(number[0])
     if not (0 <= row < height and column < width):
         raise UserError(f'"{text}" is not on the {width}x{height} board')
     return row, column

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jubango.sgf_games.coordinates import COLUMNS, Point
+from jubango.sgf_games.printable import printable
 
 WOOD, PAPER, GRID = "#f3e3c3", "#f7f7f7", "#6b5a3a"
 INK, PEARL = "#111111", "#ffffff"  # stones and texts
@@ -165,11 +166,6 @@ def column_name(column: int) -> str:
 
 def _n(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")
-
-
-def printable(text: str) -> str:
-    """Text without the characters that no XML document may hold."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def breadth(text: str) -> float:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from jubango.sgf_games.printable import printable
+
 
 class UserError(ValueError):
-    """Bad input from the user, worded for the user: one line, whatever characters the input has."""
+    """Bad input from the user, worded for the user, in one line whatever is quoted in it."""
 
     def __init__(self, message: str) -> None:
-        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in message))
+        super().__init__(printable(message))
 
 
 class CannotGoOn(RuntimeError):

@@ -8,13 +8,21 @@ from pathlib import Path
 from jubango.sgf_games.errors import UserError
 
 
-def read_file(path: Path, most: int) -> bytes:
-    """The bytes of a regular file of at most ``most`` bytes. Raises UserError."""
-    check_file(path, most)
+def read_file(path: Path | str, most: int, what: str) -> bytes:
+    """All that is in a file or comes out of a pipe, up to ``most`` bytes; ``what`` it should be, for whoever named
+    something else. Raises UserError, which begins with the path."""
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            data = file.read(most + 1)  # what has no end is not read to it
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder; name {what}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError:  # a zero byte in the name
+        raise UserError(f"{path}: cannot be read: no file has such a name") from None
+    if len(data) > most:
+        raise UserError(f"{path}: holds more than {most:,} bytes, too much for {what}")
+    return data
 
 
 def check_file(path: Path, most: int) -> None:

@@ -171,8 +171,7 @@ class Library:
         self._note(record, data)
 
     def _note(self, record: GameRecord, data: bytes) -> None:
-        comments = json.dumps(record.comments, ensure_ascii=False) if any(record.comments) else ""
-        self._db.execute(ADD_FILE, (record.game_id, zlib.crc32(data), comments))
+        self._db.execute(ADD_FILE, (record.game_id, zlib.crc32(data), _beside(record)))
 
     def _mend(self) -> None:
         """Write the SGF files again that are missing or damaged, and note checksums that nobody has noted."""
@@ -203,8 +202,12 @@ class Library:
         cursor = self._db.execute(query, (game_id,))
         row = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
         row["moves"] = tuple(row["moves"].split())
-        row["comments"] = tuple(json.loads(row["comments"] or "[]"))
-        return GameRecord(**{field.name: row[field.name] for field in dataclasses.fields(GameRecord)})
+        beside = json.loads(row.pop("comments") or "[]")
+        row |= beside if isinstance(beside, dict) else {"comments": beside}
+        for key in row.keys() & {"comments", "time_left"}:
+            row[key] = tuple(tuple(part) if isinstance(part, list) else part for part in row[key])
+        names = {field.name for field in dataclasses.fields(GameRecord)}
+        return GameRecord(**{key: value for key, value in row.items() if key in names})
 
     def finished(self) -> set[str]:
         """The ids of all finished games."""
@@ -243,6 +246,15 @@ def _row(record: GameRecord, name: str) -> tuple:
 
 def _sgf_name(game_id: str) -> str:
     return f"games/{file_name(game_id)}.sgf"
+
+
+def _beside(record: GameRecord) -> str:
+    """JSON of what a game's SGF says beside its row: the comments, or with a clock an object."""
+    comments = list(record.comments) if any(record.comments) else []
+    if record.overtime:
+        more = {"main_time": record.main_time, "overtime": record.overtime, "time_left": record.time_left}
+        return json.dumps({"comments": comments, **more}, ensure_ascii=False)
+    return json.dumps(comments, ensure_ascii=False) if comments else ""
 
 
 def file_name(game_id: str) -> str:

@@ -45,6 +45,9 @@ class GameRecord:
     seconds: float = 0.0
     date: str = ""  # ISO 8601
     comments: tuple[str, ...] = field(default=())  # one per move, may be empty texts
+    main_time: float = 0.0  # seconds of each player; without a clock 0
+    overtime: str = ""  # what comes on top, as SGF's OT: "1 fischer", "3x30 byo-yomi"; without a clock ""
+    time_left: tuple[tuple[float, int], ...] = ()  # per move its player's clock after it: seconds, byo-yomi periods
 
     @property
     def score(self) -> float:

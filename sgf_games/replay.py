@@ -15,10 +15,11 @@ import numpy as np
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import Rules, View, initial_state, rules
 from jubango.sgf_games.coordinates import Point
-from jubango.sgf_games.diagram import Diagram, board_svg, printable, shortened
+from jubango.sgf_games.diagram import Diagram, board_svg, shortened
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
+from jubango.sgf_games.printable import printable
 from jubango.sgf_games.sgf import SgfGame, SgfNode, read_games
 
 LONGEST_NAME = 15.0  # of a name above a board, in units of the font's size
@@ -92,7 +93,7 @@ class Position:
         return Diagram(self.stones, isinstance(self.game, Go), self.last, title=f"{self.short_title}\n{self.status}")
 
     def __repr__(self) -> str:
-        return f"<Position of {self.game.spec}: {self.title}; {self.status}>"
+        return printable(f"<Position of {self.game.spec}: {self.title}; {self.status}>")
 
     def _repr_svg_(self) -> str:
         return board_svg(self.diagram())
@@ -167,7 +168,7 @@ class Record:
 
     def __repr__(self) -> str:
         black, white = self.players
-        return f"<Record of {self.game.spec}: {black} – {white}, {self.result}, {len(self)} moves>"
+        return printable(f"<Record of {self.game.spec}: {black} – {white}, {self.result}, {len(self)} moves>")
 
     def _repr_html_(self) -> str:
         """The players, the result and the last board that the rules allow."""
@@ -176,12 +177,14 @@ class Record:
         try:
             picture = self.at()._repr_svg_()
         except UserError as error:
-            picture = f"<p>{html.escape(printable(str(error)))}</p>"
+            picture = f"<p>{html.escape(str(error))}</p>"
         return f"<div><p><b>{black}</b> (Black) – <b>{white}</b> (White)<br>{facts}</p>{picture}</div>"
 
 
 def read_sgf(path: Path | str, number: int | None = None) -> Record:
-    """The game of an SGF file, its main line; of several the one that ``number`` (from 1) says. Raises UserError."""
+    """The game of an SGF file, its main line; of several the one that ``number`` (from 1) says.
+
+    Raises UserError naming the file."""
     games = read_games(path)
     if number is None and len(games) > 1:
         raise UserError(f"{path}: holds {len(games)} games; say which, number=1 to number={len(games)}")
@@ -238,8 +241,10 @@ def _walk(sgf: SgfGame, until: int) -> list[Position]:
         legal = np.asarray(compiled.view(state).legal)
         falls_elsewhere = point is not None and legal[action] and game.action_point(state, action) != point
         if not legal[action] or falls_elsewhere:
+            guess = f"; {sgf.guessed_stones}" if sgf.guessed_stones else ""
             raise UserError(
-                f"{where} is illegal: {_why(game, state, point)}; move {number} is the last that can be looked at"
+                f"{where} is illegal: {_why(game, state, point)}; "
+                f"move {number} is the last that can be looked at{guess}"
             )
         state = compiled.step(state, action)
         number, last, last_player = number + 1, point, player

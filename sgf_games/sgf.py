@@ -8,8 +8,9 @@ where it comes to lie, and the private root property JG holds the game's spec st
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sgfmill import sgf_grammar, sgf_properties
@@ -17,7 +18,9 @@ from sgfmill import sgf_grammar, sgf_properties
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.coordinates import Point, parse_sgf_pair, sgf_pair
+from jubango.sgf_games.encodings import decoded
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.files import read_file
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.record import GameRecord
@@ -25,8 +28,12 @@ from jubango.sgf_games.record import GameRecord
 SPEC_PROPERTY = "JG"
 LARGEST_FILE = 20_000_000  # bytes
 
-# Fixed handicap points as (row, column) in edge distances; GTP 2, section 4.1.1.
-_HANDICAP_ORDER = ("bl", "tr", "br", "tl", "ml", "mr", "bm", "tm", "mm")
+# Where an encoding is declared, and where a game begins.
+_DECLARED = re.compile(rb"(?<![A-Za-z])CA\s*\[([^\]\\]{0,40})\]")
+_BEGIN = re.compile(rb"\(\s*;")
+
+# Fixed handicap points by row (top, middle, bottom) and column (left, middle, right); GTP 2, section 4.1.1.
+_HANDICAP_ORDER = ("bl", "tr", "tl", "br", "ml", "mr", "bm", "tm", "mm")
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -44,7 +51,8 @@ def write_record(record: GameRecord) -> bytes:
         f"White: {record.white} = {record.white_spec}",
         f"Result: {record.result} ({record.reason}{': ' + record.detail if record.detail else ''})",
     ]
-    root = {**shared, "C": [_raw("\n".join(line for line in comment if line))]}
+    clock = {"TM": [_real(record.main_time)], "OT": [_raw(record.overtime)]} if record.overtime else {}
+    root = {**shared, **clock, "C": [_raw("\n".join(line for line in comment if line))]}
     texts = {
         "PB": record.black, "PW": record.white, "RE": record.result, "EV": record.event,
         "RO": record.game_id, "GN": record.game_id, "DT": record.date[:10],
@@ -56,7 +64,12 @@ def write_record(record: GameRecord) -> bytes:
     tree.sequence.append(root)
     points = game.move_points([game.parse_action(text) for text in record.moves])
     for i, point in enumerate(points):
-        node = {"W" if i % 2 else "B": [sgf_pair(point).encode()]}
+        player = "W" if i % 2 else "B"
+        node = {player: [sgf_pair(point).encode()]}
+        if i < len(record.time_left):
+            seconds, periods = record.time_left[i]
+            node |= {f"{player}L": [_real(round(seconds, 3))]}
+            node |= {f"O{player}": [b"%d" % periods]} if periods else {}
         if i < len(record.comments) and record.comments[i]:
             node["C"] = [_raw(record.comments[i])]
         tree.sequence.append(node)
@@ -75,9 +88,13 @@ def _shared_properties(game: Game, spec: str) -> dict[str, list[bytes]]:
         SPEC_PROPERTY: spec, "TM": "0", "OT": "none", "HA": "0",
     }  # fmt: skip
     if isinstance(game, Go):
-        komi = sgf_properties.serialise_real(game.komi).decode()
-        texts |= {"GM": "1", "KM": komi, "RU": _rules_name(game)}
+        texts |= {"GM": "1", "KM": _real(game.komi).decode(), "RU": _rules_name(game)}
     return {key: [_raw(text)] for key, text in texts.items()}
+
+
+def _real(number: float) -> bytes:
+    text: bytes = sgf_properties.serialise_real(number)
+    return text
 
 
 def _raw(text: str) -> bytes:
@@ -115,34 +132,33 @@ class SgfGame:
     game: Game
     nodes: tuple[SgfNode, ...]
     properties: dict[str, str] = field(default_factory=dict)  # of the root, as text
+    guessed_text: str = ""  # what was guessed to read the file's text, in words
+    guessed_stones: str = ""  # and which handicap stones it may have meant
 
     @property
     def move_count(self) -> int:
         return sum(node.move is not None for node in self.nodes)
 
     def name(self, player: int) -> str:
-        return self.properties.get("PW" if player else "PB", "") or ("White" if player else "Black")
+        """In one line."""
+        named = " ".join(self.properties.get("PW" if player else "PB", "").split())
+        return named or ("White" if player else "Black")
+
+    @property
+    def guesses(self) -> list[str]:
+        """What people should know of how the file was read."""
+        return [f"{self.source}: {guess}" for guess in (self.guessed_text, self.guessed_stones) if guess]
 
 
 def read_games(path: Path | str) -> list[SgfGame]:
     """The games of an SGF file. Raises UserError naming the file and the place."""
-    path = Path(path)
-    try:
-        if path.is_dir():
-            raise UserError(f"{path}: is a folder; name an .sgf file")
-        size = path.stat().st_size
-        if size > LARGEST_FILE:
-            raise UserError(f"{path}: {size:,} bytes is too large for an SGF file")
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    return parse_sgf(data, str(path))
+    return parse_sgf(read_file(path, LARGEST_FILE, "an .sgf file"), str(path))
 
 
 def parse_sgf(data: bytes, source: str) -> list[SgfGame]:
     """The games in ``data``. Raises UserError, which begins with ``source``."""
-    if data.startswith(b"\xef\xbb\xbf"):
-        data = data[3:]
+    content, guess = decoded(data, _DECLARED, _BEGIN)
+    data = content.encode("utf-8", "replace")  # where no byte of a character looks like a sign of the grammar
     try:
         trees = sgf_grammar.parse_sgf_collection(data)
     except ValueError as error:
@@ -154,7 +170,11 @@ def parse_sgf(data: bytes, source: str) -> list[SgfGame]:
         while tree.children:
             tree = tree.children[0]
             sequence += tree.sequence
-        games.append(_read_game(sequence, name))
+        try:
+            game = _read_game(sequence, name)
+        except UserError as error:
+            raise UserError(f"{name}: {error}") from None
+        games.append(replace(game, guessed_text=guess))
     return games
 
 
@@ -171,56 +191,41 @@ def _error_line(data: bytes) -> int:
 
 
 def _read_game(sequence: list[dict[str, list[bytes]]], source: str) -> SgfGame:
-    root = sequence[0] if sequence else {}
-    encoding = _encoding(root)
-
-    def text(values: list[bytes]) -> str:
-        return sgf_grammar.text_value(values[0]).decode(encoding, "replace")
-
-    properties = {key: text(values) for key, values in root.items() if values}
-    try:
-        game = _game_of(properties)
-    except UserError as error:
-        raise UserError(f"{source}: {error}") from None
-    nodes = []
+    """The game of a main line. Raises UserError, which names the place in the game."""
+    properties = {key: _text(values) for key, values in sequence[0].items()}
+    game = _game_of(properties)
+    nodes: list[SgfNode] = []
     number = 0
     for i, raw in enumerate(sequence):
-        where = f"{source}: move {number + 1}" if i else f"{source}: root node"
-
-        def points(key: str, raw: dict = raw, where: str = where) -> tuple[Point, ...]:
-            found: list[Point] = []
-            for value in raw.get(key, []):
-                found += _points(value.decode("ascii", "replace"), game, f"{where}: {key}")
-            return tuple(found)
-
-        move = None
-        for player, key in enumerate("BW"):
-            if key in raw and move is None:
-                value = raw[key][0].decode("ascii", "replace").strip()
-                try:
-                    move = (player, parse_sgf_pair(value, game.height, game.width))
-                except UserError as error:
-                    raise UserError(f"{where}: {key}[{value}]: {error}") from None
-        turn = None
-        if "PL" in raw:
-            turn = {"B": 0, "W": 1}.get(raw["PL"][0].decode("ascii", "replace").strip().upper()[:1])
-        comment = text(raw["C"]) if raw.get("C") else ""
-        nodes.append(SgfNode(points("AB"), points("AW"), points("AE"), turn, move, comment))
-        number += move is not None
-    return SgfGame(source, game, tuple(_with_handicap(nodes, properties, game)), properties)
+        nodes.append(_read_node(raw, game, f"move {number + 1}" if i else "root node"))
+        number += nodes[-1].move is not None
+    nodes, guess = _with_handicap(nodes, properties, game)
+    return SgfGame(source, game, tuple(nodes), properties, guessed_stones=guess)
 
 
-def _encoding(root: dict[str, list[bytes]]) -> str:
-    declared = root.get("CA", [b"UTF-8"])[0].decode("ascii", "replace").strip() or "UTF-8"
-    try:
-        for values in root.values():
-            for value in values:
-                value.decode(declared)
-    except LookupError:
-        return "utf-8"
-    except UnicodeDecodeError:
-        return "latin-1"
-    return declared
+def _read_node(raw: dict[str, list[bytes]], game: Game, where: str) -> SgfNode:
+    def points(key: str) -> tuple[Point, ...]:
+        found: list[Point] = []
+        for value in raw.get(key, []):
+            found += _points(value.decode("utf-8"), game, f"{where}: {key}")
+        return tuple(found)
+
+    move = None
+    for player, key in enumerate("BW"):
+        if key in raw and move is None:
+            value = raw[key][0].decode("utf-8").strip()
+            try:
+                move = (player, parse_sgf_pair(value, game.height, game.width))
+            except UserError as error:
+                raise UserError(f"{where}: {key}[{value}]: {error}") from None
+    turn = {"B": 0, "W": 1}.get(_text(raw["PL"]).strip().upper()[:1]) if "PL" in raw else None
+    comment = _text(raw["C"]) if "C" in raw else ""
+    return SgfNode(points("AB"), points("AW"), points("AE"), turn, move, comment)
+
+
+def _text(values: list[bytes]) -> str:
+    text: bytes = sgf_grammar.text_value(values[0])
+    return text.decode("utf-8")
 
 
 def _points(value: str, game: Game, where: str) -> list[Point]:
@@ -262,46 +267,53 @@ def _game_of(properties: dict[str, str]) -> Game:
 
 
 def _komi(properties: dict[str, str]) -> float:
-    """KM, to the nearest half. Fox writes 375 for 3.75 stones, which are 7.5 points."""
+    """KM, to the nearest half. Fox writes hundredths; and a quarter can only be one of stones, which count twice."""
     text = properties.get("KM", "").strip().replace(",", ".")
     if not text:
-        return 0.0 if int(properties.get("HA") or 0) > 1 else 6.5
+        return 0.0 if _handicap(properties) > 1 else 6.5
     try:
         komi = float(text)
         if not abs(komi) < 10_000:
             raise ValueError
     except ValueError:
-        raise UserError(f"KM[{text}] is no komi") from None
+        raise UserError(f"KM[{text[:20]}] is no komi") from None
     if abs(komi) >= 100:
-        komi = komi / 100 * 2
+        komi /= 100
+    if komi % 0.5 == 0.25:
+        komi *= 2
     return round(komi * 2) / 2
 
 
-def _with_handicap(nodes: list[SgfNode], properties: dict[str, str], game: Game) -> list[SgfNode]:
-    """Some programs write HA alone and mean the usual points."""
-    try:
-        handicap = int(properties.get("HA", "0") or 0)
-    except ValueError:
-        return nodes
-    first = nodes[0] if nodes else SgfNode()
+def _handicap(properties: dict[str, str]) -> int:
+    """HA. Raises UserError."""
+    text = properties.get("HA", "").strip() or "0"
+    if not re.fullmatch(r"\+?\d{1,3}", text, re.ASCII):
+        raise UserError(f"HA[{text[:20]}] is no number of stones")
+    return int(text)
+
+
+def _with_handicap(nodes: list[SgfNode], properties: dict[str, str], game: Game) -> tuple[list[SgfNode], str]:
+    """Some programs write HA alone and mean the usual points: the nodes with them, and words that say so. Others put
+    the stones into a node of their own before the first move."""
+    stones, first = _handicap(properties), nodes[0]
+    opening = itertools.takewhile(lambda node: node.move is None, nodes)
     white_starts = next((node.move[0] == 1 for node in nodes if node.move), False)
-    if handicap < 2 or first.black or not isinstance(game, Go) or not white_starts:
-        return nodes
-    points = handicap_points(game, handicap)
-    return [SgfNode(tuple(points), first.white, first.empty, 1, first.move, first.comment), *nodes[1:]]
+    if stones < 2 or any(node.black for node in opening) or not isinstance(game, Go) or not white_starts:
+        return nodes, ""
+    points = handicap_points(game, stones)
+    names = ", ".join(map(game.point_text, points))
+    guess = f"HA[{stones}] comes without its stones, which were taken to be {names}"
+    return [replace(first, black=tuple(points), turn=1), *nodes[1:]], guess
 
 
 def handicap_points(game: Go, stones: int) -> list[Point]:
-    """The fixed handicap points of GTP. Raises UserError where there are none."""
-    if not 2 <= stones <= 9 or min(game.width, game.height) < 7:
-        raise UserError(f"HA[{stones}]: no usual points for that on {game.width}x{game.height}")
-    edge_r, edge_c = (3 if n >= 13 else 2 for n in (game.height, game.width))
-    rows = {"t": edge_r, "m": game.height // 2, "b": game.height - 1 - edge_r}
-    columns = {"l": edge_c, "m": game.width // 2, "r": game.width - 1 - edge_c}
-    order = list(_HANDICAP_ORDER)
-    chosen = order[:stones] if stones in (2, 3, 4, 6, 8) else [*order[: stones - 1], "mm"]
-    points = []
-    for name in chosen:
-        row_name, column_name = (name[0], name[1]) if name[0] in "tb" or name == "mm" else ("m", name[1])
-        points.append((rows[row_name], columns[column_name]))
-    return points
+    """The fixed handicap points of GTP, in its order. Raises UserError where there are none."""
+    width, height = game.width, game.height
+    with_middle = min(width, height) >= 9 and width % 2 and height % 2
+    if min(width, height) < 7 or not 2 <= stones <= (9 if with_middle else 4):
+        raise UserError(f"HA[{stones}]: no usual points for that on {width}x{height}; add the stones as AB")
+    edge_r, edge_c = (3 if n >= 13 else 2 for n in (height, width))
+    rows = {"t": edge_r, "m": height // 2, "b": height - 1 - edge_r}
+    columns = {"l": edge_c, "m": width // 2, "r": width - 1 - edge_c}
+    chosen = list(_HANDICAP_ORDER[:stones]) if stones in (2, 3, 4, 6, 8) else [*_HANDICAP_ORDER[: stones - 1], "mm"]
+    return [(rows[name[0]], columns[name[1]]) for name in chosen]

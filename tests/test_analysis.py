@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 import xml.etree.ElementTree as ET
 
 import matplotlib.pyplot as plt
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
-from jubango.analysis.plot import Heat, draw, heat_cells, hex_colour
+from jubango.analysis.plot import EAST_ASIAN, Heat, draw, drawable, font_names, heat_cells, hex_colour, save_png
 from jubango.analysis.position import analysis_frame, analyze
 from jubango.analysis.win_rate import WinRate
 from jubango.bots.config import bot_from_spec
@@ -265,6 +266,23 @@ def test_numbers_stay_in_their_cells_on_axes_of_any_size(height, width):
     for box in boxes:
         assert limits.x0 <= box.x0 and box.x1 <= limits.x1
         assert min(limits.y0, limits.y1) <= box.y0 and box.y1 <= max(limits.y0, limits.y1)
+
+
+def test_titles_are_drawn_without_boxes(tmp_path):
+    """Whatever fonts this machine has: matplotlib would warn of a character that none has."""
+    title = "张三 – 이창호, ソ연 \x1b ☃ 𓀀 ﷽ 👩\u200d💻\nＡ second line"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_png(tmp_path / "x.png", Diagram(np.zeros((3, 3), int), title=title))
+    assert (tmp_path / "x.png").stat().st_size > 1000
+
+
+def test_characters_without_a_font_are_said_by_number():
+    assert drawable("Jürgen – Ａ 张\n½", ["DejaVu Sans"]) == ("Jürgen – A \\u5f20\n½", ["DejaVu Sans"])
+    assert drawable("Jürgen", font_names()) == ("Jürgen", ["DejaVu Sans"])
+    east_asian = [name for name in font_names() if name in EAST_ASIAN]
+    if east_asian:
+        assert drawable("张", font_names()) == ("张", ["DejaVu Sans", east_asian[0]])
 
 
 def test_colours_keep_their_order_in_grey_and_numbers_can_be_read():

@@ -10,6 +10,7 @@ import os
 import sys
 
 from jubango.arena.commands import interrupts
+from jubango.arena.commands.output import print_line
 
 
 def main() -> None:
@@ -57,8 +58,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         _show_traceback()
         what = " ".join(str(error).split())[:300]
-        message = f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)"
-        print(f"jubango: {message}", file=sys.stderr)
+        print_line(f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)")
         return 1
 
 
@@ -95,10 +95,10 @@ def _show_traceback() -> None:
 
 
 def _interrupted() -> int:
-    print("jubango: interrupted; what was finished is kept", file=sys.stderr)
+    print_line("interrupted; what was finished is kept")
     return interrupts.status()
 
 
 def _complain(message: str, status: int = 2) -> int:
-    print(f"jubango: {message}", file=sys.stderr)
+    print_line(message)
     return status

@@ -51,6 +51,8 @@ def register(app: typer.Typer) -> None:
         if len(games) > 1:
             messages().print(f"{file} holds {len(games)} games; this is number {number}", highlight=False)
         record = Record(games[number - 1])
+        for guess in record.sgf.guesses:
+            messages().print(guess, style="yellow", soft_wrap=True)
         wanted = record.positions if every else [position_at(record.sgf, move)]
         show_notes([config])
         with messages().status("searching") as status:

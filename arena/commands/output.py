@@ -11,13 +11,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from jubango.arena.console import Console
+from jubango.sgf_games.printable import printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from jubango.bots.config import BotConfig
+
+LONGEST_LINE = 1500  # characters of a message
 
 
 class Format(StrEnum):
@@ -44,7 +48,8 @@ def print_frame(frame: pd.DataFrame, form: Format, table: Table | None = None) -
     if form is Format.csv:
         buffer = io.StringIO()
         frame.to_csv(buffer, index=False)
-        sys.stdout.write(buffer.getvalue())
+        text = buffer.getvalue()  # data, as it is: but for people's eyes
+        sys.stdout.write(printable(text, keep="\n") if sys.stdout.isatty() else text)
     elif form is Format.json:
         print_json(frame.to_dict("records"))
     else:
@@ -61,8 +66,17 @@ def frame_table(frame: pd.DataFrame) -> Table:
 
 
 def print_json(value: object) -> None:
-    json.dump(_plain(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-    sys.stdout.write("\n")
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    if not text.replace("\n", "").isprintable():  # JSON says what nobody sees in another way
+        text = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    sys.stdout.write(f"{text}\n")
+
+
+def print_line(text: str) -> None:
+    """A message on stderr: one line, whatever has been quoted in it."""
+    line = printable(text)
+    cut = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]} … {line[-LONGEST_LINE // 2 :]}"
+    print(f"jubango: {cut}", file=sys.stderr)
 
 
 def _plain(value: object) -> object:

@@ -10,9 +10,8 @@ import typer
 from jubango.arena.commands.output import data, show_notes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from jubango.arena.block import Lane
+    from jubango.arena.console import Console
     from jubango.bots.config import BotConfig
     from jubango.bots.player import MoveAnswer, MoveRequest
     from jubango.sgf_games.game import Game, State

@@ -49,7 +49,11 @@ def register(app: typer.Typer) -> None:
             except ValueError:
                 raise UserError(f'--anchor "{text}" is not NAME=ELO') from None
         left_out: list[UserError] = []
-        results = results_of(paths, None if strict else left_out)
+        guesses: list[str] = []
+        results = results_of(paths, None if strict else left_out, guesses)
+        if guesses:
+            more = f" (and {len(guesses) - 1} more like it)" if len(guesses) > 1 else ""
+            messages().print(guesses[0] + more, style="yellow", soft_wrap=True)
         for error in left_out:
             messages().print(f"left out: {error}", style="yellow", highlight=False, markup=False, soft_wrap=True)
         if left_out:
