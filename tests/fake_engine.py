@@ -72,7 +72,7 @@ def main() -> None:
         if not words:
             continue
         answer = ""
-        if mode == "anything" and random.random() < 0.02:
+        if mode == "anything" and (moves or games > 1) and random.random() < 0.02:  # not before its first game
             die()
         if words[0] == "boardsize":
             size = int(words[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -65,6 +66,32 @@ def test_killing_an_engine_that_has_ended_kills_nobody_else(monkeypatch):
     engine.kill()
     engine.stop()
     assert not killed
+
+
+def test_an_engine_that_cannot_be_started_says_why_and_leaves_nothing_open(tmp_path):
+    before, (soft, hard) = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    said = set()
+    for more in range(0, 14, 2):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before + more, hard))
+        try:
+            with pytest.raises(EngineFailure) as caught:
+                Engine(f"{FAKE} fine").ask("name", 0)  # it starts in the end, and has no time to answer
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        said.add(str(caught.value).partition(": ")[2])
+        assert descriptors() == before
+    assert said == {"Too many open files", ""}
+    (tmp_path / "text").write_text("no program")
+    (tmp_path / "text").chmod(0o755)
+    for command, reason in (
+        ("", "empty"),
+        ("'", "badly quoted"),
+        (str(tmp_path), "denied"),
+        (f"{tmp_path}/text", "format"),
+    ):
+        with pytest.raises(EngineFailure, match=f"^cannot start .*{reason}"):
+            Engine(command).ask("name", 20)
+    assert descriptors() == before
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,9 @@ def test_coordinates_round_trip(height, width, data):
         assert parse_sgf_pair(sgf_pair(point), height, width) == point
 
 
-@pytest.mark.parametrize("text", ["I5", "A0", "A10", "K1", "", "55", "A", "D4x", "é4", "A²"])
+@pytest.mark.parametrize(
+    "text", ["I5", "A0", "A10", "K1", "", "55", "A", "D4x", "é4", "A²", pytest.param("A" + "9" * 5000, id="long")]
+)
 def test_bad_vertices(text):
     with pytest.raises(UserError):
         parse_vertex(text, 9, 9)

@@ -51,14 +51,11 @@ class Engine:
         self.command = command
         self.seconds = 0.0  # that it has taken for all its answers
         self._said = b""  # the end of what it wrote as errors
-        self._life, keepers = socket.socketpair()
-        with keepers:
-            try:
-                self._process = _start(command, keepers.fileno())
-            except (OSError, ValueError) as error:
-                self._life.close()
-                reason = error.strerror if isinstance(error, OSError) else "the command is empty or badly quoted"
-                raise EngineFailure("crash", f'cannot start "{command}": {reason}') from None
+        try:
+            self._process, self._life = _start(command)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "the command is empty or badly quoted"
+            raise EngineFailure("crash", f'cannot start "{command}": {reason}') from None
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
         for file in (self._stdin, self._stdout, self._stderr):
@@ -176,17 +173,23 @@ class _Answer:
         return "\n".join([first[1:].lstrip("0123456789").strip(), *others]).strip()
 
 
-def _start(command: str, life: int) -> subprocess.Popen[bytes]:
-    """The keeper of an engine. Raises OSError, and ValueError for a command that is none."""
+def _start(command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """The keeper of an engine, and the other end of its socket. Raises OSError, and ValueError for a command that is
+    none."""
     argv = shlex.split(command)
     if not argv:
         raise ValueError
     argv[0] = shutil.which(argv[0], path=_search_path()) or argv[0]
-    return subprocess.Popen(
-        [sys.executable, "-P", str(KEEPER), str(life), *argv], bufsize=0, pass_fds=[life],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for the arena, which ends its engines itself
-    )  # fmt: skip
+    life, keepers = socket.socketpair()
+    with keepers, contextlib.ExitStack() as if_none_starts:
+        if_none_starts.callback(life.close)
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(KEEPER), str(keepers.fileno()), *argv], bufsize=0, pass_fds=[keepers.fileno()],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the arena, which ends its engines itself
+        )  # fmt: skip
+        if_none_starts.pop_all()
+    return process, life
 
 
 def _plain(said: bytes) -> str:
