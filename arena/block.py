@@ -275,7 +275,9 @@ class Block:
                 self.on_move(lane, MoveAnswer(i, failure="disputed", detail=lane.disputed))
             return []
         self._release([i])
-        return [self._end(i, lane, result, "cleanup" if lane.disputed and reason != "disputed" else reason, detail)]
+        return [
+            self._end(i, lane, result, "cleanup" if lane.disputed and reason in ("score", "agreed") else reason, detail)
+        ]
 
     def _renew(self, lane: Lane) -> None:
         """For its players it is another game from now on."""

@@ -75,7 +75,7 @@ class GtpPlayer(Player):
             verdict = verdict_of(engine, self._bot.name, self._game.width, self._bot.move_seconds)
             self._playing[request.game_id] = (engine, len(request.moves))
         except EngineFailure as failure:
-            verdict = Verdict(self._bot.name, problem=str(failure))
+            verdict = Verdict(self._bot.name, problem=str(failure), refused=failure.kind == "refused")
         return MoveAnswer(request.lane, verdict=verdict)
 
     def _caught_up(self, request: MoveRequest) -> Engine:
