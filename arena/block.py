@@ -26,6 +26,7 @@ from jubango.sgf_games.record import VOID, GameRecord
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
 # nobody does ("refused").
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
+MOST_DETAIL = 500  # characters that are kept of what went wrong
 
 
 @dataclass
@@ -212,7 +213,7 @@ class Block:
                     judged.append(i)
                 continue
             if lane.clocks and not answer.failure:
-                spent = time.perf_counter() - lane.asked_at
+                spent = time.perf_counter() - lane.asked_at if answer.seconds is None else answer.seconds
                 if not lane.clocks[self._player[i]].spend(spent):
                     answer = MoveAnswer(i, failure="time", detail=f"the clock ran out after {spent:.1f} s")
             if not answer.failure:
@@ -228,7 +229,7 @@ class Block:
                 winner = "B" if self._player[i] else "W"
                 refused = answer.failure == "refused"
                 result = VOID if refused else f"{winner}+{FAILURE_LETTERS[answer.failure]}"
-                records.append(self._end(i, lane, result, answer.failure, answer.detail))
+                records.append(self._end(i, lane, result, answer.failure, answer.detail[:MOST_DETAIL]))
                 self._release([i])
             if self.on_move:
                 made.append((lane, answer))

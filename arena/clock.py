@@ -6,7 +6,10 @@ import re
 from dataclasses import dataclass, field
 
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.specs import value_text
 
+LONGEST = 10_000_000  # seconds of any part of a clock
+SHORTEST = 0.001  # seconds of a period
 LAG = 0.05  # seconds kept back for what happens between clock and search
 
 
@@ -20,22 +23,28 @@ class TimeControl:
     byoyomi: float = 0.0
     periods: int = 0
 
+    def __post_init__(self) -> None:
+        if self.main + self.increment + self.byoyomi * self.periods <= 0:
+            raise UserError(f'clock "{self}": leaves no time at all')
+        if max(self.main, self.increment, self.byoyomi, self.periods) > LONGEST:
+            raise UserError(f'clock "{self}": has a part of more than {LONGEST:,}')
+        if self.periods and self.byoyomi < SHORTEST:
+            raise UserError(f'clock "{self}": a period takes {SHORTEST} seconds or more')
+
     @classmethod
     def parse(cls, text: str) -> TimeControl:
         """``60`` (sudden death), ``60+1`` (increment), ``300+3x30`` (byoyomi). Raises UserError."""
-        number = r"(\d+(?:\.\d+)?)"
-        match = re.fullmatch(rf"{number}(?:\+(?:(\d+)x)?{number})?", text.strip())
+        number = r"(\d{1,30}(?:\.\d+)?)"
+        match = re.fullmatch(rf"{number}(?:\+(?:([1-9]\d{{0,30}})x)?{number})?", text.strip(), re.ASCII)
         if not match:
             raise UserError(f'clock "{text}": write seconds like 60, 60+1 (increment) or 300+3x30 (byoyomi)')
         main, periods, extra = float(match[1]), match[2], float(match[3] or 0)
-        control = cls(main, byoyomi=extra, periods=int(periods)) if periods else cls(main, increment=extra)
-        if control.main + control.increment + control.byoyomi * control.periods <= 0:
-            raise UserError(f'clock "{text}": leaves no time at all')
-        return control
+        return cls(main, byoyomi=extra, periods=int(periods)) if periods else cls(main, increment=extra)
 
     def __str__(self) -> str:
-        extra = f"+{self.periods}x{self.byoyomi:g}" if self.periods else f"+{self.increment:g}" * bool(self.increment)
-        return f"{self.main:g}{extra}"
+        if self.periods:
+            return f"{value_text(self.main)}+{self.periods}x{value_text(self.byoyomi)}"
+        return value_text(self.main) + f"+{value_text(self.increment)}" * bool(self.increment)
 
 
 @dataclass

@@ -41,7 +41,7 @@ class Dashboard:
         self._began = time.perf_counter()
         self._last = 0.0
         self._watched = 0
-        self._noted = False  # what is left idle has been said
+        self._told = 0  # of the run's notes
         self._shown = 0  # pictures or lines so far
         self._shown_done = -1  # games done at the last one
         self.seconds_spent = 0.0
@@ -83,9 +83,9 @@ class Dashboard:
             return
         if not run.missing and self._shown and self._shown_done == done:
             return
-        if run.table and run.table.note and not self._noted:
-            self._noted = True
-            self._tell(run.table.note)
+        for note in run.notes[self._told :]:
+            self._tell(note)
+        self._told = len(run.notes)
         self._draw(run)
         self._last = time.perf_counter()
         self.seconds_spent += self._last - now
@@ -115,9 +115,7 @@ class Dashboard:
         elapsed = max(1e-9, time.perf_counter() - self._began)
         done = len(run.results) - run.before
         simulations = run.table.simulations / elapsed if run.table else 0.0
-        rate_of_games = done / elapsed
-        left = run.plan.total - len(run.results)
-        return rate_of_games, simulations, left / rate_of_games if done else (0.0 if not left else None)
+        return done / elapsed, simulations, run.seconds_left(elapsed)
 
     def line(self, run: Run) -> Text:
         games, simulations, left = self.speeds(run)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,12 +12,14 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
 from jubango.arena.clock import TimeControl
-from jubango.arena.pairings import GameTask, round_robin
-from jubango.bots.config import BotConfig, bot_from_spec, checked, expand_table
+from jubango.arena.pairings import GameTask, Pairing, pairings, round_robin
+from jubango.bots.config import CONTROL, BotConfig, bot_from_spec, checked, expand_table, numbered, told_apart
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.files import read_file
 from jubango.sgf_games.game import Game
 
+LARGEST_FILE = 10_000_000  # bytes
 WORDS = {
     "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
     "multiple_of": "should be an even number; games come in colour-swapped pairs",
@@ -31,12 +33,13 @@ class _File(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/.\x00-\x1f][^/\x00-\x1f]*$")]
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=rf"^[^/.{CONTROL}][^/{CONTROL}]*$")]
     game: str
     games_per_pairing: Annotated[int, Field(ge=2, le=1_000_000, multiple_of=2)] = 20
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
     clock: str = ""
+    networks: dict[str, str] = {}
     bots: list[dict[str, Any]] = []
 
 
@@ -52,13 +55,18 @@ class Plan:
     games_at_once: int
     text: str  # of the file that says the same
     clock: TimeControl | None = None  # of each player in each game
+    networks: Mapping[str, str] = field(default_factory=dict)  # digests of weights by their files, as far as stated
 
     @property
     def total(self) -> int:
         """How many games that are."""
         return len(self.bots) * (len(self.bots) - 1) // 2 * self.games_per_pairing
 
-    def tasks(self) -> list[GameTask]:
+    def pairings(self) -> Iterator[Pairing]:
+        return pairings([bot.name for bot in self.bots])
+
+    def tasks(self) -> Iterator[GameTask]:
+        """All games, in the order in which they are to begin."""
         return round_robin([bot.name for bot in self.bots], self.games_per_pairing, self.seed)
 
 
@@ -69,9 +77,7 @@ def read_plan(path: Path, changes: Mapping[str, object] | None = None) -> Plan:
     Raises UserError naming the file, the table and the key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        text = read_file(path, LARGEST_FILE).decode()
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text") from None
     return parse_plan(text, str(path), changes)
@@ -81,7 +87,9 @@ def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = No
     """The plan that a tournament file's ``text`` describes; see :func:`read_plan`."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise UserError(f"{source}: not TOML: brackets in brackets, too deep") from None
+    except ValueError as error:  # TOMLDecodeError, or a number of more digits than Python reads
         raise UserError(f"{source}: not TOML: {error}") from None
     if changes:
         data |= _as_in_a_file(changes)
@@ -92,7 +100,8 @@ def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = No
         raise UserError(f"{source}: {error}") from None
     bots: list[BotConfig] = []
     for i, table in enumerate(head.bots, 1):
-        label = f'bot "{table["name"]}"' if table.get("name") else f"[[bots]] number {i}"
+        name = table.get("name")
+        label = f'bot "{name}"' if name and isinstance(name, str) else f"[[bots]] number {i}"
         bots += expand_table({"name": table.get("use", "uct"), **table}, f"{source}: {label}")
     if changes:
         text = tomli_w.dumps(data)
@@ -108,7 +117,7 @@ def make_plan(
     """
     if isinstance(bots, str | BotConfig) or not all(isinstance(bot, str | BotConfig) for bot in bots):
         raise UserError(f"{source}: bots must be a list of spec strings and Bot(...)")
-    configs = [bot_from_spec(bot) if isinstance(bot, str) else bot for bot in bots]
+    configs = told_apart(bot_from_spec(bot) if isinstance(bot, str) else bot for bot in bots)
     made = make_game(game) if isinstance(game, str) else game
     data = {"name": source, "game": made.spec, **_as_in_a_file(keys)}
     head = _head(data, source, called={"games_per_pairing": "games"})
@@ -122,10 +131,10 @@ def match_plan(
 ) -> Plan:
     """The plan of two bots. With a clock they play one game at a time, or games would wait for each other's thinking.
     Raises UserError."""
-    bots = [bot_from_spec(bot) if isinstance(bot, str) else bot for bot in (first, second)]
+    bots = told_apart(bot_from_spec(bot) if isinstance(bot, str) else bot for bot in (first, second))
     if bots[0].name == bots[1].name:  # a bot against itself
-        bots[1] = bots[1].model_copy(update={"name": f"{bots[1].name} (2)"})
-    name = f"{bots[0].name} - {bots[1].name}".replace("/", "|")[:100]
+        bots[1] = numbered(bots[1], 2)
+    name = f"{bots[0].name} - {bots[1].name}".replace("/", "|").lstrip(".")[:100]
     timed = {"clock": clock, "games_at_once": 1} if clock else {}
     return make_plan(game, bots, {"name": name, "games": games, "seed": seed, **timed}, "match")
 
@@ -154,4 +163,5 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
         clock = TimeControl.parse(head.clock) if head.clock else None
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
-    return Plan(head.name, game, tuple(bots), head.games_per_pairing, head.seed, head.games_at_once, text, clock)
+    numbers = head.games_per_pairing, head.seed, head.games_at_once
+    return Plan(head.name, game, tuple(bots), *numbers, text, clock, head.networks)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
@@ -14,14 +16,14 @@ from rich.console import Console
 
 from jubango.analysis.ratings import RatingList, Result, rate
 from jubango.analysis.tables import crosstable, ratings_frame
+from jubango.arena.pace import Pace
+from jubango.arena.pairings import pairing
 from jubango.arena.plan import Plan
-from jubango.arena.scoring import REMARKS, remarks
+from jubango.arena.scoring import remarks
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
-from jubango.sgf_games.errors import UserError, nearest
-from jubango.sgf_games.record import GameRecord
-
-PLAYED_OUT = ("score", "line", "end", "resign")  # reasons that are no failure of an engine
+from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
+from jubango.sgf_games.record import Failure, GameRecord
 
 
 class Kept(Protocol):
@@ -30,9 +32,16 @@ class Kept(Protocol):
     @property
     def folder(self) -> Path | None: ...
 
+    @property
+    def notes(self) -> list[str]:
+        """What people should know of what was found there."""
+        ...
+
     def claimed(self, plan: Plan) -> AbstractContextManager[None]:
         """For as long as games of ``plan`` are added."""
         ...
+
+    def forget(self, reasons: Sequence[str]) -> None: ...
 
     def begin(self, plan: Plan) -> None: ...
 
@@ -78,14 +87,45 @@ class Run:
         self.results: list[Result] = list(zip(games["black"], games["white"], games["score"], strict=True))
         self.reasons = Counter(games["reason"])  # that games ended by
         self.before = len(self.results)  # games that were done when playing began
+        played = Counter(map(pairing, games["black"], games["white"]))
+        self.pace = Pace({pair: plan.games_per_pairing - played[pair] for pair in plan.pairings()})
+        self._ended: list[GameRecord] = []  # not kept yet
+        self._due = 0.0  # when they may be
+        self.notes = list(kept.notes)  # for people, to be told once
         self.table: Table | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:
-        """Keep finished games."""
-        self.kept.add(records)
+        """These games have ended; they are finished when they have been kept, by :meth:`settle`."""
+        self._ended += records
+
+    def settle(self, now: bool = False) -> None:
+        """Keep the games that have ended, together, as a flush to the disk takes as long for many as for one: ``now``,
+        or when that takes no more than a tenth of the time, or when half a second has passed. Raises CannotGoOn."""
+        began = time.perf_counter()
+        if not self._ended or (began < self._due and not now):
+            return
+        try:
+            self.kept.add(self._ended)
+        except CannotGoOn:
+            self._ended = []
+            raise
+        records, self._ended = self._ended, []
+        ended = time.perf_counter()
+        self._due = ended + min(9 * (ended - began), 0.5)
         self.finished.update(record.game_id for record in records)
         self.results += [(record.black, record.white, record.score) for record in records]
         self.reasons.update(record.reason for record in records)
+        for record in records:
+            self.pace.add(record.black, record.white, record.seconds)
+
+    def seconds_left(self, elapsed: float) -> float | None:
+        """Until the end, with ``elapsed`` seconds of playing behind; None if nobody knows yet."""
+        if not self.missing:
+            return 0.0
+        now = time.perf_counter()
+        lanes = self.table.lanes if self.table else []
+        under_way = [(pairing(lane.task.black, lane.task.white), now - lane.began) for lane in lanes if lane]
+        return self.pace.left(under_way, elapsed)
 
     @property
     def folder(self) -> Path | None:
@@ -136,10 +176,15 @@ class Run:
         return Verdict(stronger, weaker, *ratings.difference(stronger, weaker))
 
     @property
-    def failures(self) -> list[tuple[str, int]]:
-        """(reason, games) for games that an engine's failure ended."""
-        known = (*PLAYED_OUT, *REMARKS)
-        return sorted((reason, count) for reason, count in self.reasons.items() if reason not in known)
+    def failures(self) -> dict[str, dict[str, int]]:
+        """Of every bot that has failed: how many games it has lost by time, crash, error or illegal moves."""
+        games = self.games
+        failed = games[games["reason"].isin(list(Failure))]
+        counts: dict[str, dict[str, int]] = {}
+        for black, white, score, reason in failed[["black", "white", "score", "reason"]].itertuples(index=False):
+            own = counts.setdefault(white if score else black, {})
+            own[reason] = own.get(reason, 0) + 1
+        return counts
 
     @property
     def remarks(self) -> list[str]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 from filelock import FileLock, Timeout
 
 from jubango.analysis.tables import games_frame, records_frame
+from jubango.arena.pairings import game_seed
 from jubango.arena.plan import Plan, read_plan
 from jubango.arena.run import Run
+from jubango.arena.weights import check_stated, network_of, with_digests
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.library import Library, write_safely
 from jubango.sgf_games.record import GameRecord
+from jubango.sgf_games.recovery import Problem, rebuild
 
 PLAN_FILE = "tournament.toml"
 
@@ -28,10 +31,14 @@ class Memory:
 
     def __init__(self) -> None:
         self.records: list[GameRecord] = []
+        self.notes: list[str] = []
 
     @contextlib.contextmanager
     def claimed(self, plan: Plan) -> Iterator[None]:
         yield
+
+    def forget(self, reasons: Sequence[str]) -> None:
+        pass
 
     def begin(self, plan: Plan) -> None:
         pass
@@ -52,7 +59,9 @@ class RunFolder:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
+        self.notes: list[str] = []
         self._library: Library | None = None
+        self._networks: dict[str, str] = {}  # digests of the weights that are played with
 
     @contextlib.contextmanager
     def claimed(self, plan: Plan) -> Iterator[None]:
@@ -61,16 +70,28 @@ class RunFolder:
         _check_the_game_is_named(plan.game, folder)
         with _locked(folder):
             begun = (folder / PLAN_FILE).exists()
+            self._networks = check_stated(plan)
             if begun:
-                check_same_run(read_plan(folder / PLAN_FILE), plan, folder)
+                old = read_plan(folder / PLAN_FILE)
+                check_same_run(old, plan, self._networks, folder)
+                self._networks = {**old.networks, **self._networks}
             with contextlib.closing(Library(folder)) as self._library:
                 if not begun and self._library.finished():
                     raise UserError(f"{folder}: holds games but no {PLAN_FILE}; use another --out folder")
+                mended = len(self._library.mended)
+                if mended:
+                    files = "1 SGF file was" if mended == 1 else f"{mended} SGF files were"
+                    self.notes = [f"{folder}: {files} missing or damaged and written again from results.sqlite"]
                 yield
+
+    def forget(self, reasons: Sequence[str]) -> None:
+        """Games that ended so are missing again; only while the folder is claimed."""
+        assert self._library is not None
+        self._library.forget(reasons)
 
     def begin(self, plan: Plan) -> None:
         """The first game is about to begin."""
-        write_safely(self.folder / PLAN_FILE, plan.text.encode())
+        self._write(PLAN_FILE, with_digests(plan, self._networks))
 
     def add(self, records: list[GameRecord]) -> None:
         """Keep finished games; only while the folder is claimed."""
@@ -82,8 +103,27 @@ class RunFolder:
 
     def conclude(self, run: Run) -> None:
         """Write the tables."""
-        run.ratings.to_csv(self.folder / "ratings.csv", index=False, float_format="%.2f")
-        run.crosstable.to_csv(self.folder / "crosstable.csv")
+        assert self._library is not None
+        self._library.check_in_place()
+        self._write("ratings.csv", run.ratings.to_csv(index=False, float_format="%.2f"))
+        self._write("crosstable.csv", run.crosstable.to_csv())
+
+    def _write(self, name: str, text: str) -> None:
+        try:
+            write_safely(self.folder / name, text.encode())
+        except OSError as error:
+            raise CannotGoOn(f"{self.folder / name}: cannot be written: {error.strerror}") from None
+
+
+def rebuild_run(folder: Path) -> tuple[int, list[Problem]]:
+    """Make a run's database again from its SGF files; see :func:`jubango.sgf_games.recovery.rebuild`."""
+    plan = _plan_in(folder)
+
+    def belongs(record: GameRecord) -> bool:
+        return record.game == plan.game.spec and record.seed == game_seed(plan.seed, record.game_id)
+
+    with _locked(folder):
+        return rebuild(folder, belongs)
 
 
 def open_run(folder: Path | str) -> Run:
@@ -92,13 +132,18 @@ def open_run(folder: Path | str) -> Run:
     It may be at play at this moment. Raises UserError if the folder holds no run.
     """
     path = Path(folder)
-    if not (path / PLAN_FILE).is_file():
-        raise UserError(f"{path}: holds no {PLAN_FILE}; name a run's folder")
-    return Run(read_plan(path / PLAN_FILE), RunFolder(path))
+    return Run(_plan_in(path), RunFolder(path))
 
 
-def check_same_run(old: Plan, new: Plan, folder: Path) -> None:
-    """A run may gain bots and games; anything else is another run. Raises UserError."""
+def _plan_in(folder: Path) -> Plan:
+    if not (folder / PLAN_FILE).is_file():
+        raise UserError(f"{folder}: holds no {PLAN_FILE}; name a run's folder")
+    return read_plan(folder / PLAN_FILE)
+
+
+def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Path) -> None:
+    """A run may gain bots and games; anything else is another run. ``networks`` are the digests of the new plan's
+    weights: their files may have moved, but not changed. Raises UserError."""
 
     def refuse(what: str) -> None:
         raise UserError(f"{folder}: was begun with {what}; only bots and games may be added: use another --out folder")
@@ -117,8 +162,14 @@ def check_same_run(old: Plan, new: Plan, folder: Path) -> None:
     for bot in old.bots:
         if bot.name not in bots:
             refuse(f'a bot "{bot.name}" that is missing now')
-        if bots[bot.name] != bot:
-            refuse(f'bot "{bot.name}" = {bot.spec}, not {bots[bot.name].spec}')
+        now = bots[bot.name]
+        before, after = old.networks.get(network_of(bot)), networks.get(network_of(now))
+        if before and after:
+            if before != after:
+                refuse(f'other weights of bot "{bot.name}" than {network_of(now)} holds now')
+            now = now.model_copy(update={"network": network_of(bot)})
+        if now != bot:
+            refuse(f'bot "{bot.name}" = {bot.spec}, not {now.spec}')
 
 
 def _check_the_game_is_named(game: Game, folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from jubango.arena.block import Block, Lane
 from jubango.arena.clock import TimeControl
 from jubango.arena.pairings import GameTask
+from jubango.arena.waiting import Waiting
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
 from jubango.bots.player import MoveAnswer, Player
-from jubango.bots.roster import idle_note, make_players
+from jubango.bots.roster import filling, idle_note, make_players
 from jubango.bots.search.driver import MOST_PROGRAMS
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.game import Game, State
@@ -39,8 +40,9 @@ class Table:
         players: dict[str, Player] | None = None, on_move: Callable[[Lane, MoveAnswer], None] | None = None,
     ) -> None:  # fmt: skip
         self.game, self.on_tick = game, on_tick
-        self.bots = {bot.name: bot for bot in bots}
         given = players or {}
+        loose = bool(given or clock)  # a person or a clock is there, and moves depend on the machine anyway
+        self.bots = {bot.name: filling(bot, lanes) if loose or _seconds(bot) else bot for bot in bots}
         to_make = [bot for name, bot in self.bots.items() if name not in given]
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
         alone = bool(given or clock) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
@@ -99,7 +101,7 @@ class Table:
 
     def play(self, tasks: Iterable[GameTask]) -> Iterator[list[GameRecord]]:
         """Finished games, as they finish. Close the iterator or the table to end early."""
-        waiting = self._dealt(list(tasks))[::-1]  # the next is the last
+        waiting = Waiting(self._dealt(tasks))
         try:
             self.seat(waiting)
             while any(block.busy for block in self.blocks):
@@ -116,12 +118,12 @@ class Table:
             for player in block.everybody:
                 player.close()
 
-    def seat(self, waiting: list[GameTask]) -> None:
-        """Give free lanes the next of ``waiting``, last first."""
+    def seat(self, waiting: Waiting) -> None:
+        """Give free lanes the next of ``waiting``."""
         for block in self.blocks:
             self._seat(block, waiting)
 
-    def tick(self, waiting: list[GameTask]) -> list[GameRecord]:
+    def tick(self, waiting: Waiting) -> list[GameRecord]:
         """A round of every block: make the moves that are answered, and ask whoever is to move next. Returns the games
         that ended; free lanes take the next of ``waiting``."""
         return [record for block in self.blocks for record in self._round(block, waiting)]
@@ -130,7 +132,7 @@ class Table:
         """What is kept of a game."""
         return self.blocks[0].record(lane, result, reason)
 
-    def _dealt(self, tasks: list[GameTask]) -> list[GameTask]:
+    def _dealt(self, tasks: Iterable[GameTask]) -> Iterator[GameTask]:
         """The order in which games begin: the last four of every lane with the most simulations first, so that the
         lanes come to their ends together."""
 
@@ -138,10 +140,14 @@ class Table:
             both = (self.bots[task.black], self.bots[task.white])
             return -sum(bot.simulations for bot in both if isinstance(bot, SearchConfig))
 
-        middle = max(0, len(tasks) - 4 * len(self.lanes))
-        return tasks[:middle] + sorted(tasks[middle:], key=length)
+        last: deque[GameTask] = deque()
+        for task in tasks:
+            last.append(task)
+            if len(last) > 4 * len(self.lanes):
+                yield last.popleft()
+        yield from sorted(last, key=length)
 
-    def _round(self, block: Block, waiting: list[GameTask]) -> list[GameRecord]:
+    def _round(self, block: Block, waiting: Waiting) -> list[GameRecord]:
         if not block.busy:
             return []
         if not waiting:
@@ -156,24 +162,18 @@ class Table:
             self._seat(block, waiting)
         return records + ended
 
-    def _seat(self, block: Block, waiting: list[GameTask]) -> None:
+    def _seat(self, block: Block, waiting: Waiting) -> None:
         """The next games that have their engines, for the free lanes of a block."""
         engines = {name: bot.processes for name, bot in self.bots.items() if isinstance(bot, GtpConfig)}
         if engines:
             busy = Counter(n for lane in block.lanes if lane for n in (lane.task.black, lane.task.white))
             engines = {name: processes - busy[name] for name, processes in engines.items()}
-        tasks = (self._next_task(waiting, engines) for _ in block.free[:])
-        block.seat([task for task in tasks if task is not None])
-
-    @staticmethod
-    def _next_task(waiting: list[GameTask], engines: dict[str, int]) -> GameTask | None:
-        for k in range(len(waiting) - 1, -1, -1):
-            names = [name for name in (waiting[k].black, waiting[k].white) if name in engines]
-            if all(engines[name] > 0 for name in names):
-                for name in names:
-                    engines[name] -= 1
-                return waiting.pop(k)
-        return None
+        tasks: list[GameTask] = []
+        while len(tasks) < len(block.free) and (task := waiting.take(engines)):
+            tasks.append(task)
+            for name in engines.keys() & {task.black, task.white}:
+                engines[name] -= 1
+        block.seat(tasks)
 
     def _shrink(self) -> None:
         """The last games would go on in a smaller block, where a step takes less: it is made when they have lasted as

@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from jubango.arena.dashboard import dashboard_for
-from jubango.arena.pairings import GameTask
+from jubango.arena.pairings import Pairing
 from jubango.arena.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory, RunFolder
 from jubango.arena.table import Table
 from jubango.bots.config import BotConfig, GtpConfig
 from jubango.bots.roster import affordable_lanes
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.game import Game
+from jubango.sgf_games.record import Failure
 
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, or a notebook's stop button, during play; ``run`` holds the games that were finished."""
 
     def __init__(self, run: Run) -> None:
-        where = f"kept in {run.folder}" if run.folder else "held by this exception's run"
-        super().__init__(f"{len(run.results)} of {run.plan.total} games are finished and {where}")
+        super().__init__(_finished(run))
         self.run = run
+
+
+class Stopped(CannotGoOn):
+    """A bot was lost during play, such as an engine that does not start any more; ``run`` holds the games that were
+    finished, and the same call goes on."""
+
+    def __init__(self, run: Run, why: CannotGoOn) -> None:
+        super().__init__(f"{why}; {_finished(run)}")
+        self.run = run
+
+
+def _finished(run: Run) -> str:
+    where = f"kept in {run.folder}" if run.folder else "held by this exception's run"
+    return f"{len(run.results)} of {run.plan.total} games are finished and {where}"
 
 
 def tournament(
@@ -39,6 +53,7 @@ def tournament(
     games_at_once: int | None = None,
     clock: str | None = None,
     name: str | None = None,
+    again: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Run:
     """Play every bot against every other: ``tournament("go:9", ["uct:simulations=200", Bot("uct", c=1.0)])``, or
@@ -48,9 +63,10 @@ def tournament(
     :func:`jubango.bots.config.Bot` makes. ``games`` per pairing (20; an even number), ``seed`` (1) which decides all
     dice, ``games_at_once`` (128), ``clock`` (seconds of each player in each game: "60", "60+1", "300+3x30"), ``name``.
     With ``out``, a folder, all is kept there and a run that was begun there goes on; else it is in memory only.
+    ``again`` are reasons, ``["crash", "time"]`` for instance, for which games there are played anew.
     ``progress`` is shown in notebooks and on terminals; False hides it, True shows it anywhere.
 
-    Raises UserError for input that cannot be used, and Interrupted, a KeyboardInterrupt.
+    Raises UserError for input that cannot be used, Interrupted, a KeyboardInterrupt, and Stopped if a bot is lost.
     """
     given = {"games": games, "seed": seed, "games_at_once": games_at_once, "clock": clock, "name": name}
     keys: dict[str, object] = {key: value for key, value in given.items() if value is not None}
@@ -64,7 +80,7 @@ def tournament(
         raise UserError(f'tournament: "{game}" is no file; give bots with a game, or the path of a tournament file')
     else:
         plan = read_plan(Path(game), keys)
-    return _shown(plan, out, progress)
+    return _shown(plan, out, progress, again)
 
 
 def match(
@@ -76,19 +92,20 @@ def match(
     seed: int = 1,
     *,
     clock: str | None = None,
+    again: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Run:
     """Play two bots against each other in colour-swapped pairs; ``match(...).verdict`` says who is stronger, by how
     much, how surely. The arguments are those of :func:`tournament`, with a clock one game at a time."""
-    return _shown(match_plan(first, second, game, games, seed, clock or ""), out, progress)
+    return _shown(match_plan(first, second, game, games, seed, clock or ""), out, progress, again)
 
 
-def _shown(plan: Plan, out: Path | str | None, progress: bool | None) -> Run:
+def _shown(plan: Plan, out: Path | str | None, progress: bool | None, again: Sequence[str]) -> Run:
     for note in dict.fromkeys(bot.note for bot in plan.bots if bot.note):
         warnings.warn(note, stacklevel=3)
     dashboard = dashboard_for(progress)
     with dashboard.running():
-        return play_plan(plan, out, dashboard.show, dashboard.preparing)
+        return play_plan(plan, out, dashboard.show, dashboard.preparing, again)
 
 
 def play_plan(
@@ -96,24 +113,35 @@ def play_plan(
     folder: Path | str | None = None,
     on_progress: Callable[[Run], None] = lambda run: None,
     preparing: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    again: Sequence[str] = (),
 ) -> Run:
     """Play what is missing in ``folder``, where every finished game is kept, whatever happens next; without one play
-    all in memory.
+    all in memory. Games that ended by one of the reasons in ``again`` are played anew.
 
     ``on_progress`` is called with the growing run after every tick; it must be quick. ``preparing`` is entered with
-    the words for what programs are being made for, and left before the first move. Raises UserError, and Interrupted.
+    the words for what programs are being made for, and left before the first move. Raises UserError, Interrupted and
+    Stopped.
     """
     kept = Memory() if folder is None else RunFolder(folder)
+    unknown = next((reason for reason in again if reason not in list(Failure)), None)
+    if unknown is not None:
+        raise UserError(f'again: no game ends by "{unknown}"{nearest(unknown, Failure)}')
+    if again and folder is None:
+        raise UserError("again: says what to play anew in a run's folder; name it with out")
     with kept.claimed(plan):
+        kept.forget(again)
         run = Run(plan, kept)
         try:
-            waiting = [task for task in plan.tasks() if task.game_id not in run.finished]
-            if waiting:
-                _play(run, waiting, on_progress, preparing)
+            if run.missing:
+                _play(run, on_progress, preparing)
             on_progress(run)
         except KeyboardInterrupt:
             kept.conclude(run)
             raise Interrupted(run) from None
+        except CannotGoOn as why:
+            with contextlib.suppress(CannotGoOn):
+                kept.conclude(run)
+            raise Stopped(run, why) from None
         finally:
             run.table = None
         kept.conclude(run)
@@ -121,28 +149,38 @@ def play_plan(
 
 
 def _play(
-    run: Run, waiting: list[GameTask], on_progress: Callable[[Run], None],
-    preparing: Callable[[str], AbstractContextManager[object]],
-) -> None:  # fmt: skip
+    run: Run, on_progress: Callable[[Run], None], preparing: Callable[[str], AbstractContextManager[object]]
+) -> None:
     plan = run.plan
-    needed = {name for task in waiting for name in (task.black, task.white)}
+    missing = {pair: count for pair, count in run.pace.missing.items() if count > 0}
+    needed = {name for pair in missing for name in pair}
     bots = [bot for bot in plan.bots if bot.name in needed]
-    lanes = _lanes_for(plan, bots, waiting)
+    lanes = _lanes_for(plan, bots, missing)
+
+    def tick(table: Table) -> None:
+        run.settle()
+        on_progress(run)
+
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
-        table = Table(plan.game, bots, lanes, plan.name, on_tick=lambda table: on_progress(run), clock=plan.clock)
+        table = Table(plan.game, bots, lanes, plan.name, on_tick=tick, clock=plan.clock)
+    if table.note:
+        run.notes.append(table.note)
     with contextlib.closing(table):
         run.table = table
         run.kept.begin(plan)
-        for records in table.play(waiting):
-            run.add(records)
+        try:
+            for records in table.play(task for task in plan.tasks() if task.game_id not in run.finished):
+                run.add(records)
+        finally:
+            run.settle(now=True)
 
 
-def _lanes_for(plan: Plan, bots: list[BotConfig], waiting: list[GameTask]) -> int:
+def _lanes_for(plan: Plan, bots: list[BotConfig], missing: Mapping[Pairing, int]) -> int:
     """How many games to have under way: as asked, as there are, as engines and memory allow."""
     external = {bot.name: bot.processes for bot in plan.bots if isinstance(bot, GtpConfig)}
-    inside = sum(task.black not in external and task.white not in external for task in waiting)
+    inside = sum(count for pair, count in missing.items() if not external.keys() & set(pair))
     possible = max(1, inside + sum(external.values()))
-    return min(len(waiting), plan.games_at_once, possible, affordable_lanes(plan.game, bots))
+    return min(sum(missing.values()), plan.games_at_once, possible, affordable_lanes(plan.game, bots))
 
 
 def _some(names: list[str], most: int = 3) -> str:

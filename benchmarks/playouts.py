@@ -3,7 +3,8 @@
     python benchmarks/playouts.py [--seconds 3] [--rounds 3]
 
 pgx plays uniformly random legal moves (passes and own eyes included), its way of random play;
-jubango never fills an own eye, the usual light playout. Both count moves made, not games. The
+jubango never fills an own eye (of its diagonals at most one the opponent's, at the edge none, as in
+libego). Both count moves made, not games. The
 figure of a round is a fresh measurement of each side, one after the other; the table has the
 middle of the rounds.
 """

@@ -31,7 +31,7 @@ def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
         game,
         _rule(bot),
         evaluator_for(game, bot),
-        capacity=max(simulations_for(game, one) for one in bots),
+        capacity=max(room_for(simulations_for(game, one)) for one in bots),
         width=bot.width,
         cutoff=bot.cutoff,
         opponent=bot.opponent,
@@ -53,6 +53,14 @@ def simulations_for(game: Game, bot: SearchConfig) -> int:
     if bot.simulations == 0:
         return game.num_actions if bot.move == "value" else 1
     return -(-bot.simulations // bot.ensemble)
+
+
+def room_for(simulations: int) -> int:
+    """Simulations that the trees of a bot that makes so many have room for: of few sizes, so that other numbers need no
+    other program. Powers of two, and multiples of the last of them above 65,536."""
+    if simulations <= 2**16:
+        return 1 << max(0, simulations - 1).bit_length()
+    return -(-simulations // 2**16) * 2**16
 
 
 def numbers_for(game: Game, bot: SearchConfig, legal: np.ndarray) -> Numbers:

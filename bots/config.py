@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from jubango.sgf_games.catalogue import parse_spec
 from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.specs import parse_spec, value_text
 
 LONGEST_NAME = 80
+CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # characters that are in no name; in a bot's no ~ either
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -40,8 +43,16 @@ def checked(
     if first["type"] == "missing":
         raise UserError(f'{where}: the key "{key}" is missing')
     bare = isinstance(first["input"], str) and not model.model_config.get("strict")  # "3" may stand for a number
-    given = first["input"] if bare else repr(first["input"])
-    raise UserError(f"{where}: {key}{equals}{given}: {message}")
+    raise UserError(f"{where}: {key}{equals}{_said(first['input'], bare)}: {message}")
+
+
+def _said(value: object, bare: bool = True, most: int = 60) -> str:
+    """A value as it was given, as far as that fits into a message."""
+    try:
+        text = str(value) if bare else repr(value)
+    except ValueError:  # more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _key(default: Any, about: str) -> Any:
@@ -54,8 +65,20 @@ class BotConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f~]+$")]
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=rf"^[^{CONTROL}~]+$")]
     use: str
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_number_is_true(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in (int, float):
+            raise ValueError("should be a number")
+        return value
+
+    @property
+    def usual_name(self) -> str:
+        """What it is called when nobody gives it a name: its spec string, as far as that fits."""
+        return _short(self.spec)
 
     @property
     def note(self) -> str:
@@ -167,10 +190,19 @@ class GtpConfig(BotConfig):
     """An external Go program that speaks the Go Text Protocol, one process per game under way."""
 
     use: Literal["gtp"] = "gtp"
-    command: Annotated[str, Field(min_length=1, description="how to start it")]
+    command: Annotated[str, Field(min_length=1, description="how to start it, in quotation marks if keys follow")]
     move_seconds: Annotated[float, Field(gt=0, le=86_400)] = _key(60.0, "a move at most, or the game is lost")
     start_seconds: Annotated[float, Field(gt=0, le=3_600)] = _key(30.0, "to start at most")
     processes: Annotated[int, Field(ge=1, le=256)] = _key(4, "at once, a game each")
+
+    @property
+    def usual_name(self) -> str:
+        """The program's name: ``gnugo``."""
+        try:
+            program = shlex.split(self.command)[0]
+        except (ValueError, IndexError):  # a command that cannot be started
+            program = self.command
+        return _short(Path(program).name or self.use)
 
 
 MOST_SIMULATIONS = 50_000  # room for a search that is limited by seconds alone
@@ -217,15 +249,16 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
         {"selection": "ucb1", "c": 0.0, "evaluator": "network", "move": "value", "simulations": 0, "depth": 1},
         "the move whose position the value network likes best (Silver et al. 2016)",
     ),
-    "gtp": ("gtp", {}, "an external Go program, e.g. gtp:command=gnugo --mode gtp"),
+    "gtp": ("gtp", {}, 'an external Go program, e.g. gtp:command="gnugo --mode gtp",move_seconds=10'),
 }
 
 
 def Bot(use: str, *, name: str | None = None, **keys: object) -> BotConfig:
     """A bot as a ``[[bots]]`` table describes it: ``Bot("uct", simulations=800, c=1.0)``.
 
-    It is called ``name``, or by its spec string. Raises UserError for an unknown bot or key, and for a value that is
-    out of range or a list: here a list makes no bots, write ``[Bot("uct", c=c) for c in (0.7, 1.4)]``.
+    It is called ``name``, or by its spec string, an engine by its program. Raises UserError for an unknown bot or key,
+    and for a value that is out of range or a list: here a list makes no bots, write
+    ``[Bot("uct", c=c) for c in (0.7, 1.4)]``.
     """
     where = f'bot "{use if name is None else name}"'
     keys = {key: value.item() if isinstance(value, np.generic) else value for key, value in keys.items()}
@@ -233,21 +266,39 @@ def Bot(use: str, *, name: str | None = None, **keys: object) -> BotConfig:
         if isinstance(value, list | tuple | set | np.ndarray):
             raise UserError(f"{where}: {key} is a list; make one Bot for each of its values")
     bot = bot_from_table({"name": "bot" if name is None else name, "use": use, **keys}, where)
-    return bot if name is not None else bot.model_copy(update={"name": _short(bot.spec)})
+    return bot if name is not None else bot.model_copy(update={"name": bot.usual_name})
 
 
 def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
-    """The bot a spec string ``PRESET[:key=value,...]`` names. It is called ``name``, or as it is written.
-    Raises UserError."""
-    name = name or _short(spec.strip())
-    preset, _, rest = spec.strip().partition(":")
-    if preset == "gtp" and rest.startswith("command="):  # a command line may hold commas
-        return bot_from_table({"name": name, "use": "gtp", "command": rest[8:]}, f'bot "{spec}"')
-    _, head, options = parse_spec(spec, "bot")
+    """The bot a spec string ``PRESET[:key=value,...]`` names. It is called ``name``, or as its key ``name`` says, or as
+    it is written, an engine by its program. Raises UserError."""
+    where = f'bot "{_said(spec, most=200)}"'
+    use, head, options = parse_spec(spec, "bot", open_key="command", keys=GtpConfig.model_fields)
     if head:
-        raise UserError(f'bot "{spec}": "{head}" is not key=value')
-    table = {"name": name, "use": preset, **options}
-    return bot_from_table(table, f'bot "{spec}"')
+        raise UserError(f'{where}: "{head}" is not key=value')
+    if "use" in options:
+        raise UserError(f"{where}: use={options['use']}: the bot's name comes first, {options['use']}:key=value")
+    named = {"name": name} if name else {}
+    bot = bot_from_table({"name": _short(spec.strip()) or "bot", "use": use, **options, **named}, where)
+    if isinstance(bot, GtpConfig) and not named and "name" not in options:
+        return bot.model_copy(update={"name": bot.usual_name})
+    return bot
+
+
+def numbered(bot: BotConfig, number: int) -> BotConfig:
+    """The same bot, called ``gnugo (2)``."""
+    return bot.model_copy(update={"name": _short(f"{bot.name} ({number})")})
+
+
+def told_apart(bots: Iterable[BotConfig]) -> list[BotConfig]:
+    """The bots; different engines that are called by one program have numbers."""
+    apart: list[BotConfig] = []
+    for bot in bots:
+        names = {other.name for other in apart}
+        if isinstance(bot, GtpConfig) and bot.name == bot.usual_name and bot.name in names and bot not in apart:
+            bot = next(other for i in itertools.count(2) if (other := numbered(bot, i)).name not in names)
+        apart.append(bot)
+    return apart
 
 
 def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
@@ -277,27 +328,23 @@ def expand_table(table: Mapping[str, object], where: str) -> list[BotConfig]:
             raise UserError(f"{where}: {key} cannot be a list; write one [[bots]] table for each")
     bots = []
     for values in itertools.product(*swept.values()):
-        suffix = ",".join(f"{k}={value_text(v)}" for k, v in zip(swept, values, strict=True))
-        name = str(table.get("name", "")) + (f"/{suffix}" if suffix else "")
-        bots.append(bot_from_table({**table, **dict(zip(swept, values, strict=True)), "name": name}, where))
+        chosen = {**table, **dict(zip(swept, values, strict=True))}
+        bot = bot_from_table(chosen, where)
+        if swept:
+            suffix = ",".join(f"{key}={value_text(chosen[key])}" for key in swept)
+            bot = bot_from_table({**chosen, "name": f"{bot.name}/{suffix}"}, where)
+        bots.append(bot)
     return bots
 
 
 def _short(text: str) -> str:
     """Text that fits a name."""
-    text = re.sub(r"[\x00-\x1f\x7f~]", "_", text)
+    text = re.sub(f"[{CONTROL}~]", "_", text)
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 21]}…{text[-20:]}"
 
 
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0
-
-
-def value_text(value: object) -> str:
-    """A key's value as spec strings have it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -76,6 +76,7 @@ class MoveAnswer(NamedTuple):
     thought: Thought | None = None
     failure: str = ""
     detail: str = ""
+    seconds: float | None = None  # that the move took by the player's own clock; None: as long as the answer
     goes_on: bool = False  # the player is already at work on the next move of this game
     verdict: Verdict | None = None
 
@@ -95,7 +96,8 @@ class Player(ABC):
     @abstractmethod
     def advance(self) -> list[MoveAnswer]:
         """Go on for a while, a quarter of a second at most; returns what is ready: of a lane one answer, or several
-        moves in their order, which say that the player ``goes_on`` where it does."""
+        moves in their order, which say that the player ``goes_on`` where it does. Raises CannotGoOn if it never will
+        again."""
 
     def start(self) -> None:
         """Set to work in the background on what has been begun; :meth:`advance` then waits for it. Nothing is begun

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from jubango.bots.composition import composition, network_of, numbers_for, params_for, search_for, simulations_for
+from jubango.bots.composition import (
+    composition,
+    network_of,
+    numbers_for,
+    params_for,
+    room_for,
+    search_for,
+    simulations_for,
+)
 from jubango.bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
 from jubango.bots.gtp.engine import GtpPlayer
 from jubango.bots.minimax import MinimaxPlayer
@@ -21,20 +30,25 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.machine import VECTOR, devices, full_lanes, memory_bytes
 
+Bot = TypeVar("Bot", bound=BotConfig)
+
 
 def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, Player]:
     """A player for every bot, by name. Raises UserError for a bot that cannot play this game."""
     players: dict[str, Player] = {}
-    for bot in bots:
-        if isinstance(bot, RandomConfig):
-            players[bot.name] = RandomPlayer()
-        elif isinstance(bot, MinimaxConfig):
-            players[bot.name] = MinimaxPlayer(game, bot, lanes)
-        elif isinstance(bot, GtpConfig):
-            players[bot.name] = GtpPlayer(game, bot)
-    for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
-        shared = SearchPlayer(game, group, lanes)
-        players.update({bot.name: shared for bot in group})
+    with contextlib.ExitStack() as if_one_cannot:
+        for bot in bots:
+            if isinstance(bot, RandomConfig):
+                players[bot.name] = RandomPlayer()
+            elif isinstance(bot, MinimaxConfig):
+                players[bot.name] = MinimaxPlayer(game, bot, lanes)
+            elif isinstance(bot, GtpConfig):
+                players[bot.name] = GtpPlayer(game, bot)
+                if_one_cannot.callback(players[bot.name].close)
+        for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
+            shared = SearchPlayer(game, group, lanes)
+            players.update({bot.name: shared for bot in group})
+        if_one_cannot.pop_all()
     return players
 
 
@@ -63,7 +77,7 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     largest: dict[Any, int] = {}  # bytes of a game's trees, for each player
     for bot in bots:
         if isinstance(bot, SearchConfig):
-            need = bot.ensemble * tree_bytes(game, simulations_for(game, bot), bot.solver)
+            need = bot.ensemble * tree_bytes(game, room_for(simulations_for(game, bot)), bot.solver)
             if need > memory:
                 raise UserError(
                     f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
@@ -76,6 +90,21 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     if lanes < VECTOR * len(devices()):  # a search fills up its vectors, unless it has one or two lanes
         lanes = VECTOR if lanes >= VECTOR else min(lanes, 2)
     return max(1, lanes)
+
+
+WAVES = 64  # times that a tree is searched in all its leaves at once, at least: what a leaf finds helps the next ones
+
+
+def filling(bot: Bot, lanes: int) -> Bot:
+    """A bot for so few games or positions at once that one leaf each leaves the machine idle: it searches many leaves
+    at once, and a single position in a tree for every device. For what goes by the clock, plays people or analyses,
+    where a move may depend on the machine; what the configuration itself says of leaves and ensembles stays."""
+    if not isinstance(bot, SearchConfig) or bot.selection == "gumbel" or {"leaves", "ensemble"} & bot.model_fields_set:
+        return bot
+    budget = bot.simulations // WAVES
+    ensemble = min(len(devices()), max(1, budget)) if lanes == 1 else 1
+    leaves = max(1, min(VECTOR, full_lanes() // (lanes * ensemble), budget // ensemble))
+    return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
 
 
 def idle_note(bots: Sequence[BotConfig], lanes: int) -> str:
@@ -102,7 +131,9 @@ def run_bot(
     seeds: Sequence[int],
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
 ) -> list[SearchResult]:
-    """What a configured bot makes of positions, its ensemble, seconds and choice of the move included."""
+    """What a configured bot makes of positions, its ensemble, seconds and choice of the move included; of few positions
+    with as many leaves at once as fill the machine, see :func:`filling`."""
+    bot = filling(bot, len(states))
     numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
     return run_many(
         search_for(game, [bot]), states, numbers, params=params_for(game, bot), seconds=bot.seconds, seeds=seeds,

@@ -14,6 +14,7 @@ from jubango.sgf_games.go import KO_RULES, Go
 from jubango.sgf_games.mnk import Mnk
 from jubango.sgf_games.pgx_adapter import GAMES as PGX_GAMES
 from jubango.sgf_games.pgx_adapter import PgxGame
+from jubango.sgf_games.specs import parse_spec
 
 
 @dataclass(frozen=True)
@@ -68,32 +69,13 @@ def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]
     return register
 
 
-def parse_spec(text: str, what: str) -> tuple[str, str, dict[str, str]]:
-    """Split ``name[:rest]`` into (name, first part without "=", keys). Raises UserError."""
-    name, _, rest = text.strip().partition(":")
-    if "," in name:
-        name, _, more = name.partition(",")
-        rest = f"{more},{rest}" if rest else more
-    head, options = "", {}
-    for i, part in enumerate(p.strip() for p in rest.split(",") if p.strip()):
-        key, equals, value = part.partition("=")
-        if equals:
-            if key.strip() in options:
-                raise UserError(f'{what} "{text}": {key.strip()} is given twice')
-            options[key.strip()] = value.strip()
-        elif i == 0:
-            head = part
-        else:
-            raise UserError(f'{what} "{text}": "{part}" is not key=value')
-    return name.strip(), head, options
-
-
 def make_game(spec: str) -> Game:
     """The game a spec string names, e.g. ``go:9,komi=7.0,ko=positional``. Raises UserError."""
     name, size, options = parse_spec(spec, "game")
     entry = CATALOGUE.get(name)
     if entry is None:
-        raise UserError(f'game "{spec}": no game is called "{name}"{nearest(name, CATALOGUE)}')
+        known = [*CATALOGUE, *(f"pgx:{game}" for game in PGX_GAMES)]
+        raise UserError(f'game "{spec}": no game is called "{name}"{nearest(name, known)}')
     fields = {f.name: f for f in dataclasses.fields(entry.make) if f.init}  # type: ignore[arg-type]
     values: dict[str, object] = dict(entry.options)
     size = size or entry.size
@@ -104,7 +86,8 @@ def make_game(spec: str) -> Game:
         parts = size.lower().split("x")
         if len(parts) > 2 or not all(p.isascii() and p.isdigit() for p in parts):
             raise UserError(f'game "{spec}": size "{size}" must be like 9 or 9x13 (width x height)')
-        values |= {"width": int(parts[0]), "height": int(parts[-1])}
+        where = f'game "{spec}": size'
+        values |= {"width": _value(parts[0], "int", where), "height": _value(parts[-1], "int", where)}
     for key, text in options.items():
         if key not in fields or (size and key in ("width", "height")):
             known = [f for f in fields if not (size and f in ("width", "height"))]

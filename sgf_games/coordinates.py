@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from jubango.sgf_games.errors import UserError
 
@@ -28,7 +29,7 @@ def parse_vertex(text: str, height: int, width: int) -> Point | None:
         return None
     column = COLUMNS.find(word[:1]) if word else -1
     number = word[1:]
-    if column < 0 or not number.isascii() or not number.isdigit():
+    if column < 0 or not re.fullmatch("[0-9]{1,4}", number):
         raise UserError(f'"{text}" is no point; write a column letter and a row number, like D4')
     row = height - int(number)
     if not (0 <= row < height and column < width):

@@ -1,7 +1,7 @@
-"""The one exception that means "you gave me something I cannot use".
+"""The exceptions whose messages are for people: each is one line, what is wrong, where, how to mend it.
 
-Its message is one line: what is wrong, where, how to mend it. The command prints it and exits
-with status 2; nothing else in the package is allowed to surface as a traceback for bad input.
+"You gave me something I cannot use" ends the command with status 2; nothing else in the package is allowed to surface
+as a traceback for bad input. "What went well so far cannot go on" ends it with status 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ from collections.abc import Iterable
 
 
 class UserError(ValueError):
-    """Bad input from the user, worded for the user."""
+    """Bad input from the user, worded for the user: one line, whatever characters the input has."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in message))
+
+
+class CannotGoOn(RuntimeError):
+    """Something that play needs is there no more, an engine's program or room on the disk; what was kept stays."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

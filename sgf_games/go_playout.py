@@ -91,7 +91,7 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
 
     def pick(p: Playing, limit: jax.Array) -> tuple:
         empty = bb.complement(bb.either(p.own, p.opp), width)
-        candidates = bb.without(empty, bb.either(p.barred, _eyes(p.own, empty, width)))
+        candidates = bb.without(empty, bb.either(p.barred, _eyes(p.own, p.opp, empty, width)))
         move, found = bb.random_point(candidates, random_bits(p.seed, p.counter))
         return p, move, found, (p.passes < 2) & (p.attempts < limit)
 
@@ -159,19 +159,20 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
     return lambda p, limit: chain(p, jnp.broadcast_to(jnp.int32(limit), p.turn.shape))
 
 
-def _eyes(own: bb.Rows, empty: bb.Rows, width: int) -> bb.Rows:
-    """Empty points that are the owner's eyes: own stones (or edge) on all four sides, and at most
-    one diagonal not own, none at the edge."""
+def _eyes(own: bb.Rows, opp: bb.Rows, empty: bb.Rows, width: int) -> bb.Rows:
+    """Empty points that are the owner's eyes: own stones (or edge) on all four sides, and at most one
+    diagonal the opponent's, none at the edge (the usual rule of light playouts)."""
     off = bb.complement(own, width)
-    one = [(row << 1) | (row >> 1) for row in off]  # not own to the left or to the right of a point of the row
-    two = [(row << 1) & (row >> 1) for row in off]
+    sides = [(row << 1) | (row >> 1) for row in off]  # not own to the left or to the right
+    one = [(row << 1) | (row >> 1) for row in opp]
+    two = [(row << 1) & (row >> 1) for row in opp]
     edge_columns = 1 | 1 << (width - 1)
     out = []
     above_and_below = [shift(board) for board in (off, one, two) for shift in (bb.lower, bb.higher)]
-    for r, (row, sides, above, below, one_above, one_below, two_above, two_below) in enumerate(
-        zip(empty, one, *above_and_below, strict=True)
+    for r, (row, beside, above, below, one_above, one_below, two_above, two_below) in enumerate(
+        zip(empty, sides, *above_and_below, strict=True)
     ):
         edge = bb.full_row(width) if r in (0, len(own) - 1) else edge_columns
         corners = two_above | two_below | (one_above & one_below) | ((one_above | one_below) & edge)
-        out.append(row & ~(sides | above | below | corners))
+        out.append(row & ~(beside | above | below | corners))
     return out

@@ -8,7 +8,7 @@ SGF is complete before that, but reaches the disk when the system pleases, so:
   short or blank. Opening the library finds them by their checksums and writes them again from their rows.
 
 A game is never counted twice: of two records with one id the first stays. A file that was changed and is
-still SGF is left as it is.
+still SGF is left as it is; :mod:`jubango.sgf_games.recovery` finds it, and makes the index again from the files.
 """
 
 from __future__ import annotations
@@ -21,80 +21,161 @@ import os
 import re
 import sqlite3
 import zlib
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from sgfmill import sgf_grammar
 
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import write_record
 
+VERSION = 1  # of the tables; 0: a new file, or one from before they were counted
+DATABASE = "results.sqlite"
+COLUMNS = {
+    "game_id": "text primary key", "game": "text not null", "black": "text not null", "white": "text not null",
+    "black_spec": "text not null", "white_spec": "text not null", "seed": "integer not null",
+    "result": "text not null", "score": "real", "reason": "text not null", "detail": "text not null",
+    "plies": "integer not null", "moves": "text not null", "seconds": "real not null", "date": "text not null",
+    "event": "text not null", "sgf": "text not null",
+}  # fmt: skip
+# What a row of an older file may lack, and has instead.
+BLANKS = {
+    "black_spec": "''", "white_spec": "''", "seed": "0", "reason": "'end'", "detail": "''", "seconds": "0",
+    "date": "''", "event": "''",
+}  # fmt: skip
 # Of a game's SGF, what the row does not say. Games of older libraries have no row here.
 FILES = "create table if not exists files (game_id text primary key, checksum integer not null, comments text not null)"
-GAMES = """create table if not exists games (
-    game_id text primary key, game text not null, black text not null, white text not null,
-    black_spec text not null, white_spec text not null, seed integer not null,
-    result text not null, score real, reason text not null, detail text not null,
-    plies integer not null, moves text not null, seconds real not null, date text not null,
-    event text not null, sgf text not null
-)"""
-COLUMNS = (
-    "game_id", "game", "black", "white", "black_spec", "white_spec", "seed", "result", "score",
-    "reason", "detail", "plies", "moves", "seconds", "date", "event", "sgf",
-)  # fmt: skip
+GAMES = f"create table if not exists games ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
 ADD_GAME = f"insert or ignore into games ({','.join(COLUMNS)}) values ({','.join('?' * len(COLUMNS))})"
 ADD_FILE = "insert or replace into files (game_id, checksum, comments) values (?, ?, ?)"
-NOTE_FILE = "insert into files values (?, ?, '') on conflict (game_id) do update set checksum = excluded.checksum"
+NOTE_FILE = "insert into files values (?, ?, '')"
+
+# Names that Windows has for devices, whatever comes after the dot.
+RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)", re.IGNORECASE)
 
 
 class Library:
-    """The results of one run's folder. One process writes; others may read meanwhile."""
+    """The results of one run's folder. One process writes; others may read meanwhile.
+
+    ``mended`` names the files that were missing or damaged when it was opened, and are written again.
+    """
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
+        self.mended: list[str] = []
+        path = self.folder / DATABASE
         try:
             _make_folder(self.folder / "games")
-            self._db = sqlite3.connect(self.folder / "results.sqlite", timeout=30)
-            self._db.execute("pragma journal_mode=wal")
-            self._db.execute("pragma synchronous=full")
-            self._db.execute("pragma fullfsync=on")  # macOS flushes the disk's own cache only when asked
-            self._db.execute(FILES)
-            self._db.execute(GAMES)
-            self._let_games_be_void()
-            self._mend()
+            if not path.exists() and any((self.folder / "games").glob("*.sgf")):
+                raise UserError(
+                    f"{path}: is missing, though games/ holds games; "
+                    f"jubango check {self.folder} --rebuild makes it again"
+                )
+            self._db = sqlite3.connect(path, timeout=30)
+            try:
+                self._open()
+            except BaseException:
+                self._db.close()
+                raise
+            self._identity = _identity(path)
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be written: {error.strerror}") from None
+        except sqlite3.OperationalError as error:
+            raise UserError(f"{path}: cannot be written: {error}") from None
         except sqlite3.Error as error:
-            raise UserError(f"{self.folder / 'results.sqlite'}: is no results file: {error}") from None
+            raise UserError(
+                f"{path}: is no results file: {error}; jubango check {self.folder} --rebuild makes one from games/"
+            ) from None
+
+    def _open(self) -> None:
+        self._db.execute("pragma journal_mode=wal")
+        self._db.execute("pragma synchronous=full")
+        self._db.execute("pragma fullfsync=on")  # macOS flushes the disk's own cache only when asked
+        self._migrate()
+        self._mend()
+
+    def _migrate(self) -> None:
+        """Bring the tables of an older version, or none, to this one's."""
+        (version,) = self._db.execute("pragma user_version").fetchone()
+        if version > VERSION:
+            raise UserError(f"{self.folder / DATABASE}: was written by a newer version of this program; use that one")
+        if version == VERSION:
+            return
+        with self._db:
+            self._db.execute("begin immediate")
+            self._db.execute(GAMES)
+            self._db.execute(FILES)
+            found = {row[1] for row in self._db.execute("pragma table_info(games)")}
+            for name in [name for name in COLUMNS if name not in found]:
+                if name not in BLANKS:
+                    raise UserError(f"{self.folder / DATABASE}: is no results file: its games have no {name}")
+                self._db.execute(f"alter table games add column {name} {COLUMNS[name]} default {BLANKS[name]}")
+            self._let_games_be_void()
+            self._share_no_file()
+            self._db.execute(f"pragma user_version = {VERSION}")
+
+    def _share_no_file(self) -> None:
+        """Names that are one to one came with version 1: games that shared a file get one each, written by mending."""
+        sharing = defaultdict(list)
+        for game_id, name in self._db.execute("select game_id, sgf from games"):
+            sharing[_identity(self.folder / name) or name].append((game_id, name))
+        for games in sharing.values():
+            if len(games) > 1:
+                for game_id, name in games:
+                    self._db.execute("update games set sgf = ? where game_id = ?", (_sgf_name(game_id), game_id))
+                    (self.folder / name).unlink(missing_ok=True)
 
     def add(self, records: list[GameRecord]) -> None:
-        """Keep finished games, all or none: their files, then, in one transaction, their rows."""
+        """Keep finished games, all or none: their files, then, in one transaction, their rows. Raises CannotGoOn."""
+        try:
+            with self._db:
+                for record in records:
+                    name = _sgf_name(record.game_id)
+                    if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
+                        self._write(record, name)
+        except (OSError, sqlite3.Error) as error:
+            raise CannotGoOn(f"{self.folder}: finished games cannot be kept: {_reason(error)}") from None
+        self.check_in_place()
+
+    def adopt(self, record: GameRecord, name: str, data: bytes) -> None:
+        """Keep a game whose SGF is there already: ``data``, in the file ``name``."""
         with self._db:
-            for record in records:
-                name = f"games/{file_name(record.game_id)}.sgf"
-                if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
-                    self._write(record, name)
+            if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
+                self._note(record, data)
+
+    def check_in_place(self) -> None:
+        """Raises CannotGoOn if somebody has taken the database away: what is written goes nowhere then."""
+        path = self.folder / DATABASE
+        if _identity(path) != self._identity:
+            raise CannotGoOn(
+                f"{path}: was deleted or replaced while games were kept in it; their files are in games/, and "
+                f"jubango check {self.folder} --rebuild makes it again"
+            )
 
     def _let_games_be_void(self) -> None:
         """Older tables ask for a score of every game; a void one has none."""
         described = self._db.execute("pragma table_info(games)").fetchall()
         if any(name == "score" and needed for _, name, _, needed, *_ in described):
             columns = ",".join(COLUMNS)
-            with self._db:
-                self._db.execute("begin immediate")
-                self._db.execute("alter table games rename to older")
-                self._db.execute(GAMES)
-                self._db.execute(f"insert into games ({columns}) select {columns} from older")
-                self._db.execute("drop table older")
+            self._db.execute("alter table games rename to older")
+            self._db.execute(GAMES)
+            self._db.execute(f"insert into games ({columns}) select {columns} from older")
+            self._db.execute("drop table older")
 
     def _write(self, record: GameRecord, name: str) -> None:
         data = write_record(record)
         _replace(f"{self.folder}/{name}", data)
+        self._note(record, data)
+
+    def _note(self, record: GameRecord, data: bytes) -> None:
         comments = json.dumps(record.comments, ensure_ascii=False) if any(record.comments) else ""
         self._db.execute(ADD_FILE, (record.game_id, zlib.crc32(data), comments))
 
     def _mend(self) -> None:
-        """Write the SGF files again that are missing or damaged, and note the checksums of whole ones."""
+        """Write the SGF files again that are missing or damaged, and note checksums that nobody has noted."""
         games = self._db.execute("select game_id, sgf, checksum from games left join files using (game_id)").fetchall()
         with self._db:
             for game_id, name, checksum in games:
@@ -106,11 +187,13 @@ class Library:
                 found = zlib.crc32(data)
                 if found == checksum:
                     continue
-                if _is_whole(data):
-                    self._db.execute(NOTE_FILE, (game_id, found))
+                if is_whole(data):
+                    if checksum is None:
+                        self._db.execute(NOTE_FILE, (game_id, found))
                     continue
                 try:
                     self._write(self._record(game_id), name)
+                    self.mended.append(name)
                 except UserError as error:
                     raise UserError(f"{self.folder / name}: is damaged and cannot be written again: {error}") from None
 
@@ -127,9 +210,26 @@ class Library:
         """The ids of all finished games."""
         return {row[0] for row in self._db.execute("select game_id from games")}
 
+    def files(self) -> set[str]:
+        """The names of all games' files."""
+        return {row[0] for row in self._db.execute("select sgf from games")}
+
+    def forget(self, reasons: Sequence[str]) -> None:
+        """Games that ended by one of ``reasons`` are finished no more: their rows go, then their files."""
+        marks = ",".join("?" * len(reasons))
+        with self._db:
+            games = self._db.execute(f"select game_id, sgf from games where reason in ({marks})", reasons).fetchall()
+            for table in ("files", "games"):
+                self._db.executemany(f"delete from {table} where game_id = ?", [(game_id,) for game_id, _ in games])
+        for _, name in games:
+            (self.folder / name).unlink(missing_ok=True)
+
     def close(self) -> None:
+        """Leave one file, which can be read where nothing may be written (unless others are reading just now)."""
         with contextlib.suppress(sqlite3.Error):
             self._db.execute("pragma wal_checkpoint(truncate)")
+            self._db.execute("pragma busy_timeout=1000")
+            self._db.execute("pragma journal_mode=delete")
         self._db.close()
 
 
@@ -141,11 +241,25 @@ def _row(record: GameRecord, name: str) -> tuple:
     )  # fmt: skip
 
 
+def _sgf_name(game_id: str) -> str:
+    return f"games/{file_name(game_id)}.sgf"
+
+
 def file_name(game_id: str) -> str:
-    """A game id as a file name: letters, digits and a few signs stay, the rest is escaped."""
-    name = re.sub(r"[^A-Za-z0-9._~=+-]", lambda m: f"%{ord(m[0]):02X}", game_id)
+    """A game id as a file name, one to one, also where capitals do not count.
+
+    Small letters, digits and a few signs stay, the rest is escaped; capitals stay too, and a sign that stands nowhere
+    else, @, is followed by where they are.
+    """
+    name = quote(game_id, safe="=+")
+    if RESERVED.match(name):
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    capitals = "".join(str(int(letter.isupper())) for letter in re.findall("[A-Za-z]", game_id)).rstrip("0")
+    if capitals:
+        digits = -(-len(capitals) // 4)
+        name += f"@{int(capitals.ljust(4 * digits, '0'), 2):0{digits}x}"
     if len(name) > 180:  # file systems end at 255 bytes
-        name = f"{name[:140]}~{hashlib.sha256(game_id.encode()).hexdigest()[:24]}"
+        name = f"{name[:140]}@sha{hashlib.sha256(game_id.encode()).hexdigest()[:24]}"
     return name
 
 
@@ -157,15 +271,33 @@ def write_safely(path: Path, data: bytes) -> None:
 def _replace(path: str, data: bytes, flush: bool = False) -> None:
     """The file has either all of ``data`` or its old content, for whoever reads it."""
     partial = path + ".part"
-    with open(partial, "wb") as file:
-        file.write(data)
-        if flush:
-            file.flush()
-            os.fsync(file.fileno())
-    os.replace(partial, path)
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+            if flush:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
 
 
-def _is_whole(data: bytes) -> bool:
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another of its name; None for no file."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+def _reason(error: OSError | sqlite3.Error) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def is_whole(data: bytes) -> bool:
     """SGF to its last bracket, and none of it blank: what is cut short lacks brackets."""
     try:
         sgf_grammar.parse_sgf_game(data)

@@ -59,7 +59,7 @@ class PgxGame(Game):
 
     @property
     def num_actions(self) -> int:
-        return int(self._env.num_actions)
+        return _sizes(self.env).actions
 
     @property
     def max_plies(self) -> int:
@@ -67,19 +67,11 @@ class PgxGame(Game):
 
     @property
     def height(self) -> int:  # type: ignore[override]
-        return self._shape[0]
+        return _sizes(self.env).height
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        return self._shape[1]
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        if GAMES[self.env][0] != NUMBER:
-            height, width, _ = self._env.observation_shape
-            return int(height), int(width)
-        width = math.isqrt(self.num_actions - 1) + 1  # a board of actions
-        return -(-self.num_actions // width), width
+        return _sizes(self.env).width
 
     def init(self) -> PgxState:
         inner = _lean(self._env.init(jax.random.PRNGKey(0)))
@@ -166,6 +158,25 @@ class PgxGame(Game):
         if kind == NUMBER:
             raise UserError(f'"{text}" is no move of {self.spec}; write a number below {self.num_actions}')
         return super().parse_action(text)
+
+
+class _Sizes(NamedTuple):
+    actions: int
+    height: int
+    width: int
+
+
+@functools.cache
+def _sizes(name: str) -> _Sizes:
+    """Known once and for all: pgx makes a position whenever it is asked for one of them."""
+    env = _environment(name)
+    state = jax.eval_shape(env.init, jax.random.PRNGKey(0))
+    (actions,) = state.legal_action_mask.shape
+    if GAMES[name][0] != NUMBER:
+        height, width, _ = state.observation.shape
+        return _Sizes(actions, height, width)
+    width = math.isqrt(actions - 1) + 1  # a board of actions
+    return _Sizes(actions, -(-actions // width), width)
 
 
 @functools.cache

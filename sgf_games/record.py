@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Failure(StrEnum):
+    """How a player may lose a game without playing it to its end or resigning."""
+
+    time = "time"
+    crash = "crash"
+    error = "error"
+    illegal = "illegal"
+
 
 VOID = "Void"  # the result of a game that nobody has won or lost
 
@@ -14,9 +25,9 @@ class GameRecord:
 
     ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``, ``Void``); ``score`` is what
     Black got of one point, nan in a void game; ``reason`` is "score", "line" or "end" (played out),
-    "resign", or an engine's failure: "time", "crash", "illegal", "error". Games of engines that are
-    played out may also end by "agreed" (dead stones were taken off), "cleanup" (after play went on
-    because they were disputed) or "disputed"; one in which an engine "refused" a legal move is void.
+    "resign", or a :class:`Failure`. Games of engines that are played out may also end by "agreed"
+    (dead stones were taken off), "cleanup" (after play went on because they were disputed) or
+    "disputed"; one in which an engine "refused" a legal move is void.
     """
 
     game_id: str

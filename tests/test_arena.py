@@ -109,8 +109,8 @@ def test_the_last_games_go_on_in_a_smaller_block(monkeypatch):
 def test_the_longest_games_are_dealt_first_towards_the_end():
     bots = [bot_from_spec(spec) for spec in ("uct:simulations=4", "uct:simulations=9", "random")]
     table = Table(make_game("tic_tac_toe"), bots, 3)
-    tasks = round_robin([bot.name for bot in bots], 8, seed=5)
-    dealt = table._dealt(tasks)
+    tasks = list(round_robin([bot.name for bot in bots], 8, seed=5))
+    dealt = list(table._dealt(tasks))
     table.close()
     assert sorted(dealt, key=tasks.index) == tasks
     assert dealt[:12] == tasks[:12]
@@ -120,7 +120,7 @@ def test_the_longest_games_are_dealt_first_towards_the_end():
 
 
 def test_the_schedule_is_fair_and_stable():
-    tasks = round_robin(["a", "b", "c"], 4, 1)
+    tasks = list(round_robin(["a", "b", "c"], 4, 1))
     assert len({t.game_id for t in tasks}) == len({t.seed for t in tasks}) == 12
     for name in "abc":
         assert sum(t.black == name for t in tasks) == sum(t.white == name for t in tasks) == 4

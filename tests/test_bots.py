@@ -13,10 +13,12 @@ from jubango.arena.commands import run as command
 from jubango.arena.pairings import round_robin
 from jubango.arena.plan import match_plan
 from jubango.arena.table import Table
+from jubango.bots.composition import room_for, search_for
 from jubango.bots.config import PRESETS, bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.model import Shape, apply, load_weights, new_network, save_network, weights_of
-from jubango.bots.roster import affordable_lanes, idle_note, make_players, run_bot
+from jubango.bots.roster import affordable_lanes, filling, idle_note, make_players, run_bot
+from jubango.bots.search import driver
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, initial_states, rules
 from jubango.sgf_games.errors import UserError
@@ -129,6 +131,31 @@ def test_bots_share_programs_unless_they_keep_trees():
     assert affordable_lanes(make_game("go:9"), [bot_from_spec("uct:seconds=1")]) >= 2
     with pytest.raises(UserError, match="lower simulations"):
         affordable_lanes(make_game("go:25"), [bot_from_spec("uct:simulations=1000000,ensemble=2")])
+
+
+def test_other_numbers_need_no_other_program():
+    five, six, more = (search_for(C4, [bot_from_spec(f"uct:simulations={n}")]) for n in (513, 600, 1025))
+    assert five == six != more
+    for n in (1, 2, 3, 400, 65_536, 65_537, 1_000_000):
+        assert n <= room_for(n) < 2 * n + 65_536 * (n > 65_536)
+    run_bot(C4, bot_from_spec("uct:simulations=33,leaves=1"), [initial_state(C4)], [1])
+    made = len(driver._programs)
+    (result,) = run_bot(C4, bot_from_spec("uct:simulations=50,leaves=1"), [initial_state(C4)], [1])
+    assert (len(driver._programs), result.simulations) == (made, 50)
+
+
+def test_a_position_alone_is_searched_in_many_leaves_where_the_machine_may_be_felt():
+    timed, small = bot_from_spec("uct:seconds=1"), bot_from_spec("uct:simulations=100")
+    one = filling(timed, 1)
+    assert (one.leaves, one.ensemble) == (32, len(jax.devices()))
+    assert filling(timed, full_lanes()) == timed
+    assert filling(timed, full_lanes() // 4).leaves == 4
+    assert filling(small, 1).leaves * filling(small, 1).ensemble == 1, "so few would not help each other"
+    for spec in ("uct:seconds=1,leaves=2", "uct:seconds=1,ensemble=1", "gumbel", "minimax"):
+        assert filling(bot_from_spec(spec), 1) == bot_from_spec(spec)
+    bots = [bot_from_spec("uct:simulations=500"), bot_from_spec("random")]
+    assert Table(TTT, bots, 1).bots[bots[0].name] == bots[0], "games by number alone are the same everywhere"
+    assert Table(TTT, bots, 1, clock=TimeControl(60)).bots[bots[0].name].leaves == 3
 
 
 def test_more_programs_than_a_process_can_hold_are_refused():

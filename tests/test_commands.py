@@ -133,7 +133,7 @@ def test_lists(capsys):
 
 
 def test_help_of_every_command(capsys):
-    for command in ("games", "bots", "tournament", "match", "play", "analyze", "rate", "bench"):
+    for command in ("games", "bots", "tournament", "match", "play", "analyze", "rate", "check", "bench"):
         status, out, _ = status_of(capsys, command, "--help")
         assert status == 0
         assert "Usage" in out

@@ -21,6 +21,7 @@ from jubango.arena.plan import parse_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory
 from jubango.arena.table import Table
+from jubango.arena.waiting import Waiting
 
 ROOT = Path(__file__).parents[1]
 PLAN = """
@@ -41,7 +42,7 @@ use = "random"
 def test_it_fits_the_screen(width, height, game):
     plan = parse_plan(PLAN.format(game=game), "x")
     table = Table(plan.game, plan.bots, 2)
-    table.seat(tasks := round_robin([b.name for b in plan.bots], 2, 1))
+    table.seat(tasks := Waiting(round_robin([b.name for b in plan.bots], 2, 1)))
     for _ in range(3):
         assert not table.tick(tasks)
     run = Run(plan, Memory())

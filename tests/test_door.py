@@ -104,7 +104,7 @@ def test_a_plan_said_in_python_is_its_file():
     again = parse_plan(plan.text, "x")
     assert again.bots == plan.bots == tuple(bots)
     assert (again.game, again.name, again.clock, again.seed) == (plan.game, plan.name, plan.clock, plan.seed)
-    assert plan.total == len(plan.tasks()) == 42
+    assert plan.total == len(list(plan.tasks())) == 42
 
 
 def test_a_bot_is_checked_as_in_a_file():

@@ -208,6 +208,35 @@ def test_random_playouts_end_in_finished_positions_of_legal_games():
     assert np.array_equal(np.asarray(result[0]), np.sign(margins))
 
 
+@pytest.mark.parametrize("size", [(2, 2), (5, 5), (4, 7), (9, 9)])
+def test_eyes_are_those_of_light_playouts(size):
+    """Own stones or edge on all sides, and fewer than two of the diagonals enemies; at the edge none. Empty ones do no harm."""
+    from jubango.sgf_games import bitboard as bb
+    from jubango.sgf_games.go_playout import _eyes
+
+    height, width = size
+    boards = np.random.default_rng(3).choice(
+        3, p=[0.3, 0.5, 0.2], size=(400, height, width)
+    )  # empty, own, the opponent's
+
+    def rows(colour):
+        bits = ((boards == colour) << np.arange(width)).sum(axis=-1)
+        return [jnp.asarray(bits[:, r], bb.row_type(width)) for r in range(height)]
+
+    found = np.stack([np.asarray(row) for row in _eyes(rows(1), rows(2), rows(0), width)])
+    seen = 0
+    for lane, board in enumerate(boards):
+        padded = np.pad(board, 1, constant_values=-1)
+        for r, c in np.ndindex(height, width):
+            area = padded[r : r + 3, c : c + 3]
+            sides, corners = area[[0, 1, 1, 2], [1, 0, 2, 1]], area[[0, 0, 2, 2], [0, 2, 0, 2]]
+            eye = board[r, c] == 0 and np.isin(sides, (1, -1)).all()
+            eye = eye and (corners == 2).sum() + (-1 in corners) < 2
+            assert bool(found[r, lane] >> c & 1) == eye
+            seen += eye
+    assert seen > 20
+
+
 def test_the_last_of_many_random_games_end_as_they_would_among_few():
     """Of 100 lanes the last are played on by themselves; of 20 none are."""
     game = make_game("go:5")

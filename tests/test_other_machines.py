@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from pathlib import Path
 
-import pytest
-
 from jubango.bots.config import bot_from_spec
-from jubango.bots.gtp.protocol import Engine
 from jubango.bots.roster import affordable_lanes
 from jubango.sgf_games import machine
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.library import Library
 from jubango.sgf_games.record import GameRecord
-
-FAKE = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).with_name('fake_engine.py')))}"
-
-
-@pytest.mark.parametrize("groups", [True, False])
-def test_engines_end_with_and_without_process_groups(monkeypatch, groups):
-    if not groups:
-        monkeypatch.delattr(os, "killpg", raising=False)
-    engine = Engine(f"{FAKE} hangs")
-    assert engine.ask("genmove b", 20) == "A1"
-    engine.kill()
-    assert engine._process.poll() is not None
-    engine.kill()  # a second time does no harm
 
 
 def test_memory_bounds_the_games_at_once():

@@ -5,18 +5,23 @@ Sub-commands import what they need when they run, so that ``--help`` answers wit
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
+import signal
 import sys
 import traceback
+from types import FrameType
 from typing import Any
 
 import typer
 
-from jubango.arena.commands import analyze, bench, bots, games, match, play, rate, tournament
+from jubango.arena.commands import analyze, bench, bots, check, games, match, play, rate, tournament
 
 # What typer raises for a misused command line; its module differs between versions of typer.
 ClickException: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+_ended_by: list[int] = []  # signals
 
 app = typer.Typer(
     name="jubango",
@@ -26,17 +31,38 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (games, bots, tournament, match, play, analyze, rate, bench):
+for module in (games, bots, tournament, match, play, analyze, rate, check, bench):
     module.register(app)
 
 
 def main() -> None:
-    """Run the command. Exit status: 0 done, 2 bad input, 130 interrupted, 1 anything else."""
+    """Run the command. Exit status: 0 done, 2 bad input, 128 and the signal's number if one ended it (130: Ctrl-C), 1
+    anything else."""
+    _end_as_by_ctrl_c()
     sys.exit(run(sys.argv[1:]))
 
 
+def _end_as_by_ctrl_c() -> None:
+    """SIGTERM and, unless nohup has it ignored, SIGHUP."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _ended_by.append(number)
+    for stream in (1, 2):
+        try:
+            os.get_terminal_size(stream)
+        except OSError as error:
+            if error.errno == errno.EIO:  # the terminal has gone
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    raise KeyboardInterrupt
+
+
 def run(arguments: list[str]) -> int:
-    from jubango.sgf_games.errors import UserError
+    from jubango.sgf_games.errors import CannotGoOn, UserError
 
     try:
         _load_plugins()
@@ -52,6 +78,8 @@ def run(arguments: list[str]) -> int:
         return _complain(" ".join(error.format_message().split()).rstrip(".") + hint)
     except UserError as error:
         return _complain(str(error))
+    except CannotGoOn as error:
+        return _complain(str(error), status=1)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as stop:
@@ -85,9 +113,9 @@ def _load_plugins() -> None:
 
 def _interrupted() -> int:
     print("jubango: interrupted; what was finished is kept", file=sys.stderr)
-    return 130
+    return 128 + (_ended_by or [signal.SIGINT])[-1]
 
 
-def _complain(message: str) -> int:
+def _complain(message: str, status: int = 2) -> int:
     print(f"jubango: {message}", file=sys.stderr)
-    return 2
+    return status

@@ -20,8 +20,9 @@ def register(app: typer.Typer) -> None:
         """What can play and where it comes from; with a name, the keys of that bot, their values and meanings."""
         import pandas as pd
 
-        from jubango.bots.config import PRESETS, value_text
+        from jubango.bots.config import PRESETS
         from jubango.sgf_games.errors import UserError, nearest
+        from jubango.sgf_games.specs import value_text
 
         if name:
             if name not in PRESETS:
@@ -42,7 +43,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _keys(preset: str) -> list[tuple[str, str, str, str]]:
-    from jubango.bots.config import KINDS, PRESETS, value_text
+    from jubango.bots.config import KINDS, PRESETS
+    from jubango.sgf_games.specs import value_text
 
     kind, values, _ = PRESETS[preset]
     rows = []

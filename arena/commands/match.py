@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from jubango.arena.commands.output import Format, FormatOption, messages
+from jubango.arena.commands.tournament import AgainOption, play_shown, print_ratings, show_remarks
 
 
 def register(app: typer.Typer) -> None:
@@ -22,13 +23,13 @@ def register(app: typer.Typer) -> None:
             str, typer.Option(help="Seconds of each player in each game: 60, 60+1 (increment), 300+3x30 (byoyomi).")
         ] = "",
         out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.")] = None,
+        again: AgainOption = None,
         form: FormatOption = Format.table,
     ) -> None:
         """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""
-        from jubango.arena.commands.tournament import play_shown, print_ratings, show_remarks
         from jubango.arena.plan import match_plan
 
-        run = play_shown(match_plan(first, second, game, games, seed, clock), out)
+        run = play_shown(match_plan(first, second, game, games, seed, clock), out, form, again)
         print_ratings(run.rating_list, run.results, form)
         show_remarks(run)
         if form is Format.table:

@@ -33,13 +33,17 @@ def register(app: typer.Typer) -> None:
         sgf: Annotated[Path | None, typer.Option(help="Write the game here when it ends.")] = None,
     ) -> None:
         """Play in the terminal. Moves like D4; pass, undo, resign, help, quit."""
-        from jubango.bots.config import bot_from_spec
+        from jubango.bots.config import bot_from_spec, told_apart
         from jubango.bots.human import HumanConfig
         from jubango.sgf_games.catalogue import make_game
         from jubango.sgf_games.errors import UserError
 
         rules_of = make_game(game)
-        bots = [HumanConfig(name="human") if spec == "human" else bot_from_spec(spec) for spec in (black, white)]
+        bots = told_apart(
+            HumanConfig(name="human") if spec == "human" else bot_from_spec(spec) for spec in (black, white)
+        )
+        if bots[0].name == bots[1].name and bots[0] != bots[1]:
+            raise UserError(f'both players are called "{bots[0].name}"; name=... gives a bot another name')
         if rules_of.num_players != 2:
             raise UserError(f"{rules_of.spec} has {rules_of.num_players} player(s); this board is for two")
         show_notes(bots)
@@ -52,6 +56,7 @@ class Session:
     def __init__(self, console: Console, game: Game, bots: list[BotConfig], seed: int) -> None:
         from jubango.arena.pairings import GameTask
         from jubango.arena.table import Table
+        from jubango.arena.waiting import Waiting
         from jubango.bots.human import HumanConfig, HumanPlayer
 
         self.console, self.game = console, game
@@ -59,17 +64,16 @@ class Session:
         people = {bot.name: self.human for bot in bots if isinstance(bot, HumanConfig)}
         self.people = len([bot for bot in bots if isinstance(bot, HumanConfig)])
         self.table = Table(game, bots, 1, players=dict(people), on_move=self._moved)
-        self.task = GameTask("play", bots[0].name, bots[1].name, seed)
+        self.waiting = Waiting([GameTask("play", bots[0].name, bots[1].name, seed)])
 
     def run(self, sgf: Path | None) -> None:
         self.console.print(f"{self.game.spec}: {HELP}", style="dim", highlight=False)
-        waiting, records = [self.task], []
-        table = self.table
+        table, records = self.table, []
         try:
-            table.seat(waiting)
+            table.seat(self.waiting)
             self._draw()
             while table.lanes[0] is not None:
-                records += table.tick(waiting)
+                records += table.tick(self.waiting)
         except EOFError:
             self.console.print("\nthe game was left unfinished")
             lane = table.lanes[0]

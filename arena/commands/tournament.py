@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, show_notes
+from jubango.sgf_games.record import Failure
 
 if TYPE_CHECKING:
     from jubango.analysis.ratings import RatingList, Result
@@ -15,38 +18,62 @@ if TYPE_CHECKING:
     from jubango.arena.run import Run
 
 
+AgainOption = Annotated[
+    list[Failure] | None, typer.Option(help="Play games anew that ended by this; may be given more than once.")
+]
+
+
 def register(app: typer.Typer) -> None:
     @app.command()
     def tournament(
         file: Annotated[Path, typer.Argument(help="The tournament's TOML file.")],
         out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
+        again: AgainOption = None,
         form: FormatOption = Format.table,
     ) -> None:
         """Run a tournament, or go on with it where it stopped, and print the final table."""
         from jubango.arena.plan import read_plan
 
         plan = read_plan(file)
-        run = play_shown(plan, out or Path("runs") / plan.name)
+        run = play_shown(plan, out or Path("runs") / plan.name, form, again)
         print_ratings(run.rating_list, run.results, form)
         show_remarks(run)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 
 
-def play_shown(plan: Plan, folder: Path | None) -> Run:
-    """Play on the terminal: the bots' notes, then the dashboard."""
+def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failure] | None) -> Run:
+    """Play on the terminal: the bots' notes, then the dashboard. Interrupted, it prints the ratings so far and how to
+    go on."""
     from jubango.arena.dashboard import Dashboard
-    from jubango.arena.tournament import play_plan
+    from jubango.arena.run_folder import PLAN_FILE
+    from jubango.arena.tournament import Interrupted, play_plan
 
     show_notes(plan.bots)
     dashboard = Dashboard(messages())
-    with dashboard.running():
-        return play_plan(plan, folder, dashboard.show, dashboard.preparing)
+    try:
+        with dashboard.running():
+            return play_plan(plan, folder, dashboard.show, dashboard.preparing, again or ())
+    except Interrupted as stop:
+        run = stop.run
+        if run.results:
+            print_ratings(run.rating_list, run.results, form)
+            sys.stdout.flush()
+        if folder is not None and (folder / PLAN_FILE).exists():
+            go_on = shlex.join(["jubango", "tournament", str(folder / PLAN_FILE), "--out", str(folder)])
+            messages().print(f"{stop}; go on with: {go_on}", highlight=False, markup=False, soft_wrap=True)
+        raise
 
 
 def show_remarks(run: Run) -> None:
-    """How games ended that people should know of."""
-    for remark in [*run.remarks, *(f"{count} game(s) ended by {reason}" for reason, count in run.failures)]:
+    """How games were scored and which are void, and a line for every bot that did not play all its games to their
+    ends."""
+    for remark in run.remarks:
         messages().print(remark, style="yellow", highlight=False, soft_wrap=True)
+    for name, reasons in run.failures.items():
+        played = sum(name in result[:2] for result in run.results)
+        how = ", ".join(f"{count} by {reason}" for reason, count in sorted(reasons.items()))
+        line = f"{name}: of {played} games lost {how}"
+        messages().print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format) -> None:

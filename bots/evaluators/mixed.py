@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import jax
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
+from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 
 
@@ -24,6 +25,6 @@ class Mixed(Evaluator):
 
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         first, second = params or ((), ())
-        a = self.first(first, game, states, legal, seeds)
+        a = self.first(first, game, states, legal, mix(seeds))  # its dice are not the second's
         b = self.second(second, game, states, legal, seeds)
         return Evaluation(a.prior, (1 - self.weight) * a.value + self.weight * b.value)

@@ -66,7 +66,7 @@ def _policy_playout(params: Params, game: Game, policy: Evaluator, states: State
         states, t = carry
         legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
         throw = random_bits(seeds, jnp.full(seeds.shape, t))
-        prior = policy(params, game, states, legal, throw).prior
+        prior = policy(params, game, states, legal, mix(throw)).prior  # with dice of its own
         action = first_largest(jnp.where(legal, lottery(prior, throw), -jnp.inf))
         return step(states, action), t + 1
 

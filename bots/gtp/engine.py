@@ -1,20 +1,23 @@
-"""An external GTP program as a bot: a process per game under way, each with a named way to fail."""
+"""An external GTP program as a bot: a process per game under way, each with a named way to fail (docs/engines.md)."""
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from jubango.bots.config import GtpConfig
-from jubango.bots.gtp.protocol import Engine, EngineFailure
+from jubango.bots.gtp.protocol import Engine, EngineFailure, brief
 from jubango.bots.gtp.verdict import verdict_of
 from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 
 COLOURS = ("b", "w")
+STARTS = 3  # that have to fail one after another before an engine is given up
 COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
 
 
@@ -22,37 +25,27 @@ class GtpPlayer(Player):
     """Runs up to ``bot.processes`` engines; the arena keeps no more games of this bot under way."""
 
     def __init__(self, game: Game, bot: GtpConfig) -> None:
+        if os.name != "posix":
+            raise UserError(f'bot "{bot.name}": GTP engines need Linux or macOS')
         if not isinstance(game, Go):
             raise UserError(f'bot "{bot.name}": GTP engines play Go, not {game.spec}')
         if game.width != game.height:
             raise UserError(f'bot "{bot.name}": GTP engines play on square boards, not {game.spec}')
         self._game, self._bot = game, bot
-        self._started: list[Engine] = []  # all of them, to be ended with the player
+        self._lock = threading.Lock()  # for the next two
+        self._living: set[Engine] = set()
+        self._closed = False
         self._idle: list[Engine] = []
         self._playing: dict[str, tuple[Engine, int]] = {}  # game -> (engine, moves it has seen)
         self._threads = ThreadPoolExecutor(max_workers=bot.processes)
         self._answers: list[Future[MoveAnswer]] = []
-        self._check()
-
-    def _check(self) -> None:
-        """Start one engine before any game does. Raises UserError."""
         try:
-            engine = self._start()
-            self._set_up(engine)
+            self._idle.append(self._start())  # before any game does
         except EngineFailure as failure:
-            raise UserError(f'bot "{self._bot.name}": {failure}; check its command') from None
-        self._idle.append(engine)
-
-    def _start(self) -> Engine:
-        engine = Engine(self._bot.command)
-        self._started.append(engine)
-        engine.ask("protocol_version", self._bot.start_seconds)
-        return engine
-
-    def _set_up(self, engine: Engine) -> None:
-        engine.ask(f"boardsize {self._game.width}", self._bot.start_seconds)
-        engine.ask("clear_board", self._bot.start_seconds)
-        engine.ask(f"komi {self._game.komi:g}", self._bot.start_seconds)
+            raise UserError(f'bot "{bot.name}": {failure}; check its command') from None
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def works_here(self) -> bool:
@@ -63,78 +56,7 @@ class GtpPlayer(Player):
         return True
 
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
-        self._answers += [
-            self._threads.submit(self._judge if request.wanted == "verdict" else self._answer, request)
-            for request in requests
-        ]
-
-    def _judge(self, request: MoveRequest) -> MoveAnswer:
-        """The verdict on a finished game; an engine that fails now has none, but it has not lost."""
-        try:
-            engine = self._caught_up(request)
-            verdict = verdict_of(engine, self._bot.name, self._game.width, self._bot.move_seconds)
-            self._playing[request.game_id] = (engine, len(request.moves))
-        except EngineFailure as failure:
-            verdict = Verdict(self._bot.name, problem=str(failure), refused=failure.kind == "refused")
-        return MoveAnswer(request.lane, verdict=verdict)
-
-    def _caught_up(self, request: MoveRequest) -> Engine:
-        """The engine that plays this game, at its last position. Raises EngineFailure, of kind
-        "refused" if it takes a move of the game for illegal."""
-        engine, seen = self._playing.pop(request.game_id, (None, 0))
-        if engine is None:
-            engine = self._free_engine()
-            self._set_up(engine)
-        first = (request.colour + len(request.moves)) % 2
-        for i, action in enumerate(request.moves[seen:], seen):
-            try:
-                engine.ask(f"play {COLOURS[(first + i) % 2]} {self._game.action_text(action)}", self._bot.move_seconds)
-            except EngineFailure as failure:
-                if failure.kind != "error":
-                    raise
-                self._playing[request.game_id] = (engine, i)  # it is sound, and can play other games
-                raise EngineFailure("refused", str(failure)) from None
-        return engine
-
-    def _answer(self, request: MoveRequest) -> MoveAnswer:
-        game, limit = self._game, self._bot.move_seconds
-        try:
-            engine = self._caught_up(request)
-            if request.clock:
-                limit = min(limit, request.clock + 1)  # an engine that oversteps is stopped soon after
-                self._tell_time(engine, request, limit)
-            text = engine.ask(f"{COMMANDS[request.wanted]} {COLOURS[request.colour]}", limit).lower()
-        except EngineFailure as failure:
-            return MoveAnswer(request.lane, failure=failure.kind, detail=str(failure))
-        if text == "resign":
-            self._playing[request.game_id] = (engine, len(request.moves))
-            return MoveAnswer(request.lane, failure="resign")
-        try:
-            action = game.parse_action(text)
-        except UserError:
-            engine.kill()
-            return MoveAnswer(request.lane, failure="illegal", detail=f"genmove answered {text!r}")
-        if not request.legal[action]:
-            engine.kill()
-            return MoveAnswer(request.lane, failure="illegal", detail=f"played {text.upper()}, which is illegal")
-        self._playing[request.game_id] = (engine, len(request.moves) + 1)
-        return MoveAnswer(request.lane, action)
-
-    def _tell_time(self, engine: Engine, request: MoveRequest, limit: float) -> None:
-        """GTP 2, section 4.2; an engine need not know the commands."""
-        left = max(1, int(request.clock))
-        for command in (f"time_settings {left} 0 0", f"time_left {COLOURS[request.colour]} {left} 0"):
-            try:
-                engine.ask(command, limit)
-            except EngineFailure as failure:
-                if failure.kind != "error":
-                    raise
-
-    def _free_engine(self) -> Engine:
-        try:
-            return self._idle.pop()
-        except IndexError:  # asked for by several threads at once
-            return self._start()
+        self._answers += [self._threads.submit(self._answer, request) for request in requests]
 
     def advance(self) -> list[MoveAnswer]:
         ready = [future for future in self._answers if future.done()]
@@ -150,6 +72,125 @@ class GtpPlayer(Player):
 
     def close(self) -> None:
         """End all engines, those that are thinking too: whoever waits for one gets its failure at once."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        for engine in self._started:
-            engine.kill()
+        with self._lock:
+            self._closed = True
+            for engine in self._living:
+                engine.stop()
+        self._threads.shutdown(cancel_futures=True)
+        for engine in list(self._living):
+            self._end(engine)
+
+    # -- in the threads, one for each game -------------------------------------------------------
+
+    def _answer(self, request: MoveRequest) -> MoveAnswer:
+        """The move that is wanted, or the verdict on a finished game: an engine that fails at that has none, but has
+        not lost. One that refuses a move of the others is sound, and can play other games."""
+        engine, seen = self._playing.pop(request.game_id, (None, 0))
+        if engine is None:
+            engine = self._ready_engine()
+        try:
+            self._catch_up(engine, request, seen)
+            if request.wanted == "verdict":
+                verdict = verdict_of(engine, self._bot.name, self._game.width, self._bot.move_seconds)
+                answer = MoveAnswer(request.lane, verdict=verdict)
+            else:
+                answer = self._move(engine, request)
+        except EngineFailure as failure:
+            if failure.kind == "refused":
+                self._playing[request.game_id] = (engine, 0)
+            else:
+                self._end(engine)
+            if request.wanted == "verdict":
+                refused = failure.kind == "refused"
+                return MoveAnswer(request.lane, verdict=Verdict(self._bot.name, problem=str(failure), refused=refused))
+            return MoveAnswer(request.lane, failure=failure.kind, detail=str(failure))
+        self._playing[request.game_id] = (engine, len(request.moves) + (request.wanted != "verdict"))
+        return answer
+
+    def _catch_up(self, engine: Engine, request: MoveRequest, seen: int) -> None:
+        """Tell the engine the moves that it has not seen. Raises EngineFailure, of kind "refused" if it takes one for
+        illegal."""
+        first = (request.colour + len(request.moves)) % 2
+        for i, action in enumerate(request.moves[seen:], seen):
+            try:
+                engine.ask(f"play {COLOURS[(first + i) % 2]} {self._game.action_text(action)}", self._bot.move_seconds)
+            except EngineFailure as failure:
+                if failure.kind != "error":
+                    raise
+                raise EngineFailure("refused", str(failure)) from None
+
+    def _move(self, engine: Engine, request: MoveRequest) -> MoveAnswer:
+        """Raises EngineFailure."""
+        limit, before = self._bot.move_seconds, engine.seconds
+        if request.clock:
+            limit = min(limit, request.clock + 1)  # an engine that oversteps is stopped soon after
+            self._tell_time(engine, request, limit)
+        text = engine.ask(f"{COMMANDS[request.wanted]} {COLOURS[request.colour]}", limit).lower()
+        if text == "resign":
+            return MoveAnswer(request.lane, failure="resign")
+        return MoveAnswer(request.lane, self._action(text, request), seconds=engine.seconds - before)
+
+    def _tell_time(self, engine: Engine, request: MoveRequest, limit: float) -> None:
+        """GTP 2, section 4.2; an engine need not know the commands."""
+        left = max(1, int(request.clock))
+        for command in (f"time_settings {left} 0 0", f"time_left {COLOURS[request.colour]} {left} 0"):
+            try:
+                engine.ask(command, limit)
+            except EngineFailure as failure:
+                if failure.kind != "error":
+                    raise
+
+    def _action(self, text: str, request: MoveRequest) -> int:
+        """The move that an answer means. Raises EngineFailure if there is none in it, whatever it holds."""
+        try:
+            action = self._game.parse_action(text)
+        except Exception:
+            raise EngineFailure("illegal", f"genmove answered {brief(text)!r}") from None
+        if not request.legal[action]:
+            raise EngineFailure("illegal", f"played {brief(text).upper()}, which is illegal")
+        return action
+
+    def _ready_engine(self) -> Engine:
+        """At the beginning of a game. One that has not outlived the pause since its last game costs no game; it is
+        replaced. Raises CannotGoOn."""
+        while True:
+            try:
+                engine = self._idle.pop()
+            except IndexError:  # asked for by several threads at once
+                break
+            try:
+                self._set_up(engine)
+            except EngineFailure:
+                self._end(engine)
+            else:
+                return engine
+        for _ in range(STARTS):
+            try:
+                return self._start()
+            except EngineFailure as failure:
+                reason = failure
+        raise CannotGoOn(f'bot "{self._bot.name}": {reason}')
+
+    def _start(self) -> Engine:
+        """A new engine at the beginning of a game. Raises EngineFailure."""
+        with self._lock:
+            if self._closed:
+                raise EngineFailure("crash", "play has ended")
+            engine = Engine(self._bot.command)
+            self._living.add(engine)
+        try:
+            engine.ask("protocol_version", self._bot.start_seconds)
+            self._set_up(engine)
+        except EngineFailure:
+            self._end(engine)
+            raise
+        return engine
+
+    def _set_up(self, engine: Engine) -> None:
+        for command in (f"boardsize {self._game.width}", "clear_board", f"komi {self._game.komi:g}"):
+            engine.ask(command, self._bot.start_seconds)
+
+    def _end(self, engine: Engine) -> None:
+        with self._lock:
+            self._living.discard(engine)
+        engine.kill()

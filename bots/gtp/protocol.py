@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
+import selectors
 import shlex
 import shutil
-import signal
+import socket
 import subprocess
-import threading
+import sys
 import time
-from collections import deque
+from pathlib import Path
+from typing import IO, NoReturn
 
-LONGEST_LINE = 65_536  # bytes; what is longer is read in pieces
+KEEPER = Path(__file__).with_name("keeper.py")
+LONGEST_ANSWER = 65_536  # bytes, and of one line
+MOST_READ = 1 << 20  # bytes at once; more than a pipe holds
+BRIEF = 200  # characters of what an engine says that are shown and kept
+SLICE = 0.25  # seconds; a wait of so many that takes far longer tells that this process was stopped meanwhile
 
 
 class EngineFailure(Exception):
-    """The engine did not do what the protocol asks. ``kind``: "time", "crash", "error", or "refused"."""
+    """The engine did not do what the protocol asks. ``kind``: "time", "crash", "error", "illegal" or "refused"."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+def brief(text: str) -> str:
+    """What an engine said, as one short line."""
+    line = " ".join(text.split())
+    return line if len(line) <= BRIEF else f"{line[: BRIEF - 3]}..."
 
 
 def _search_path() -> str:
@@ -30,84 +41,173 @@ def _search_path() -> str:
 
 
 class Engine:
-    """A running GTP program. Every call ends: with an answer, or with EngineFailure in time."""
+    """A running GTP program. Every call ends: with an answer, or with EngineFailure in time.
+
+    It is started by a keeper (:mod:`jubango.bots.gtp.keeper`), at the other end of ``_life``.
+    """
 
     def __init__(self, command: str) -> None:
-        """Start ``command`` (split like a shell's). Raises EngineFailure if it cannot be started."""
+        """Start ``command`` (split like a shell's). Raises EngineFailure if there is nothing to start."""
         self.command = command
-        try:
-            argv = shlex.split(command)
-            argv[:1] = [shutil.which(argv[0], path=_search_path()) or argv[0]] if argv else []
-            self._process = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is for the arena, which ends its engines itself
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
-            )  # fmt: skip
-        except (OSError, ValueError, IndexError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "the command is empty or badly quoted"
-            raise EngineFailure("crash", f'cannot start "{command}": {reason}') from None
-        self._lines: queue.Queue[str | None] = queue.Queue(maxsize=10_000)
-        self._complaints: deque[str] = deque(maxlen=5)
-        threading.Thread(target=self._read_answers, daemon=True).start()
-        threading.Thread(target=self._drain_errors, daemon=True).start()
-
-    def _read_answers(self) -> None:
-        assert self._process.stdout is not None
-        while line := self._process.stdout.readline(LONGEST_LINE):
-            text = line.decode("utf-8", "replace").replace("\t", " ")
-            self._lines.put("".join(ch for ch in text if ch >= " ").rstrip())
-        self._lines.put(None)
-
-    def _drain_errors(self) -> None:
-        assert self._process.stderr is not None
-        while line := self._process.stderr.readline(LONGEST_LINE):
-            self._complaints.append(line.decode("utf-8", "replace").strip()[:200])
+        self.seconds = 0.0  # that it has taken for all its answers
+        self._said = b""  # the end of what it wrote as errors
+        self._life, keepers = socket.socketpair()
+        with keepers:
+            try:
+                self._process = _start(command, keepers.fileno())
+            except (OSError, ValueError) as error:
+                self._life.close()
+                reason = error.strerror if isinstance(error, OSError) else "the command is empty or badly quoted"
+                raise EngineFailure("crash", f'cannot start "{command}": {reason}') from None
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        for file in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(file.fileno(), False)
 
     def ask(self, command: str, seconds: float) -> str:
-        """The answer's text, without its ``=``. Raises EngineFailure; after "time" or "crash" the
-        engine is dead."""
-        deadline = time.monotonic() + seconds
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(command.encode() + b"\n")
-            self._process.stdin.flush()
-        except (OSError, ValueError):
-            self._fail("crash", f"ended before {command!r}")
-        answer: list[str] = []
-        while True:
-            left = deadline - time.monotonic()
-            try:
-                if left <= 0:  # an engine that only chatters is late as well
-                    raise queue.Empty
-                line = self._lines.get(timeout=left)
-            except queue.Empty:
-                self._fail("time", f"no answer to {command!r} in {seconds:g} s")
-            if line is None:
-                self._fail("crash", f"ended during {command!r}")
-            assert line is not None
-            if answer:
-                if not line:
+        """The answer's text, without its ``=``. Raises EngineFailure; but for an answer that is an error (``?``) the
+        engine is dead then."""
+        if self._stdin.closed:
+            raise EngineFailure("crash", f"had ended before {command!r}")
+        _read(self._stdout)  # what it said unasked is no answer
+        unsent, answer = command.encode() + b"\n", _Answer()
+        left, last = seconds, time.monotonic()
+        with selectors.PollSelector() as waiting:
+            waiting.register(self._stdin, selectors.EVENT_WRITE)
+            for file in (self._stdout, self._stderr, self._life):
+                waiting.register(file, selectors.EVENT_READ)
+            while not answer.whole:
+                late = left <= 0  # it is judged after what lies there has been read
+                ready = {key.fileobj for key, _ in waiting.select(0 if late else min(left, SLICE))}
+                if self._stdin in ready:
+                    unsent = _write(self._stdin, unsent)
+                    if not unsent:
+                        waiting.unregister(self._stdin)
+                if self._stderr in ready and not self._listen():
+                    waiting.unregister(self._stderr)
+                heard = _read(self._stdout)
+                if not unsent:  # to a question that it has not got there is no answer
+                    answer.add(heard or b"")
+                now = time.monotonic()
+                spent, last = min(now - last, 2 * SLICE), now
+                left, self.seconds = left - spent, self.seconds + spent
+                if answer.whole:
                     break
-                answer.append(line)
-            elif line.startswith(("=", "?")):
-                answer.append(line)
-            # Anything else before the answer is chatter that some engines print.
-        text = "\n".join([answer[0][1:].lstrip("0123456789").strip(), *answer[1:]]).strip()
-        if answer[0].startswith("?"):
-            raise EngineFailure("error", f"answered {command!r} with: {text or 'an error'}")
-        return text
+                if answer.size > LONGEST_ANSWER:
+                    self._fail("error", f"answered {command!r} with more than {LONGEST_ANSWER} bytes")
+                if self._life in ready or heard == b"":
+                    self._fail("crash", f"ended during {command!r}")
+                if late:
+                    self._fail("time", f"no answer to {command!r} in {seconds:g} s")
+        if answer.is_error:
+            raise EngineFailure("error", f"answered {command!r} with: {brief(answer.text) or 'an error'}")
+        return answer.text
 
-    def _fail(self, kind: str, message: str) -> None:
-        self.kill()
-        said = f"; it said: {self._complaints[-1]}" if kind == "crash" and self._complaints else ""
-        raise EngineFailure(kind, message + said)
+    def stop(self) -> None:
+        """Have the keeper end it, from any thread: whoever waits for an answer gets a failure at once."""
+        with contextlib.suppress(OSError):
+            self._life.shutdown(socket.SHUT_RDWR)
 
     def kill(self) -> None:
-        """End the engine and whatever it started (where there are no process groups, the engine alone)."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        """End the engine and whatever it started, and close all that leads to it. While another thread waits for an
+        answer it is to be stopped instead."""
+        self.stop()
+        try:
             self._process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for file in (self._stdin, self._stdout, self._stderr, self._life):
+            file.close()
+
+    def _listen(self) -> bool:
+        """Keep the end of what it writes as errors. False: there will be no more."""
+        heard = _read(self._stderr)
+        self._said = (self._said + (heard or b""))[-10 * BRIEF :]
+        return heard != b""
+
+    def _fail(self, kind: str, message: str) -> NoReturn:
+        if kind == "crash":
+            message = self._last_words(message)
+        self.kill()
+        raise EngineFailure(kind, message)
+
+    def _last_words(self, message: str) -> str:
+        """How it ended, as the keeper tells and as it told itself."""
+        self._life.settimeout(1.0)  # its pipes may close a little earlier
+        how = ""
+        with contextlib.suppress(OSError):
+            how = self._life.recv(10 * BRIEF).decode()
+        if how.startswith("cannot start"):
+            return how.replace("start", f'start "{self.command}"', 1)
+        self._listen()
+        said = [line for line in _plain(self._said).split("\n") if line.strip()]
+        return message + (f" ({how})" if how else "") + (f"; it said: {brief(said[-1])}" if said else "")
+
+
+class _Answer:
+    """An answer as it comes in: what is said before it does not count, and an empty line ends it."""
+
+    def __init__(self) -> None:
+        self.whole = False
+        self.size = 0  # in bytes
+        self._lines: list[str] = []
+        self._rest = b""  # the beginning of a line
+
+    def add(self, heard: bytes) -> None:
+        *lines, self._rest = (self._rest + heard).split(b"\n")
+        for line in lines:
+            text = _plain(line).rstrip()
+            self.whole = bool(self._lines) and not text
+            if self.whole:
+                return
+            if self._lines or text.startswith(("=", "?")):
+                self._lines.append(text)
+                self.size += len(line)
+        self.size = max(self.size, len(self._rest))
+
+    @property
+    def is_error(self) -> bool:
+        return self._lines[0].startswith("?")
+
+    @property
+    def text(self) -> str:
+        first, *others = self._lines
+        return "\n".join([first[1:].lstrip("0123456789").strip(), *others]).strip()
+
+
+def _start(command: str, life: int) -> subprocess.Popen[bytes]:
+    """The keeper of an engine. Raises OSError, and ValueError for a command that is none."""
+    argv = shlex.split(command)
+    if not argv:
+        raise ValueError
+    argv[0] = shutil.which(argv[0], path=_search_path()) or argv[0]
+    return subprocess.Popen(
+        [sys.executable, "-P", str(KEEPER), str(life), *argv], bufsize=0, pass_fds=[life],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for the arena, which ends its engines itself
+    )  # fmt: skip
+
+
+def _plain(said: bytes) -> str:
+    """Text without control characters other than ends of lines."""
+    text = said.decode("utf-8", "replace").replace("\t", " ")
+    return "".join(ch for ch in text if ch >= " " or ch == "\n")
+
+
+def _read(file: IO[bytes]) -> bytes | None:
+    """What lies in a pipe: None if nothing does, nothing at its end."""
+    try:
+        return os.read(file.fileno(), MOST_READ)
+    except BlockingIOError:
+        return None
+
+
+def _write(file: IO[bytes], unsent: bytes) -> bytes:
+    """What did not go into a pipe. Into one that has closed goes everything: that it has ended is seen elsewhere."""
+    try:
+        return unsent[os.write(file.fileno(), unsent) :]
+    except BlockingIOError:
+        return unsent
+    except OSError:
+        return b""

@@ -18,12 +18,19 @@ import numpy as np
 from flax import nnx
 
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.files import check_file
 from jubango.sgf_games.game import Game
+
+LARGEST_FILE = 2**32  # bytes
+LARGEST_WEIGHT = 10_000.0  # in size; no trained one comes near, and no sum of such products leaves float32
+# What a shape's numbers may be at most.
+MOST = {"height": 1000, "width": 1000, "planes": 10_000, "actions": 1_000_000, "channels": 4096, "blocks": 128}
+GROUPS = 4  # of channels that are normalised together
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides the sizes of the weights. ``game`` is the spec it is meant for."""
+    """What decides the sizes of the weights. ``game`` is the spec it is meant for. Raises UserError for an odd size."""
 
     game: str
     height: int
@@ -32,6 +39,14 @@ class Shape:
     actions: int
     channels: int = 32
     blocks: int = 3
+
+    def __post_init__(self) -> None:
+        for key, most in MOST.items():
+            number = getattr(self, key)
+            if type(number) is not int or not 1 <= number <= most:
+                raise UserError(f"a network's {key} = {number!r}: should be a whole number from 1 to {most}")
+        if self.channels % GROUPS:
+            raise UserError(f"a network's channels = {self.channels}: should be a multiple of {GROUPS}")
 
     @classmethod
     def of(cls, game: Game, channels: int = 32, blocks: int = 3) -> Shape:
@@ -44,9 +59,9 @@ class Block(nnx.Module):
 
     def __init__(self, channels: int, rngs: nnx.Rngs) -> None:
         self.first = nnx.Conv(channels, channels, (3, 3), rngs=rngs)
-        self.norm_first = nnx.GroupNorm(channels, num_groups=4, rngs=rngs)
+        self.norm_first = nnx.GroupNorm(channels, num_groups=GROUPS, rngs=rngs)
         self.second = nnx.Conv(channels, channels, (3, 3), rngs=rngs)
-        self.norm_second = nnx.GroupNorm(channels, num_groups=4, rngs=rngs)
+        self.norm_second = nnx.GroupNorm(channels, num_groups=GROUPS, rngs=rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         inner = nnx.relu(self.norm_first(self.first(x)))
@@ -95,17 +110,36 @@ def load_weights(path: str | Path) -> tuple[dict[str, jax.Array], Shape]:
     from safetensors import SafetensorError, safe_open
 
     try:
+        check_file(Path(path), LARGEST_FILE)
+    except UserError as error:
+        raise UserError(f"network {error}") from None
+    try:
         with safe_open(str(path), framework="numpy") as file:
             shape = Shape(**json.loads((file.metadata() or {})["jubango"]))
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+    except UserError as error:
+        raise UserError(f"network {path}: {error}") from None
     except OSError as error:
         raise UserError(f"network {path}: cannot be read: {error.strerror or error}") from None
-    except (SafetensorError, KeyError, TypeError, ValueError):
+    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError):
         raise UserError(f"network {path}: is no file of this program's weights") from None
-    wanted = {name: value.shape for name, value in _flat(_parts(shape)[1]).items()}
-    if wanted != {name: value.shape for name, value in weights.items()}:
+    if not _fit(shape, weights):
         raise UserError(f"network {path}: its weights do not fit the shape it states")
+    for name, values in weights.items():
+        if not np.abs(values).max() <= LARGEST_WEIGHT:
+            raise UserError(f"network {path}: {name} holds weights that are no numbers, or beyond {LARGEST_WEIGHT:g}")
     return {name: jnp.asarray(value) for name, value in weights.items()}, shape
+
+
+def _fit(shape: Shape, weights: dict[str, np.ndarray]) -> bool:
+    """Are these the weights of a network of this shape? It is made only if the file is as large as it would be."""
+    found = {name: value.shape for name, value in weights.items()}
+    points = shape.height * shape.width
+    ends = {"stem.kernel": (3, 3, shape.planes, shape.channels), "policy.kernel": (2 * points, shape.actions)}
+    if any(found.get(name) != wanted for name, wanted in ends.items()) or len(found) <= 2 * shape.blocks:
+        return False
+    wanted = {name: (value.shape, value.dtype) for name, value in _flat(_parts(shape)[1]).items()}
+    return wanted == {name: (value.shape, value.dtype) for name, value in weights.items()}
 
 
 def weights_of(network: Network) -> dict[str, jax.Array]:

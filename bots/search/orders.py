@@ -22,7 +22,6 @@ WORDS = 7  # before those of the legal actions: flags, seed, simulations, depth,
 MOST_MOVES = MOST_TOLD - 1  # that a tree makes by itself between two hand-overs
 SEEDS = MOST_MOVES + 1  # of the search under way and those after the moves
 SCRIPT = 9 + 2 * SEEDS  # words of a script: moves; of either player simulations, depth, c, fpu_reduction; seeds; dice
-GOLDEN = 0x9E3779B9
 
 
 class Onward(NamedTuple):
@@ -58,6 +57,13 @@ def trees_of(orders: Sequence[Order], ensemble: int) -> np.ndarray:
     return (lanes[:, None] * ensemble + np.arange(ensemble)).reshape(-1)
 
 
+def tree_seeds(seed: int, ensemble: int) -> np.ndarray:
+    """uint32 [ensemble]: the dice of the trees of a lane. The first has the lane's own; those of the others are hashed,
+    lest one tree throws at a simulation what another throws at the next."""
+    others = np.random.SeedSequence(seed).generate_state(ensemble - 1) if ensemble > 1 else ()
+    return np.array([seed, *others], np.uint32)
+
+
 def pack(search: SearchSpec, orders: Sequence[Order], stop: np.ndarray, trees: int, ensemble: int) -> np.ndarray:
     """uint32 [trees, WORDS + ceil(A / 32)]; the inverse of :func:`unpack`. stop: int, trees to be content."""
     actions = search.game.num_actions
@@ -71,14 +77,12 @@ def pack(search: SearchSpec, orders: Sequence[Order], stop: np.ndarray, trees: i
     def column(values: list, kind: type = np.uint32) -> np.ndarray:
         return np.repeat(np.array(values, kind).view(np.uint32), ensemble)
 
-    seeds = (
-        np.array([order.seed for order in orders], np.uint64)[:, None] + np.arange(ensemble, dtype=np.uint64) * GOLDEN
-    )
+    seeds = np.concatenate([tree_seeds(order.seed, ensemble) for order in orders])
     usual = search.rule.usual_c
     legal = np.zeros((len(orders), 32 * -(-actions // 32)), bool)
     legal[:, :actions] = [order.legal for order in orders]
     out[at, 0] = BEGIN
-    out[at, 1] = (seeds % 2**32).astype(np.uint32).reshape(-1)
+    out[at, 1] = seeds
     out[at, 2] = column([n.simulations for n in own])
     out[at, 3] = column([n.depth or 2**30 for n in own])
     out[at, 4] = column([usual if n.c is None else n.c for n in own], np.float32)
@@ -175,8 +179,8 @@ def noise_of(search: SearchSpec, orders: Sequence[Order], trees: int, ensemble: 
     noise = no_noise(search, trees)
     for order in orders:
         own, count = order.numbers, int(order.legal.sum())
-        for k in range(ensemble):
-            tree, seed = order.lane * ensemble + k, (order.seed + k * GOLDEN) % 2**32
+        for k, seed in enumerate(tree_seeds(order.seed, ensemble)):
+            tree = order.lane * ensemble + k
             if own.noise and count:
                 alpha = own.alpha or 10.0 / count
                 dice = np.random.default_rng([seed, 1])

@@ -43,7 +43,13 @@ def look_up(table: Transpositions, tree: jax.Array, key: jax.Array) -> tuple[jax
 def remember(
     table: Transpositions, tree: jax.Array, place: jax.Array, key: jax.Array, node: jax.Array
 ) -> Transpositions:
-    """Write ``node`` at ``place``; a place of M is no place."""
+    """Write ``node`` at ``place``; a place of M is no place. Of the lanes of one tree that want one place the first has
+    it: a device may write a key and a node of different lanes."""
+    trees, size = table.node.shape
+    wanted = place.reshape(trees, -1)
+    earlier = jnp.tril(jnp.ones((wanted.shape[1], wanted.shape[1]), bool), -1)
+    taken = jnp.any((wanted[:, :, None] == wanted[:, None, :]) & earlier, axis=-1).reshape(-1)
+    place = jnp.where(taken, size, place)
     return Transpositions(
         table.key.at[tree, place].set(key, mode="drop"), table.node.at[tree, place].set(node, mode="drop")
     )

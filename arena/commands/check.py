@@ -1,0 +1,44 @@
+"""``jubango check``: are a run's rows and files what they were?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jubango.arena.commands.output import Format, FormatOption, messages, print_frame
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def check(
+        folder: Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")],
+        rebuild: Annotated[
+            bool, typer.Option("--rebuild", help="Make rows again of SGF files that have none, all if need be.")
+        ] = False,
+        form: FormatOption = Format.table,
+    ) -> None:
+        """Compare every game's row with its SGF file. The exit status is 1 if something is wrong.
+
+        Files that are missing or damaged are written again from their rows when the run is gone on with.
+        """
+        import pandas as pd
+
+        from jubango.arena.run_folder import open_run, rebuild_run
+        from jubango.sgf_games.recovery import Problem, problems
+
+        if rebuild:
+            made, unused = rebuild_run(folder)
+            messages().print(f"{made} rows were made from SGF files", highlight=False)
+            for _, file, problem in unused:
+                messages().print(f"{folder / file}: {problem}: left as it is", highlight=False, markup=False)
+        found = problems(folder)
+        if found or form is not Format.table:
+            print_frame(pd.DataFrame(found, columns=list(Problem._fields)), form)
+        run = open_run(folder)
+        count = f"{len(run.results)} of {run.plan.total} games are finished"
+        state = f"{len(found)} files are not as their rows say" if found else "rows and files agree"
+        messages().print(f"{count}; {state}", highlight=False)
+        if found:
+            raise typer.Exit(1)
