@@ -35,6 +35,7 @@ class Memory:
 
     @contextlib.contextmanager
     def claimed(self, plan: Plan) -> Iterator[None]:
+        check_stated(plan)
         yield
 
     def forget(self, reasons: Sequence[str]) -> None:

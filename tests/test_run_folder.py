@@ -73,6 +73,19 @@ def test_other_signals_end_a_run_as_ctrl_c_does(tmp_path, number, status):
     assert len(games_frame(run)) == games_in(run)
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="Unix's signals")
+def test_engines_end_that_have_not_even_started(tmp_path):
+    process = started(
+        "match", f"gtp:command={FAKE} mute", f"gtp:command={FAKE} mute ", "--game", "go:5", "--games", "2"
+    )
+    wait_for(process, lambda: psutil.Process(process.pid).children())
+    engines = psutil.Process(process.pid).children()
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 143, errors
+    assert not any(engine.is_running() and engine.status() != psutil.STATUS_ZOMBIE for engine in engines)
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Unix's signals")
 def test_a_signal_that_is_ignored_stays_ignored():
     """As under nohup."""
