@@ -234,7 +234,7 @@ class Block:
                 winner = "B" if self._player[i] else "W"
                 refused = answer.failure == "refused"
                 result = VOID if refused else f"{winner}+{FAILURE_LETTERS[answer.failure]}"
-                records.append(self._end(i, lane, result, answer.failure, answer.detail))
+                records.append(self._end(i, lane, result, answer.failure, answer.detail[:MOST_DETAIL]))
                 self._release([i])
             if self.on_move:
                 made.append((lane, answer))
@@ -281,7 +281,9 @@ class Block:
                 self.on_move(lane, MoveAnswer(i, failure="disputed", detail=lane.disputed))
             return []
         self._release([i])
-        return [self._end(i, lane, result, "cleanup" if lane.disputed and reason != "disputed" else reason, detail)]
+        return [
+            self._end(i, lane, result, "cleanup" if lane.disputed and reason in ("score", "agreed") else reason, detail)
+        ]
 
     def _renew(self, lane: Lane) -> None:
         """For its players it is another game from now on."""
@@ -350,7 +352,7 @@ class Block:
             moves=tuple(map(self.game.action_text, lane.moves)),
             result=result,
             reason=reason,
-            detail=" ".join(detail.split())[:MOST_DETAIL],
+            detail=detail,
             event=self.event,
             seconds=round(time.perf_counter() - lane.began, 3),
             date=datetime.now(UTC).isoformat(timespec="seconds"),

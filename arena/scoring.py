@@ -11,6 +11,7 @@ import numpy as np
 from jubango.bots.player import Verdict
 from jubango.sgf_games.go import Go, GoState
 from jubango.sgf_games.go_scoring import dead_by_playouts, result_without, whole_chains
+from jubango.sgf_games.record import VOID
 
 PLAYOUTS = "playouts"  # what our own verdict is called
 
@@ -30,8 +31,8 @@ def remarks(reasons: Counter[str], short: bool = False) -> list[str]:
 
 
 class Score(NamedTuple):
-    """``reason`` is "score" (nothing was taken off), "agreed" (dead stones were), or "disputed": what everybody calls
-    dead was taken off, but there is more that only some do, or somebody sees another winner."""
+    """``reason`` is "score" (nothing was taken off), "agreed" (dead stones were), "disputed" (what everybody calls
+    dead was taken off, but there is more that only some do, or somebody sees another winner), or "refused" (void)."""
 
     result: str
     reason: str
@@ -44,6 +45,8 @@ def score(game: Go, state: GoState, verdicts: Sequence[Verdict]) -> Score:
     named = {v.name: whole_chains(game, state, v.dead) for v in verdicts if v.dead is not None}
     nothing = np.zeros((game.height, game.width), bool)
     problems = [f"{v.name}: {v.problem}" for v in verdicts if v.problem]
+    if any(v.refused for v in verdicts):
+        return Score(VOID, "refused", "; ".join(problems))
     if len(problems) == len(verdicts):
         return Score(result_without(game, state, nothing), "score", "; ".join(["as it stands", *problems]))
     if len(named) < 2:

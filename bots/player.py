@@ -60,6 +60,7 @@ class Verdict(NamedTuple):
     dead: tuple[Point, ...] | None = None
     winner: str = ""  # "B", "W" or "0"
     problem: str = ""
+    refused: bool = False  # it takes the others' last moves for illegal
     cleans_up: bool = False  # if play goes on it can capture what is dead, asked for a "cleanup" in place of a move
 
 

@@ -25,9 +25,9 @@ class GameRecord:
 
     ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``, ``Void``); ``score`` is what
     Black got of one point, nan in a void game; ``reason`` is "score", "line" or "end" (played out),
-    "resign", or a :class:`Failure`. Games of engines that are
-    played out may also end by "agreed" (dead stones were taken off), "cleanup" (after play went on
-    because they were disputed) or "disputed"; one in which an engine "refused" a legal move is void.
+    "resign", or a :class:`Failure`. Games of engines that are played out may also end by "agreed"
+    (dead stones were taken off), "cleanup" (after play went on because they were disputed) or
+    "disputed"; one in which an engine "refused" a legal move is void.
     """
 
     game_id: str

@@ -196,6 +196,11 @@ def test_a_game_is_void_if_an_engine_refuses_a_legal_move(tmp_path):
     assert open_run(tmp_path).reasons == run.reasons
 
 
+def test_a_refused_pass_makes_a_game_void_too():
+    record = played(engine("black", refuses="pass"), "we", we=person())
+    assert (record.result, record.reason, record.moves) == ("Void", "refused", ("pass", "pass"))
+
+
 def test_a_folder_from_before_there_were_void_games_is_gone_on_with(tmp_path):
     old = GAMES.replace("score real", "score real not null")
     first = GameRecord("1", "go:3", "a", "b", "random", "random", 1, ("A1", "pass", "pass"), "B+1.5", "score")

@@ -101,7 +101,8 @@ class GtpPlayer(Player):
             else:
                 self._end(engine)
             if request.wanted == "verdict":
-                return MoveAnswer(request.lane, verdict=Verdict(self._bot.name, problem=str(failure)))
+                refused = failure.kind == "refused"
+                return MoveAnswer(request.lane, verdict=Verdict(self._bot.name, problem=str(failure), refused=refused))
             return MoveAnswer(request.lane, failure=failure.kind, detail=str(failure))
         self._playing[request.game_id] = (engine, len(request.moves) + (request.wanted != "verdict"))
         return answer
