@@ -102,10 +102,9 @@ def rebuild(folder: Path, belongs: Callable[[GameRecord], bool]) -> tuple[int, l
             name = f"games/{path.name}"
             if name in known:
                 continue
-            data = path.read_bytes()
             try:
-                record = read_record(data, name)
-            except UserError:
+                record = read_record(data := path.read_bytes(), name)
+            except (OSError, UserError):
                 unused.append(Problem("", name, "is no game that this program has written"))
                 continue
             if not belongs(record):
