@@ -66,6 +66,9 @@ def test_tables_of_other_versions(tmp_path):
             if folder != newer:
                 db.execute("pragma user_version = 0")
             db.execute(change)
+    with pytest.raises(UserError, match="older version"):
+        problems(older)
+    assert rebuild(older, lambda record: True) == (0, []), "it is brought up to date, not set aside"
     library = Library(older)
     library.add([replace(record, game_id="another")])
     library.close()
