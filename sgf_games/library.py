@@ -130,21 +130,31 @@ class Library:
 
     def add(self, records: list[GameRecord]) -> None:
         """Keep finished games, all or none: their files, then, in one transaction, their rows. Raises CannotGoOn."""
+        written: list[Path] = []
         try:
             with self._db:
                 for record in records:
                     name = _sgf_name(record.game_id)
                     if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
                         self._write(record, name)
-        except (OSError, sqlite3.Error) as error:
+                        written.append(self.folder / name)
+        except (OSError, sqlite3.Error, UserError) as error:
+            for path in written:  # a full disk has better uses
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            if isinstance(error, UserError):
+                raise
             raise CannotGoOn(f"{self.folder}: finished games cannot be kept: {_reason(error)}") from None
         self.check_in_place()
 
     def adopt(self, record: GameRecord, name: str, data: bytes) -> None:
-        """Keep a game whose SGF is there already: ``data``, in the file ``name``."""
-        with self._db:
-            if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
-                self._note(record, data)
+        """Keep a game whose SGF is there already: ``data``, in the file ``name``. Raises CannotGoOn."""
+        try:
+            with self._db:
+                if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
+                    self._note(record, data)
+        except sqlite3.Error as error:
+            raise CannotGoOn(f"{self.folder}: {name} cannot be kept: {error}") from None
 
     def check_in_place(self) -> None:
         """Raises CannotGoOn if somebody has taken the database away: what is written goes nowhere then."""

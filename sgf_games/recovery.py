@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.library import DATABASE, Library, is_whole
+from jubango.sgf_games.library import COLUMNS, DATABASE, Library, is_whole
 from jubango.sgf_games.record import GameRecord
 from jubango.sgf_games.sgf import parse_sgf
 
@@ -36,6 +36,8 @@ def problems(folder: Path) -> list[Problem]:
     """Where rows and files do not say the same. Nothing is written. Raises UserError if there is no database."""
     files = sorted(f"games/{path.name}" for path in (folder / "games").glob("*.sgf"))  # before the rows: games may end
     rows = _rows(folder)
+    if rows and not COLUMNS.keys() <= set(rows[0].keys()):
+        raise UserError(f"{folder / DATABASE}: is of an older version; going on with the run brings it up to date")
     found = []
     for row in rows:
         try:
@@ -102,10 +104,9 @@ def rebuild(folder: Path, belongs: Callable[[GameRecord], bool]) -> tuple[int, l
             name = f"games/{path.name}"
             if name in known:
                 continue
-            data = path.read_bytes()
             try:
-                record = read_record(data, name)
-            except UserError:
+                record = read_record(data := path.read_bytes(), name)
+            except (OSError, UserError):
                 unused.append(Problem("", name, "is no game that this program has written"))
                 continue
             if not belongs(record):

@@ -61,6 +61,7 @@ def test_a_record_that_cannot_be_written_leaves_nothing_of_its_call(tmp_path):
     with pytest.raises(UserError, match="Z9"):
         library.add([good, replace(bad, moves=("Z9",))])
     assert library.finished() == set()
+    assert not list((tmp_path / "games").iterdir())
     library.add([good])
     assert library.finished() == {good.game_id}
 

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -167,6 +168,37 @@ def test_files_that_were_lost_are_written_again_and_it_is_said(tmp_path, capsys)
     assert [file.read_bytes() for file in files] == whole
     assert command(arguments) == 0
     assert "missing or damaged" not in capsys.readouterr().err
+
+
+READER = """
+import os, sys
+import numpy, pandas, scipy.linalg, scipy.optimize, scipy.special
+from jubango.arena.commands import run, rate, check
+from jubango.analysis import ratings, tables
+from jubango.arena import run_folder, standings, commands
+if os.geteuid() == 0:
+    os.seteuid(65534)
+for command in (["rate", sys.argv[1], "--format", "csv"], ["check", sys.argv[1]]):
+    assert run(command) == 0, command
+try:
+    open(f"{sys.argv[1]}/x", "w")
+except PermissionError:
+    print("nothing may be written")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="Unix's users")
+def test_who_may_not_write_can_read_a_run(tmp_path):
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        tournament("tic_tac_toe", DICE, games=4, out=run)
+        for path in (run.parent, run, *run.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        done = subprocess.run([sys.executable, "-c", READER, str(run)], cwd=ROOT, capture_output=True, text=True)
+        for path in (run.parent, run, run / "games"):
+            path.chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("nothing may be written\n")
 
 
 def test_a_database_that_is_deleted_during_play(tmp_path, capsys):

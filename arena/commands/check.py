@@ -21,8 +21,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Compare every game's row with its SGF file. The exit status is 1 if something is wrong.
 
-        Files that are missing or damaged are written again from their rows when the run is gone on with; a file that
-        was changed stays, unless it is deleted.
+        Files that are missing or damaged are written again from their rows when the run is gone on with; a changed one
+        stays, unless it is deleted.
         """
         import pandas as pd
 
