@@ -102,9 +102,11 @@ def run_bot(
     seeds: Sequence[int],
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
 ) -> list[SearchResult]:
-    """What a configured bot makes of positions, its ensemble, seconds and choice of the move included. They have no past:
-    no tree is kept from one to another, and the bot's temperature counts at every ply. Raises UserError for a bot that
-    does not search."""
+    """What a configured bot makes of positions, its ensemble, seconds and choice of the move included.
+
+    Positions have no past: no tree is kept from one to another, and the bot's temperature counts at every ply. Raises
+    UserError for a bot that does not search.
+    """
     if not isinstance(bot, SearchConfig):
         raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
     numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
