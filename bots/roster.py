@@ -131,8 +131,13 @@ def run_bot(
     seeds: Sequence[int],
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
 ) -> list[SearchResult]:
-    """What a configured bot makes of positions, its ensemble, seconds and choice of the move included; of few positions
-    with as many leaves at once as fill the machine, see :func:`filling`."""
+    """What a configured bot makes of positions, its ensemble, seconds and choice of the move included.
+
+    Positions have no past: no tree is kept from one to another, and the bot's temperature counts at every ply. Raises
+    UserError for a bot that does not search.
+    """
+    if not isinstance(bot, SearchConfig):
+        raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
     bot = filling(bot, len(states))
     numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
     return run_many(

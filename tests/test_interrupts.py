@@ -42,13 +42,14 @@ def ended(process, quiet: str = "jubango: interrupted; what was finished is kept
 def test_three_in_a_row_keep_what_is_finished(tmp_path):
     match = [*COMMAND, "match", "random", "random", "--game", "tic_tac_toe", "--games", "200000", "--out", "run"]
     process = begun(tmp_path, match)
-    wait_for(lambda: len(list((tmp_path / "run" / "games").glob("*"))) > 5, process)
+    run = tmp_path / "run"
+    wait_for(lambda: (run / "tournament.toml").exists() and len(games_frame(run)), process)
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         time.sleep(0.03)
     ended(process)
-    assert len(games_frame(tmp_path / "run")) > 5
-    assert (tmp_path / "run" / "ratings.csv").exists()
+    assert len(games_frame(run))
+    assert (run / "ratings.csv").exists()
 
 
 IMPORT = """
@@ -59,13 +60,25 @@ pathlib.Path("done").touch()
 """
 
 
+LISTENING = """
+import gc, signal, time
+from jubango.arena.commands import interrupts
+interrupts.listen()
+try:
+    exec({work!r})
+    time.sleep(20)
+except KeyboardInterrupt:
+    raise SystemExit(130)
+"""
+
+
 def test_an_import_comes_to_its_end(tmp_path):
     """What is cut short there may leave a library half made, or abort."""
     (tmp_path / "slow.py").write_text(IMPORT.format(work="time.sleep(0.5)"))
-    process = begun(tmp_path, [*COMMAND, "games"], JUBANGO_PLUGINS="slow")
+    process = begun(tmp_path, [sys.executable, "-c", LISTENING.format(work="import slow")])
     wait_for((tmp_path / "begun").exists, process)
     process.send_signal(signal.SIGINT)
-    ended(process)
+    ended(process, quiet="")
     assert (tmp_path / "done").exists()
 
 
@@ -79,18 +92,11 @@ def test_an_import_that_does_not_end_is_left(tmp_path):
 
 def test_what_a_callback_swallows_comes_again(tmp_path):
     """Exceptions in callbacks of the garbage collector, of which JAX has one, go nowhere."""
-    code = """
-import gc, signal, time
-from jubango.arena.commands import interrupts
-interrupts.listen()
+    work = """
 def collected(phase, info):
     gc.callbacks.clear()
     signal.raise_signal(signal.SIGINT)
 gc.callbacks.append(collected)
-try:
-    gc.collect()
-    time.sleep(20)
-except KeyboardInterrupt:
-    raise SystemExit(130)
+gc.collect()
 """
-    ended(begun(tmp_path, [sys.executable, "-c", code]), quiet="")
+    ended(begun(tmp_path, [sys.executable, "-c", LISTENING.format(work=work)]), quiet="")

@@ -11,7 +11,7 @@ from types import FrameType
 
 ONE_WISH = 1.0  # seconds within which hitting it again says nothing new
 PATIENCE = 3.0  # seconds that an import may take to its end
-SOON = 0.02
+SOON = 0.002
 INTERRUPTED = 130  # exit status of Ctrl-C
 
 _ended_by: list[int] = []  # signals
