@@ -100,6 +100,11 @@ def _print_position(one: PositionAnalysis) -> None:
     out.print(
         f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move, {one.simulations} simulations", highlight=False
     )
+    assert one.best is not None
+    out.print(
+        f"{side}'s win rate: {one.win_rate.percent}, the mean of the search; after {one.best.move} alone "
+        f"{one.best.win_rate.percent}", highlight=False,
+    )  # fmt: skip
     out.print()
     out.print(board_text(position.stones, position.last, one.counts()))
     out.print()
@@ -109,7 +114,7 @@ def _print_position(one: PositionAnalysis) -> None:
     table.add_column("principal variation", overflow="fold")
     for move in one.moves[:SHOWN]:
         table.add_row(
-            move.move, str(move.visits), f"{100 * move.share:.1f} %", f"{100 * move.win_rate.mover:.1f} %",
+            move.move, str(move.visits), f"{100 * move.share:.1f} %", move.win_rate.percent if move.visits else "",
             " ".join(move.variation),
         )  # fmt: skip
     out.print(table)
@@ -133,19 +138,22 @@ def _print_game(record: Record, found: list[PositionAnalysis]) -> None:
     out = data()
     out.print(Text(f"{' – '.join(record.players)}, {record.game.spec}", style="bold"))
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("move", "to play", "played", "best", "visits", "share", "Black's win rate"):
+    for heading in ("move", "to play", "played", "best", "visits", "share", "Black's win rate", "after best"):
         table.add_column(heading, justify="left" if heading in ("played", "best", "to play") else "right")
     for one in found:
         position, best = one.position, one.best
         played = _played(position) or ""
         if best is None:
-            table.add_row(str(position.number), "", played, "", "", "", "over")
+            rate = f"{100 * one.win_rate.black:.1f} %"
+            table.add_row(str(position.number), "", played, "over", "", "", rate, "")
             continue
         table.add_row(
             str(position.number), PLAYERS[one.player], played, best.move, str(best.visits),
-            f"{100 * best.share:.1f} %", f"{100 * best.win_rate.black:.1f} %",
+            f"{100 * best.share:.1f} %", f"{100 * one.win_rate.black:.1f} %",
+            f"{100 * best.win_rate.black:.1f} %" if best.visits else "",
         )  # fmt: skip
     out.print(table)
+    out.print("win rates: the mean of the search, and that of its best move alone", style="dim", highlight=False)
 
 
 def _played(position: Position) -> str | None:
@@ -154,7 +162,7 @@ def _played(position: Position) -> str | None:
 
 
 def _document(record: Record, one: PositionAnalysis) -> dict[str, Any]:
-    """The JSON form; ``win_rate`` is of the player to move."""
+    """The JSON form; ``win_rate`` is of the player to move: the position's by the whole search, a move's by its visits."""
     position = one.position
     return {
         "file": record.sgf.source,
@@ -166,6 +174,8 @@ def _document(record: Record, one: PositionAnalysis) -> dict[str, Any]:
         "player": ("black", "white")[one.player],
         "over": one.over,
         "simulations": 0 if one.over else one.simulations,
+        "win_rate": round(one.win_rate.mover, 6),
+        "win_rate_black": round(one.win_rate.black, 6),
         "next_move": _played(position),
         "moves": [
             {
