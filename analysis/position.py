@@ -251,7 +251,7 @@ def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ..
 
 def analysis_frame(analyses: Sequence[PositionAnalysis]) -> pd.DataFrame:
     """One row for every visited move of every position: move_number, player, rank, move, visits, share,
-    win_rate (of the player to move), win_rate_black, prior, variation; and position_win_rate_black, the mean of the whole
+    win_rate (of the player to move), win_rate_black, prior, variation; and position_win_rate_black, of the whole
     search."""
     import pandas as pd
 

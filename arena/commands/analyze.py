@@ -162,7 +162,7 @@ def _played(position: Position) -> str | None:
 
 
 def _document(record: Record, one: PositionAnalysis) -> dict[str, Any]:
-    """The JSON form; ``win_rate`` is of the player to move: the position's by the whole search, a move's by its visits."""
+    """The JSON form; ``win_rate`` is of the player to move: the mean of the search, a move's of its visits."""
     position = one.position
     return {
         "file": record.sgf.source,
