@@ -10,21 +10,19 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.spinner import Spinner
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from jubango.analysis.plot import BLACK, WHITE, board_text
-from jubango.arena.preparing import Preparing
+from jubango.arena.preparing import Preparing, shown
 from jubango.arena.run import Run
 from jubango.arena.standings import cross_table, standings_html, standings_table
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
-PATIENCE = 1.0  # seconds that making programs may take before a plain line says so
 
 
 class Dashboard:
@@ -58,18 +56,8 @@ class Dashboard:
     @contextmanager
     def preparing(self, what: str) -> Iterator[None]:
         """Programs are being made for ``what``: a spinner with the time taken so far, or a line if it takes a while."""
-        preparing = Preparing(what)
-        if self.in_place:
-            with Live(_Spinning(preparing), console=self.console, refresh_per_second=8, transient=True):
-                yield
-        else:
-            timer = threading.Timer(PATIENCE, lambda: self._print(str(preparing)))
-            timer.daemon = True
-            timer.start()
-            try:
-                yield
-            finally:
-                timer.cancel()
+        with shown(self.console, Preparing(what), everywhere=True):
+            yield
         self._began = time.perf_counter()
 
     def show(self, run: Run) -> None:
@@ -184,19 +172,6 @@ class Dashboard:
             line.truncate(limit, overflow="ellipsis")
             text.append_text(line if line.plain.endswith("\n") else line + Text("\n"))
         return text + board_text(stones, last)
-
-
-class _Spinning:
-    """A line that says at every look what has been done meanwhile."""
-
-    def __init__(self, preparing: Preparing) -> None:
-        self._preparing, self._spinner = preparing, Spinner("dots")
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        text = Text(str(self._preparing))
-        text.truncate(options.max_width - 3, overflow="ellipsis")
-        self._spinner.update(text=text)
-        yield self._spinner
 
 
 class NotebookDashboard(Dashboard):

@@ -172,8 +172,8 @@ def test_a_person_can_play(tmp_path):
     done = subprocess.run(command, input=typed, capture_output=True, text=True, cwd=ROOT, env=os.environ, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert "uct:simulations=50 plays" in done.stdout
-    assert "visits, win rate" in done.stdout
+    assert "White ○ uct:simulations=50 plays" in done.stdout
+    assert "visits, own win rate" in done.stdout
     assert "not a legal move" in done.stdout
     assert '"Z9" is not on' in done.stdout or '"z9" is not on' in done.stdout
     assert "(;" in (tmp_path / "g.sgf").read_text()

@@ -80,16 +80,16 @@ def test_off_a_terminal_it_prints_lines():
 
 def test_making_programs_is_announced(monkeypatch):
     """On a terminal by a spinner, elsewhere by one line, if it takes long enough to wonder."""
-    monkeypatch.setattr("jubango.arena.dashboard.PATIENCE", 0.02)
+    monkeypatch.setattr("jubango.arena.preparing.PATIENCE", 0.02)
     what = f"go:9 for {'a [bold]name, ' * 20}"
     console = Console(file=io.StringIO(), force_terminal=False, width=20)
     with Dashboard(console).preparing(what):
         for _ in range(500):
             if not console.file.getvalue().endswith("\n"):
                 time.sleep(0.02)
-    assert re.fullmatch(rf"making programs, \d+ s: {re.escape(what)}\n", console.file.getvalue())
+    assert re.fullmatch(rf"compiling, \d+ s: {re.escape(what)}\n", console.file.getvalue())
     quick = Console(file=io.StringIO(), force_terminal=False)
-    monkeypatch.setattr("jubango.arena.dashboard.PATIENCE", 0.3)
+    monkeypatch.setattr("jubango.arena.preparing.PATIENCE", 0.3)
     with pytest.raises(ValueError, match="broken"), Dashboard(quick).preparing(what):
         raise ValueError("broken")
     time.sleep(0.4)
@@ -97,7 +97,7 @@ def test_making_programs_is_announced(monkeypatch):
     terminal = Console(file=io.StringIO(), force_terminal=True, width=60, color_system=None)
     with Dashboard(terminal).preparing(what):
         time.sleep(0.05)
-    (line,) = [part for part in terminal.file.getvalue().split("\n") if "making programs" in part][:1]
+    (line,) = [part for part in terminal.file.getvalue().split("\n") if "compiling" in part][:1]
     assert "s: go:9 for a [bold]name" in line
     assert "…" in line
 
@@ -116,8 +116,8 @@ def test_programs_that_are_made_are_counted(tmp_path):
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True).stdout
         for _ in range(2)
     ]
-    assert re.fullmatch(r"making programs, \d+ s, \d+ compiled: x\n", texts[0])
-    assert re.fullmatch(r"making programs, \d+ s, \d+ loaded: x\n", texts[1])
+    assert re.fullmatch(r"compiling, \d+ s, \d+ done: x\n", texts[0])
+    assert re.fullmatch(r"compiling, \d+ s, \d+ from the cache: x\n", texts[1])
 
 
 def test_started_from_python_one_line_changes_in_place():

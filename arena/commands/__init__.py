@@ -36,6 +36,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
+    from jubango.arena.commands.output import Stopped
     from jubango.sgf_games.errors import UserError
 
     try:
@@ -52,6 +53,8 @@ def run(arguments: list[str]) -> int:
         return _complain(" ".join(error.format_message().split()).rstrip(".") + hint)
     except UserError as error:
         return _complain(str(error))
+    except Stopped as stopped:
+        return _interrupted(str(stopped))
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as stop:
@@ -83,8 +86,8 @@ def _load_plugins() -> None:
             raise UserError(f'JUBANGO_PLUGINS: there is no module "{name}" here') from None
 
 
-def _interrupted() -> int:
-    print("jubango: interrupted; what was finished is kept", file=sys.stderr)
+def _interrupted(said: str = "") -> int:
+    print(f"jubango: interrupted{'; ' * bool(said)}{said}", file=sys.stderr)
     return 130
 
 

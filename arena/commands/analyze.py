@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jubango.analysis import ANALYST
-from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json, show_notes
+from jubango.arena.commands.output import (
+    Format,
+    FormatOption,
+    check_writable,
+    data,
+    loading,
+    messages,
+    print_frame,
+    print_json,
+    show_notes,
+)
+from jubango.arena.preparing import Preparing, Waiting, shown
 
 if TYPE_CHECKING:
     from jubango.analysis.position import PositionAnalysis
@@ -34,29 +45,33 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Visits, win rates and principal variations of a position, and its visit-count heatmap."""
-        from jubango.analysis.position import analysis_frame, searching_bot
-        from jubango.analysis.position import analyze as search
-        from jubango.sgf_games.errors import UserError
-        from jubango.sgf_games.replay import Record, position_at
-        from jubango.sgf_games.sgf import read_games
+        with loading():
+            from jubango.analysis.position import analysis_frame, searching_bot
+            from jubango.analysis.position import analyze as search
+            from jubango.sgf_games.errors import UserError
+            from jubango.sgf_games.replay import Record, position_at
+            from jubango.sgf_games.sgf import read_games
 
         if every and move is not None:
             raise UserError("--all and --move exclude each other; give one")
         if every and png is not None:
             raise UserError("--png draws one position; give --move instead of --all")
         config = searching_bot(bot, **({} if simulations is None else {"simulations": simulations}))
+        for path in filter(None, (png, csv)):
+            check_writable(path)
         games = read_games(file)
         if number > len(games):
             raise UserError(f"{file}: holds {len(games)} game(s); there is no game {number}")
         if len(games) > 1:
             messages().print(f"{file} holds {len(games)} games; this is number {number}", highlight=False)
         record = Record(games[number - 1])
-        wanted = record.positions if every else [position_at(record.sgf, move)]
+        with shown(messages(), Waiting("replaying the game")):
+            wanted = record.positions if every else [position_at(record.sgf, move)]
         show_notes([config])
-        with messages().status("searching") as status:
+        with shown(messages(), Preparing(f"{record.game.spec} for {config.name}")) as line:
 
             def report(done: int, total: int) -> None:
-                status.update(f"searching: {done} of {total} simulations")
+                line.says = f"searching: {done} of {total} simulations"
 
             found = search(wanted, config, seed=seed, on_progress=report)
         frame = analysis_frame(found)

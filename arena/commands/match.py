@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, messages
+from jubango.arena.commands.output import Format, FormatOption, loading, messages
 
 
 def register(app: typer.Typer) -> None:
@@ -25,10 +25,12 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""
-        from jubango.arena.commands.tournament import play_shown, print_ratings
-        from jubango.arena.plan import match_plan
+        with loading():
+            from jubango.arena.commands.tournament import play_shown, print_ratings
+            from jubango.arena.plan import match_plan
 
-        run = play_shown(match_plan(first, second, game, games, seed, clock), out)
+            plan = match_plan(first, second, game, games, seed, clock)
+        run = play_shown(plan, out)
         print_ratings(run.rating_list, run.results, form)
         if form is Format.table:
             print(f"\n{run.verdict}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption
+from jubango.arena.commands.output import Format, FormatOption, loading
 
 
 def register(app: typer.Typer) -> None:
@@ -25,10 +25,11 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Elo ratings with 95 % errors (Bradley-Terry), and the crosstable."""
-        from jubango.analysis.ratings import rate as fit
-        from jubango.analysis.tables import results_of
-        from jubango.arena.commands.tournament import print_ratings
-        from jubango.sgf_games.errors import UserError
+        with loading():
+            from jubango.analysis.ratings import rate as fit
+            from jubango.analysis.tables import results_of
+            from jubango.arena.commands.tournament import print_ratings
+            from jubango.sgf_games.errors import UserError
 
         anchors: dict[str, float] = {}
         for text in anchor or []:
