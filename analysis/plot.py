@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 # A sequential scale, light to dark, that keeps its order in grey and for the colour-blind.
 _SCALE = ((254, 240, 217), (253, 204, 138), (252, 141, 89), (227, 74, 51), (179, 0, 0))
 BLACK, WHITE = "●", "○"
+# A board's own ground, where there is colour, so that Black is dark and White bright on any terminal.
+WOOD = "#dcb35c"
+STONES = {BLACK: f"bold #000000 on {WOOD}", WHITE: f"bold #ffffff on {WOOD}"}
+ROOM = f"#6b4f1d on {WOOD}"  # what is not a stone
 # Fonts with Chinese, Japanese and Korean characters, as the usual systems have them.
 EAST_ASIAN = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Source Han Sans", "WenQuanYi Zen Hei", "IPAGothic",
@@ -63,6 +67,11 @@ def short_count(count: int) -> str:
     return f"{count / 1e6:.1f}M"[:4].rstrip(".")
 
 
+def stone_text(mark: str) -> Text:
+    """BLACK or WHITE as on the board."""
+    return Text().append(mark, style=STONES[mark])
+
+
 def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray | None = None) -> Text:
     """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets,
     and, where ``counts`` [H, W] is positive, the visits, on a colour where there is colour."""
@@ -81,17 +90,18 @@ def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray
                 mark = BLACK if stones[r, c] == 1 else WHITE
                 pad = " " * (cell - 1)
                 pad = ")" + pad[1:] if closing else pad
-                text.append(pad[:-1] + "(" if is_last else pad)
-                text.append(mark, style="bold reverse" if is_last else "bold")
+                text.append(pad[:-1] + "(" if is_last else pad, style=STONES[BLACK])
+                text.append(mark, style=STONES[mark])
             elif counts is not None and counts[r, c] > 0:
                 colour = hex_colour(counts[r, c] / largest)
-                text.append(")" if closing else " ")
+                text.append(")" if closing else " ", style=STONES[BLACK])
                 label = short_count(int(counts[r, c])).rjust(cell - 1)
                 text.append(label, style=f"{readable_on(colour)} on {colour}")
             else:
-                text.append(")" if closing else " ")
-                text.append("·".rjust(cell - 1), style="dim")
-        text.append(f"{')' if last == (r, width - 1) else ' '} {height - r}\n", style="dim")
+                text.append(")" if closing else " ", style=STONES[BLACK])
+                text.append("·".rjust(cell - 1), style=ROOM)
+        text.append(")" if last == (r, width - 1) else " ", style=STONES[BLACK])
+        text.append(f" {height - r}\n", style="dim")
     text.append(header, style="dim")
     return text
 

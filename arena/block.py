@@ -77,9 +77,10 @@ class Block:
         """Games under way."""
         return len(self.lanes) - len(self.free)
 
-    def state(self, lane: int) -> State:
-        """The position of one lane, unbatched, on the host."""
-        return jax.tree.map(lambda x: x[..., lane], self._fetched())
+    def states(self, lanes: Sequence[int]) -> list[State]:
+        """The positions of these lanes, unbatched, on the host."""
+        states = self._fetched()
+        return [jax.tree.map(lambda x, i=i: x[..., i], states) for i in lanes]
 
     def seat(self, tasks: Iterable[GameTask]) -> None:
         """Begin games in the first free lanes, of which there are enough."""

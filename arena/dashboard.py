@@ -10,19 +10,22 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from jubango.analysis.plot import BLACK, WHITE, board_text
+from jubango.analysis.plot import BLACK, WHITE, board_text, stone_text
+from jubango.arena.names import LEAST, short_names
 from jubango.arena.preparing import Preparing, shown
 from jubango.arena.run import Run
-from jubango.arena.standings import cross_table, standings_html, standings_table
+from jubango.arena.standings import cross_for, natural_width, standings_for, standings_html, standings_table
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
+CLEAR = 16  # characters of a name that a board beside the standings leaves
+AROUND = 7, 5  # columns and lines around a board: the numbers and names of its rows, the names of who plays, a gap
 
 
 class Dashboard:
@@ -37,7 +40,6 @@ class Dashboard:
         self._live: Live | None = None
         self._began = time.perf_counter()
         self._last = 0.0
-        self._watched = 0
         self._noted = False  # what is left idle has been said
         self._shown = 0  # pictures or lines so far
         self._shown_done = -1  # games done at the last one
@@ -84,7 +86,8 @@ class Dashboard:
             self._print(self.line(run).plain)
             return
         if self._live is None:
-            self._live = Live(console=self.console, auto_refresh=False, transient=True)
+            # A screen of its own is drawn anew at every size: nothing of another one is left over.
+            self._live = Live(console=self.console, auto_refresh=False, transient=True, screen=self.screen)
             self._live.start()
         self._live.update(self.render(run) if self.screen else self._one_line(run), refresh=True)
 
@@ -120,33 +123,46 @@ class Dashboard:
         return Text(", ".join(parts))
 
     def render(self, run: Run) -> Group:
+        """A whole screen: the standings with the crosstable below them, boards beside them, or as much as there is room
+        for. The standings matter more than the boards."""
         width, height = self.console.size
-        plan = run.plan
-        title = Text(plan.name, style="bold")
-        title.append(f"  {plan.game.spec}", style="cyan")
+        title = Text(run.plan.name, style="bold")
+        title.append(f"  {run.plan.game.spec}", style="cyan")
         bar = RichTable.grid()  # a bar alone does not end its line
-        bar.add_row(ProgressBar(total=max(1, plan.total), completed=len(run.results), width=width - 1))
-        ratings = run.rating_list
-        room = height - 4
-        board = self._board(run, room)
-        board_width = max((len(line) for line in board.plain.splitlines()), default=0) if board else 0
-        table_width = width - board_width - 2 if board else width
-        if table_width < 46:  # the standings matter more than a board
-            board, table_width = None, width
-        rows = min(len(ratings.ratings), max(1, room - 3))
-        left: list = [standings_table(ratings, rows, min(table_width, 100))]
-        cross_room = room - rows - 4
-        n = len(ratings.ratings)
-        if n <= 12 and cross_room >= n + 2 and 24 + 11 * n <= table_width:
-            left += [Text(), cross_table(run.results, ratings)]
-        body: RichTable | Group = Group(*left)
-        if board is not None:
-            grid = RichTable.grid(padding=(0, 2, 0, 0))
-            grid.add_column(width=table_width)
-            grid.add_column(width=board_width)
-            grid.add_row(body, board)
-            body = Group(grid)
-        return Group(title, bar, self._one_line(run), body)
+        bar.add_row(ProgressBar(total=max(1, run.plan.total), completed=len(run.results), width=width - 1))
+        return Group(title, bar, self._one_line(run), self._body(run, width, height - 4))
+
+    def _body(self, run: Run, width: int, room: int) -> RenderableType:
+        """``room`` lines of ``width``."""
+        ratings, game = run.rating_list, run.plan.game
+        bots = len(ratings.ratings)
+        rows = min(bots, max(1, room - 1))
+        cell = max(2 * game.width + AROUND[0], 12) + 2, game.height + AROUND[1]
+        seen = run.table is not None and cell[1] <= room + 1
+        standings = standings_for(width - cell[0], ratings, rows, CLEAR) if seen else None
+        beside = standings is not None
+        standings = standings or standings_for(width, ratings, rows) or standings_table(ratings, rows, LEAST)
+        left: list[RenderableType] = [standings]
+        left_width, left_rows, below = natural_width(standings), rows + 1, None
+        if left_rows + bots + 2 <= room:
+            cross = cross_for(width - cell[0] if beside else width, run.results, ratings)
+            if cross is not None:
+                left += ["", cross]
+                left_width, left_rows = max(left_width, natural_width(cross)), left_rows + bots + 2
+            elif max(left_rows, cell[1]) + bots + 2 <= room:
+                below = cross_for(width, run.results, ratings)
+        if not beside:
+            return Group(*left)
+        grid = RichTable.grid(padding=(0, 2, 0, 0))
+        grid.add_column(width=left_width)
+        lines = room - (bots + 2 if below else 0)
+        columns = max(1, (width - left_width - 2) // cell[0])
+        for _ in range(columns):
+            grid.add_column(width=cell[0] - 2)
+        boards = self._boards(run, columns * max(1, (lines + 1) // cell[1]), cell[0] - 2)
+        stacks = [Group(*boards[i::columns]) for i in range(columns)]
+        grid.add_row(Group(*left), *stacks)
+        return Group(grid, "", below) if below else Group(grid)
 
     def _one_line(self, run: Run) -> Text:
         line = self.line(run)
@@ -154,24 +170,20 @@ class Dashboard:
         line.truncate(self.console.width - 1, overflow="ellipsis")
         return line
 
-    def _board(self, run: Run, room: int) -> Text | None:
-        table = run.table
-        if table is None or table.game.height + 3 > room:
-            return None
-        lanes = table.lanes
-        if not (self._watched < len(lanes) and lanes[self._watched]):
-            self._watched = next((i for i, lane in enumerate(lanes) if lane), 0)
-        lane = lanes[self._watched] if lanes else None
-        if lane is None:
-            return None
-        stones, last = table.board(self._watched)
-        text = Text(no_wrap=True)
-        limit = max(12, 2 * table.game.width + 3)
-        for mark, name in ((BLACK, lane.task.black), (WHITE, lane.task.white)):
-            line = Text(f"{mark} {name}\n")
-            line.truncate(limit, overflow="ellipsis")
-            text.append_text(line if line.plain.endswith("\n") else line + Text("\n"))
-        return text + board_text(stones, last)
+    def _boards(self, run: Run, most: int, width: int) -> list[Text]:
+        """The first games under way, with the names of who plays."""
+        if run.table is None:
+            return []
+        playing = [(i, lane) for i, lane in enumerate(run.table.lanes) if lane][:most]
+        every = [bot.name for bot in run.plan.bots]
+        short = dict(zip(every, short_names(every, width - 2), strict=True))
+        out = []
+        for (_, lane), (stones, last) in zip(playing, run.table.boards([i for i, _ in playing]), strict=True):
+            text = Text(no_wrap=True, overflow="crop")
+            for mark, name in ((BLACK, lane.task.black), (WHITE, lane.task.white)):
+                text.append_text(stone_text(mark)).append(f" {short[name]}\n")
+            out.append(text.append_text(board_text(stones, last)).append("\n"))
+        return out
 
 
 class NotebookDashboard(Dashboard):

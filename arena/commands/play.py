@@ -125,7 +125,7 @@ class Session:
                 said = f" ({answer.thought.text})" if answer.thought else ""
                 self.console.print(f"{SIDES[last % 2]} {name} plays {text}{said}", highlight=False, markup=False)
         if not answer.failure or answer.failure == "undo":
-            self.console.print(board_text(*self.table.board(0)))
+            self.console.print(board_text(*self.table.boards([0])[0]))
             self._keep(self._unfinished())
 
     def _ask(self, request: MoveRequest, states: State) -> MoveAnswer:
