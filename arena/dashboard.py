@@ -24,6 +24,7 @@ from jubango.arena.standings import cross_for, natural_width, standings_for, sta
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
+NOTE_ROOM = 26  # lines below the head from which on what is left idle is said there too
 CLEAR = 16  # characters of a name that a board beside the standings leaves
 AROUND = 7, 5  # columns and lines around a board: the numbers and names of its rows, the names of who plays, a gap
 
@@ -40,6 +41,7 @@ class Dashboard:
         self._live: Live | None = None
         self._began = time.perf_counter()
         self._last = 0.0
+        self._size = console.size  # at the last picture
         self._noted = False  # what is left idle has been said
         self._shown = 0  # pictures or lines so far
         self._shown_done = -1  # games done at the last one
@@ -68,13 +70,15 @@ class Dashboard:
         wait = LIVE_SECONDS if self.in_place else LINE_SECONDS
         # A picture may cost no more than a fiftieth of the time.
         wait = max(wait, 50 * self.seconds_spent / max(1, self._shown)) if self._shown else 0.0
-        if now - self._last < wait and run.missing:
+        resized = self.in_place and self.console.size != self._size
+        if now - self._last < wait and run.missing and not resized:
             return
         if not run.missing and self._shown and self._shown_done == done:
             return
         if run.table and run.table.note and not self._noted:
             self._noted = True
             self._tell(run.table.note)
+        self._size = self.console.size
         self._draw(run)
         self._last = time.perf_counter()
         self.seconds_spent += self._last - now
@@ -130,7 +134,11 @@ class Dashboard:
         title.append(f"  {run.plan.game.spec}", style="cyan")
         bar = RichTable.grid()  # a bar alone does not end its line
         bar.add_row(ProgressBar(total=max(1, run.plan.total), completed=len(run.results), width=width - 1))
-        return Group(title, bar, self._one_line(run), self._body(run, width, height - 4))
+        room, note = height - 4, Text(run.table.note if run.table else "", style="dim")
+        if not note or room < NOTE_ROOM:
+            return Group(title, bar, self._one_line(run), self._body(run, width, room))
+        room -= len(note.wrap(self.console, width)) + 1
+        return Group(title, bar, self._one_line(run), self._body(run, width, room), "", note)
 
     def _body(self, run: Run, width: int, room: int) -> RenderableType:
         """``room`` lines of ``width``."""
