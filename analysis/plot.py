@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,11 +73,14 @@ def stone_text(mark: str) -> Text:
     return Text().append(mark, style=STONES[mark])
 
 
-def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray | None = None) -> Text:
+def board_text(
+    stones: np.ndarray, last: Point | None = None, counts: np.ndarray | None = None,
+    written: Callable[[int], str] = short_count,
+) -> Text:  # fmt: skip
     """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets,
-    and, where ``counts`` [H, W] is positive, the visits, on a colour where there is colour."""
+    and, where ``counts`` [H, W] is positive, the visits as they are ``written``, on a colour where there is colour."""
     height, width = stones.shape
-    cell = 2 if counts is None else max(3, max((len(short_count(int(c))) for c in counts.flat), default=1) + 1)
+    cell = 2 if counts is None else max(3, max((len(written(int(c))) for c in counts.flat), default=1) + 1)
     largest = max(1, int(counts.max())) if counts is not None else 1
     text = Text(no_wrap=True)
     header = "   " + "".join(column_name(c).rjust(cell) for c in range(width))
@@ -95,7 +99,7 @@ def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray
             elif counts is not None and counts[r, c] > 0:
                 colour = hex_colour(counts[r, c] / largest)
                 text.append(")" if closing else " ", style=STONES[BLACK])
-                label = short_count(int(counts[r, c])).rjust(cell - 1)
+                label = written(int(counts[r, c])).rjust(cell - 1)
                 text.append(label, style=f"{readable_on(colour)} on {colour}")
             else:
                 text.append(")" if closing else " ", style=STONES[BLACK])
@@ -104,6 +108,16 @@ def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray
         text.append(f" {height - r}\n", style="dim")
     text.append(header, style="dim")
     return text
+
+
+def visits_text(stones: np.ndarray, last: Point | None, counts: np.ndarray, width: int) -> Text:
+    """The board with its visits in ``width`` characters; where their numbers are too wide, with their shares."""
+    board = board_text(stones, last, counts)
+    if max(map(len, board.plain.splitlines())) <= width:
+        return board
+    total = max(1, int(counts.sum()))
+    shares = board_text(stones, last, counts, lambda count: str(min(99, round(100 * count / total))))
+    return Text("% of the visits; a wider terminal shows their numbers\n", style="dim", no_wrap=True) + shares
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, ConsoleDimensions
 
-from jubango.analysis.plot import board_text, scale_colour, short_count
+from jubango.analysis.plot import board_text, scale_colour, short_count, visits_text
 from jubango.analysis.ratings import rate
 from jubango.arena.dashboard import Dashboard, clock
 from jubango.arena.names import short_names, stay_apart
@@ -255,6 +255,18 @@ def test_boards_say_what_is_on_them():
     assert len({len(line.rstrip()) for line in plain.splitlines()[1:4]}) == 1
     small = board_text(stones, (0, 0)).plain.splitlines()
     assert small[1].replace(" ", "") == "3(●)··3"
+
+
+def test_a_board_with_visits_fits_a_small_screen():
+    """19 columns of four digits are wider than 80 characters; shares are not."""
+    stones, counts = np.zeros((19, 19), np.int8), np.zeros((19, 19), int)
+    stones[0, 0], counts[3, 3], counts[15, 15] = 1, 6000, 2000
+    wide, narrow = (visits_text(stones, (0, 0), counts, width).plain for width in (120, 80))
+    assert "6000" in wide
+    assert "%" not in wide
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "% of the visits" in narrow
+    assert {word for word in narrow.splitlines()[5].split() if word != "·"} == {"16", "75"}
 
 
 def test_numbers_for_people():

@@ -100,7 +100,7 @@ def _print_position(one: PositionAnalysis) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from jubango.analysis.plot import BLACK, WHITE, board_text
+    from jubango.analysis.plot import BLACK, WHITE, board_text, visits_text
     from jubango.analysis.win_rate import PLAYERS
 
     out = data()
@@ -121,7 +121,7 @@ def _print_position(one: PositionAnalysis) -> None:
         f"{one.best.win_rate.percent}", highlight=False,
     )  # fmt: skip
     out.print()
-    out.print(board_text(position.stones, position.last, one.counts()))
+    out.print(visits_text(position.stones, position.last, one.counts(), out.width))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("move", "visits", "share", f"{side}'s win rate"):
