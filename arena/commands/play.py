@@ -82,7 +82,8 @@ class Session:
             self.console.print("\nthe game was left unfinished")
             record = self._unfinished()
         except KeyboardInterrupt:
-            self._keep(self._unfinished())
+            if self.table.lanes[0] is not None:
+                self._keep(self._unfinished())
             where = f"is in {self.sgf}" if self.sgf else "was not kept (--sgf FILE keeps it)"
             raise Stopped(f"the game up to here {where}") from None
         finally:
