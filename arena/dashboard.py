@@ -120,7 +120,8 @@ class Dashboard:
             f"{done}/{run.plan.total} games",
             f"{100 * done / max(1, run.plan.total):.0f} %",
             f"{clock(left)} left",
-            f"{games:.2f} games/s",
+            # Until a game is over its moves show that all goes on.
+            f"{games:.2f} games/s" if games or not run.table else f"{run.table.moves_made:,} moves made",
         ]
         if simulations:
             parts.append(f"{simulations:,.0f} simulations/s")

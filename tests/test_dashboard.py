@@ -222,6 +222,18 @@ def test_programs_that_are_made_are_counted(tmp_path):
     assert re.fullmatch(r"compiling, \d+ s, \d+ from the cache: x\n", texts[1])
 
 
+def test_before_a_game_is_over_its_moves_are_counted():
+    plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
+    run = Run(plan, Memory())
+    run.table = Table(plan.game, plan.bots, 2)
+    run.table.seat(tasks := round_robin([b.name for b in plan.bots], 2, 1))
+    dashboard = Dashboard(Console(file=io.StringIO(), width=80))
+    run.table.tick(tasks)
+    assert run.table.moves_made > 0
+    assert dashboard.line(run).plain == f"0/2 games, 0 %, ? left, {run.table.moves_made} moves made"
+    run.table.close()
+
+
 def test_started_from_python_one_line_changes_in_place():
     plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
     console = Console(file=io.StringIO(), force_terminal=True, width=60, color_system=None)
