@@ -68,7 +68,7 @@ def play_shown(plan: Plan, folder: Path | None) -> Run:
 def _how_to_go_on(run: Run) -> str:
     done = f"{len(run.results)} of {run.plan.total} games are finished"
     if run.folder is None:
-        return f"{done} and not kept (--out DIR keeps them)"
+        return f"{done} and not kept (--out DIR keeps them)" if run.results else "no game is finished"
     command = "jubango" if shutil.which("jubango") else sys.argv[0]
     return f"{done} and kept in {run.folder}; to go on: {shlex.join([command, *sys.argv[1:]])}"
 
