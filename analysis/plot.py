@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 # A sequential scale, light to dark, that keeps its order in grey and for the colour-blind.
 _SCALE = ((254, 240, 217), (253, 204, 138), (252, 141, 89), (227, 74, 51), (179, 0, 0))
 BLACK, WHITE = "●", "○"
+# A board's own ground, where there is colour, so that Black is dark and White bright on any terminal.
+WOOD = "#dcb35c"
+STONES = {BLACK: f"bold #000000 on {WOOD}", WHITE: f"bold #ffffff on {WOOD}"}
+ROOM = f"#6b4f1d on {WOOD}"  # what is not a stone
 # Fonts with Chinese, Japanese and Korean characters, as the usual systems have them.
 EAST_ASIAN = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Source Han Sans", "WenQuanYi Zen Hei", "IPAGothic",
@@ -68,11 +72,19 @@ def short_count(count: int) -> str:
     return f"{count / 1e6:.1f}M"[:4].rstrip(".")
 
 
-def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray | None = None) -> Text:
+def stone_text(mark: str) -> Text:
+    """BLACK or WHITE as on the board."""
+    return Text().append(mark, style=STONES[mark])
+
+
+def board_text(
+    stones: np.ndarray, last: Point | None = None, counts: np.ndarray | None = None,
+    written: Callable[[int], str] = short_count,
+) -> Text:  # fmt: skip
     """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets,
-    and, where ``counts`` [H, W] is positive, the visits, on a colour where there is colour."""
+    and, where ``counts`` [H, W] is positive, the visits as they are ``written``, on a colour where there is colour."""
     height, width = stones.shape
-    cell = 2 if counts is None else max(3, max((len(short_count(int(c))) for c in counts.flat), default=1) + 1)
+    cell = 2 if counts is None else max(3, max((len(written(int(c))) for c in counts.flat), default=1) + 1)
     largest = max(1, int(counts.max())) if counts is not None else 1
     text = Text(no_wrap=True)
     header = "   " + "".join(column_name(c).rjust(cell) for c in range(width))
@@ -86,19 +98,30 @@ def board_text(stones: np.ndarray, last: Point | None = None, counts: np.ndarray
                 mark = BLACK if stones[r, c] == 1 else WHITE
                 pad = " " * (cell - 1)
                 pad = ")" + pad[1:] if closing else pad
-                text.append(pad[:-1] + "(" if is_last else pad)
-                text.append(mark, style="bold reverse" if is_last else "bold")
+                text.append(pad[:-1] + "(" if is_last else pad, style=STONES[BLACK])
+                text.append(mark, style=STONES[mark])
             elif counts is not None and counts[r, c] > 0:
                 colour = hex_colour(counts[r, c] / largest)
-                text.append(")" if closing else " ")
-                label = short_count(int(counts[r, c])).rjust(cell - 1)
+                text.append(")" if closing else " ", style=STONES[BLACK])
+                label = written(int(counts[r, c])).rjust(cell - 1)
                 text.append(label, style=f"{readable_on(colour)} on {colour}")
             else:
-                text.append(")" if closing else " ")
-                text.append("·".rjust(cell - 1), style="dim")
-        text.append(f"{')' if last == (r, width - 1) else ' '} {height - r}\n", style="dim")
+                text.append(")" if closing else " ", style=STONES[BLACK])
+                text.append("·".rjust(cell - 1), style=ROOM)
+        text.append(")" if last == (r, width - 1) else " ", style=STONES[BLACK])
+        text.append(f" {height - r}\n", style="dim")
     text.append(header, style="dim")
     return text
+
+
+def visits_text(stones: np.ndarray, last: Point | None, counts: np.ndarray, width: int) -> Text:
+    """The board with its visits in ``width`` characters; where their numbers are too wide, with their shares."""
+    board = board_text(stones, last, counts)
+    if max(map(len, board.plain.splitlines())) <= width:
+        return board
+    total = max(1, int(counts.sum()))
+    shares = board_text(stones, last, counts, lambda count: str(min(99, round(100 * count / total))))
+    return Text("% of the visits; a wider terminal shows their numbers\n", style="dim", no_wrap=True) + shares
 
 
 @dataclass(frozen=True)

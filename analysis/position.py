@@ -42,16 +42,20 @@ class MoveStatistics:
     visits: int
     share: float  # of all visits
     prior: float
-    win_rate: WinRate
+    win_rate: WinRate  # the mean of its visits; without any that of the whole search
     variation: tuple[str, ...]  # the principal variation, this move first
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PositionAnalysis:
-    """What a search found. A notebook shows the board with the visits."""
+    """What a search found. A notebook shows the board with the visits.
+
+    ``win_rate`` is the position's, the mean of all simulations; ``best.win_rate`` is what the best move's own visits
+    say, which favours whoever is to move.
+    """
 
     position: Position
-    moves: tuple[MoveStatistics, ...]  # the chosen one first, then the visited by visits
+    moves: tuple[MoveStatistics, ...]  # the best one first, then the visited by visits
     win_rate: WinRate  # the mean of the whole search, or the result where the game is over
     simulations: int
     priors: np.ndarray  # float [A]; 0 where illegal
@@ -110,7 +114,8 @@ class PositionAnalysis:
         position, best, heat = self.position, self.best, self.heat(values)
         status = position.status
         if best is not None:
-            status += f": {best.move}, {best.visits} of {self.simulations} visits, win rate {best.win_rate}"
+            status += f": {best.move}, {best.visits} of {self.simulations} visits, win rate {self.win_rate}"
+            status += f", after {best.move} {best.win_rate.percent}"
         title = f"{position.short_title}\n{status}" + (f"\n{heat.name}" if values != "visits" else "")
         board = position.diagram()
         return Diagram(board.stones, board.crossings, board.last, best.point if best else None, heat_cells(heat), title)
@@ -124,7 +129,7 @@ class PositionAnalysis:
         save_png(path, self.diagram(values), self.heat(values))
 
     def __repr__(self) -> str:
-        best = f"{self.best.move}, win rate {self.best.win_rate}" if self.best else self.position.status
+        best = f"{self.best.move}, win rate {self.win_rate}" if self.best else self.position.status
         return printable(f"<PositionAnalysis of {self.position.title}: {best}, {self.simulations} simulations>")
 
     def _repr_svg_(self) -> str:
@@ -165,7 +170,8 @@ def analyze(
     on_progress: Callable[[int, int], bool | None] = _content,
     **keys: object,
 ) -> PositionAnalysis | list[PositionAnalysis]:
-    """Search a position, or many of one game at once, a lane each.
+    """Search a position, or many of one game at once, a lane each. What is found best comes first: a bot's temperature
+    and the noise at its root, which are for games, are left out.
 
     bot: a spec string or a configuration; ``keys`` change it: ``simulations=5000``.
     on_progress(done, total), in simulations a lane, may return False to be content with what there is.
@@ -237,7 +243,7 @@ def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ..
             int(visits[action]),
             float(visits[action]) / total,
             float(result.priors[action]),
-            WinRate.of_value(value[action], position.player),
+            WinRate.of_value(value[action] if visits[action] else result.value, position.player),
             tuple(game.action_text(a) for a in result.variation_of(action)[:LONGEST_VARIATION]),
         )
         for action in order
@@ -246,16 +252,19 @@ def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ..
 
 def analysis_frame(analyses: Sequence[PositionAnalysis]) -> pd.DataFrame:
     """One row for every visited move of every position: move_number, player, rank, move, visits, share,
-    win_rate (of the player to move), win_rate_black, prior, variation."""
+    win_rate (of the player to move), win_rate_black, prior, variation; and position_win_rate_black, of the whole
+    search."""
     import pandas as pd
 
     rows = [
         (a.position.number, ("black", "white")[a.player], i, m.move, m.visits, round(m.share, 6),
-         round(m.win_rate.mover, 6), round(m.win_rate.black, 6), round(m.prior, 6), " ".join(m.variation))
+         round(m.win_rate.mover, 6), round(m.win_rate.black, 6), round(m.prior, 6), " ".join(m.variation),
+         round(a.win_rate.black, 6))
         for a in analyses
         for i, m in enumerate(a.moves, 1)
     ]  # fmt: skip
     columns = [
         "move_number", "player", "rank", "move", "visits", "share", "win_rate", "win_rate_black", "prior", "variation",
+        "position_win_rate_black",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

@@ -27,5 +27,10 @@ class WinRate:
     def white(self) -> float:
         return 1 - self.black if self.player == 0 else self.mover
 
+    @property
+    def percent(self) -> str:
+        """The mover's, where it has been said who that is: ``53.2 %``."""
+        return f"{100 * self.mover:.1f} %"
+
     def __str__(self) -> str:
-        return f"{PLAYERS[self.player]} {100 * self.mover:.1f} %"
+        return f"{PLAYERS[self.player]} {self.percent}"

@@ -82,16 +82,17 @@ class Block:
         self._new = np.ones(size, bool)  # lanes at a first position
         self._step()
         if self._judged and isinstance(game, Go):  # the programs are there when a clock runs
-            score(game, self.state(0), [Verdict("", dead=())])
+            score(game, self.states([0])[0], [Verdict("", dead=())])
 
     @property
     def busy(self) -> int:
         """Games under way."""
         return len(self.lanes) - len(self.free)
 
-    def state(self, lane: int) -> State:
-        """The position of one lane, unbatched, on the host."""
-        return jax.tree.map(lambda x: x[..., lane], self._fetched())
+    def states(self, lanes: Sequence[int]) -> list[State]:
+        """The positions of these lanes, unbatched, on the host."""
+        states = self._fetched()
+        return [jax.tree.map(lambda x, i=i: x[..., i], states) for i in lanes]
 
     def seat(self, tasks: Iterable[GameTask]) -> None:
         """Begin games in the first free lanes, of which there are enough."""
@@ -268,7 +269,7 @@ class Block:
         """End a game by its verdicts, or let it go on, once, if they differ and an engine can show what is dead."""
         lane, game = self.lanes[i], self.game
         assert lane is not None and isinstance(game, Go)
-        state, verdicts = self.state(i), lane.verdicts
+        state, verdicts = self.states([i])[0], lane.verdicts
         result, reason, detail = score(game, state, verdicts)
         cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
         if reason == "disputed" and cleaners and not lane.disputed and state.ply < game.max_plies:
@@ -323,7 +324,7 @@ class Block:
             self._step()
             if self._over[i]:  # and yet it went on
                 assert isinstance(self.game, Go)
-                self._put({i: self.game.gone_on(self.state(i))})
+                self._put({i: self.game.gone_on(self.states([i])[0])})
                 lane.disputed, lane.cleaners = disputed, cleaners
         lane.moves = kept
         self.unasked.append(i)

@@ -10,25 +10,26 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
-from rich.console import Console as AnyConsole
-from rich.console import ConsoleOptions, Group, RenderResult
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.spinner import Spinner
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from jubango.analysis.plot import BLACK, WHITE, board_text
+from jubango.analysis.plot import BLACK, WHITE, board_text, stone_text
 from jubango.arena.console import Console
-from jubango.arena.preparing import Preparing
+from jubango.arena.names import LEAST, short_names
+from jubango.arena.preparing import Preparing, shown
 from jubango.arena.run import Run
 from jubango.arena.scoring import remarks
-from jubango.arena.standings import cross_table, standings_html, standings_table
+from jubango.arena.standings import cross_for, natural_width, standings_for, standings_html, standings_table
 from jubango.sgf_games.printable import printable
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
-PATIENCE = 1.0  # seconds that making programs may take before a plain line says so
+NOTE_ROOM = 26  # lines below the head from which on what is left idle is said there too
+CLEAR = 16  # characters of a name that a board beside the standings leaves
+AROUND = 7, 5  # columns and lines around a board: the numbers and names of its rows, the names of who plays, a gap
 
 
 class Dashboard:
@@ -43,7 +44,7 @@ class Dashboard:
         self._live: Live | None = None
         self._began = time.perf_counter()
         self._last = 0.0
-        self._watched = 0
+        self._size = console.size  # at the last picture
         self._told = 0  # of the run's notes
         self._shown = 0  # pictures or lines so far
         self._shown_done = -1  # games done at the last one
@@ -62,18 +63,8 @@ class Dashboard:
     @contextmanager
     def preparing(self, what: str) -> Iterator[None]:
         """Programs are being made for ``what``: a spinner with the time taken so far, or a line if it takes a while."""
-        preparing = Preparing(what)
-        if self.in_place:
-            with Live(_Spinning(preparing), console=self.console, refresh_per_second=8, transient=True):
-                yield
-        else:
-            timer = threading.Timer(PATIENCE, lambda: self._print(str(preparing)))
-            timer.daemon = True
-            timer.start()
-            try:
-                yield
-            finally:
-                timer.cancel()
+        with shown(self.console, Preparing(what), everywhere=True):
+            yield
         self._began = time.perf_counter()
 
     def show(self, run: Run) -> None:
@@ -82,13 +73,15 @@ class Dashboard:
         wait = LIVE_SECONDS if self.in_place else LINE_SECONDS
         # A picture may cost no more than a fiftieth of the time.
         wait = max(wait, 50 * self.seconds_spent / max(1, self._shown)) if self._shown else 0.0
-        if now - self._last < wait and run.missing:
+        resized = self.in_place and self.console.size != self._size
+        if now - self._last < wait and run.missing and not resized:
             return
         if not run.missing and self._shown and self._shown_done == done:
             return
         for note in run.notes[self._told :]:
             self._tell(note)
         self._told = len(run.notes)
+        self._size = self.console.size
         self._draw(run)
         self._last = time.perf_counter()
         self.seconds_spent += self._last - now
@@ -100,7 +93,8 @@ class Dashboard:
             self._print(self.line(run).plain)
             return
         if self._live is None:
-            self._live = Live(console=self.console, auto_refresh=False, transient=True)
+            # A screen of its own is drawn anew at every size: nothing of another one is left over.
+            self._live = Live(console=self.console, auto_refresh=False, transient=True, screen=self.screen)
             self._live.start()
         self._live.update(self.render(run) if self.screen else self._one_line(run), refresh=True)
 
@@ -127,7 +121,8 @@ class Dashboard:
             f"{done}/{run.plan.total} games",
             f"{100 * done / max(1, run.plan.total):.0f} %",
             f"{clock(left)} left",
-            f"{games:.2f} games/s",
+            # Until a game is over its moves show that all goes on.
+            f"{games:.2f} games/s" if games or not run.table else f"{run.table.moves_made:,} moves made",
         ]
         if simulations:
             parts.append(f"{simulations:,.0f} simulations/s")
@@ -135,33 +130,50 @@ class Dashboard:
         return Text(", ".join(parts))
 
     def render(self, run: Run) -> Group:
+        """A whole screen: the standings with the crosstable below them, boards beside them, or as much as there is room
+        for. The standings matter more than the boards."""
         width, height = self.console.size
-        plan = run.plan
-        title = Text(plan.name, style="bold")
-        title.append(f"  {plan.game.spec}", style="cyan")
+        title = Text(run.plan.name, style="bold")
+        title.append(f"  {run.plan.game.spec}", style="cyan")
         bar = RichTable.grid()  # a bar alone does not end its line
-        bar.add_row(ProgressBar(total=max(1, plan.total), completed=len(run.results), width=width - 1))
-        ratings = run.rating_list
-        room = height - 4
-        board = self._board(run, room)
-        board_width = max((len(line) for line in board.plain.splitlines()), default=0) if board else 0
-        table_width = width - board_width - 2 if board else width
-        if table_width < 46:  # the standings matter more than a board
-            board, table_width = None, width
-        rows = min(len(ratings.ratings), max(1, room - 3))
-        left: list = [standings_table(ratings, rows, min(table_width, 100))]
-        cross_room = room - rows - 4
-        n = len(ratings.ratings)
-        if n <= 12 and cross_room >= n + 2 and 24 + 11 * n <= table_width:
-            left += [Text(), cross_table(run.results, ratings)]
-        body: RichTable | Group = Group(*left)
-        if board is not None:
-            grid = RichTable.grid(padding=(0, 2, 0, 0))
-            grid.add_column(width=table_width)
-            grid.add_column(width=board_width)
-            grid.add_row(body, board)
-            body = Group(grid)
-        return Group(title, bar, self._one_line(run), body)
+        bar.add_row(ProgressBar(total=max(1, run.plan.total), completed=len(run.results), width=width - 1))
+        room, note = height - 4, Text(run.table.note if run.table else "", style="dim")
+        if not note or room < NOTE_ROOM:
+            return Group(title, bar, self._one_line(run), self._body(run, width, room))
+        room -= len(note.wrap(self.console, width)) + 1
+        return Group(title, bar, self._one_line(run), self._body(run, width, room), "", note)
+
+    def _body(self, run: Run, width: int, room: int) -> RenderableType:
+        """``room`` lines of ``width``."""
+        ratings, game = run.rating_list, run.plan.game
+        bots = len(ratings.ratings)
+        rows = min(bots, max(1, room - 1))
+        cell = max(2 * game.width + AROUND[0], 12) + 2, game.height + AROUND[1]
+        seen = run.table is not None and cell[1] <= room + 1
+        standings = standings_for(width - cell[0], ratings, rows, CLEAR) if seen else None
+        beside = standings is not None
+        standings = standings or standings_for(width, ratings, rows) or standings_table(ratings, rows, LEAST)
+        left: list[RenderableType] = [standings]
+        left_width, left_rows, below = natural_width(standings), rows + 1, None
+        if left_rows + bots + 2 <= room:
+            cross = cross_for(width - cell[0] if beside else width, run.results, ratings)
+            if cross is not None:
+                left += ["", cross]
+                left_width, left_rows = max(left_width, natural_width(cross)), left_rows + bots + 2
+            elif max(left_rows, cell[1]) + bots + 2 <= room:
+                below = cross_for(width, run.results, ratings)
+        if not beside:
+            return Group(*left)
+        grid = RichTable.grid(padding=(0, 2, 0, 0))
+        grid.add_column(width=left_width)
+        lines = room - (bots + 2 if below else 0)
+        columns = max(1, (width - left_width - 2) // cell[0])
+        for _ in range(columns):
+            grid.add_column(width=cell[0] - 2)
+        boards = self._boards(run, columns * max(1, (lines + 1) // cell[1]), cell[0] - 2)
+        stacks = [Group(*boards[i::columns]) for i in range(columns)]
+        grid.add_row(Group(*left), *stacks)
+        return Group(grid, "", below) if below else Group(grid)
 
     def _one_line(self, run: Run) -> Text:
         line = self.line(run)
@@ -169,37 +181,20 @@ class Dashboard:
         line.truncate(self.console.width - 1, overflow="ellipsis")
         return line
 
-    def _board(self, run: Run, room: int) -> Text | None:
-        table = run.table
-        if table is None or table.game.height + 3 > room:
-            return None
-        lanes = table.lanes
-        if not (self._watched < len(lanes) and lanes[self._watched]):
-            self._watched = next((i for i, lane in enumerate(lanes) if lane), 0)
-        lane = lanes[self._watched] if lanes else None
-        if lane is None:
-            return None
-        stones, last = table.board(self._watched)
-        text = Text(no_wrap=True)
-        limit = max(12, 2 * table.game.width + 3)
-        for mark, name in ((BLACK, lane.task.black), (WHITE, lane.task.white)):
-            line = Text(f"{mark} {name}\n")
-            line.truncate(limit, overflow="ellipsis")
-            text.append_text(line if line.plain.endswith("\n") else line + Text("\n"))
-        return text + board_text(stones, last)
-
-
-class _Spinning:
-    """A line that says at every look what has been done meanwhile."""
-
-    def __init__(self, preparing: Preparing) -> None:
-        self._preparing, self._spinner = preparing, Spinner("dots")
-
-    def __rich_console__(self, console: AnyConsole, options: ConsoleOptions) -> RenderResult:
-        text = Text(str(self._preparing))
-        text.truncate(options.max_width - 3, overflow="ellipsis")
-        self._spinner.update(text=text)
-        yield self._spinner
+    def _boards(self, run: Run, most: int, width: int) -> list[Text]:
+        """The first games under way, with the names of who plays."""
+        if run.table is None:
+            return []
+        playing = [(i, lane) for i, lane in enumerate(run.table.lanes) if lane][:most]
+        every = [bot.name for bot in run.plan.bots]
+        short = dict(zip(every, short_names(every, width - 2), strict=True))
+        out = []
+        for (_, lane), (stones, last) in zip(playing, run.table.boards([i for i, _ in playing]), strict=True):
+            text = Text(no_wrap=True, overflow="crop")
+            for mark, name in ((BLACK, lane.task.black), (WHITE, lane.task.white)):
+                text.append_text(stone_text(mark)).append(f" {short[name]}\n")
+            out.append(text.append_text(board_text(stones, last)).append("\n"))
+        return out
 
 
 class NotebookDashboard(Dashboard):

@@ -1,24 +1,30 @@
-"""What happens before the first move: programs are compiled, or loaded from the disk."""
+"""What is said while people wait: modules are loaded, programs are compiled or loaded from the disk."""
 
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import jax.monitoring
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
 
 # JAX's names for: a program came from its cache on disk; one was compiled and put there (small ones never are).
 EVENTS = {"/jax/compilation_cache/cache_hits": "loaded", "/jax/compilation_cache/cache_misses": "compiled"}
+PATIENCE = 1.0  # seconds that something may take before a plain line says so
 
 
-class Preparing:
-    """Programs are made ``what`` for. As text it says so, with what has been done and the time taken so far."""
+class Busy:
+    """``what`` takes a while. As text it says so, with the time taken so far."""
 
     def __init__(self, what: str) -> None:
         self.what = what
         self._began = time.perf_counter()
-        self._before = _programs().copy()
 
     @property
     def seconds(self) -> float:
@@ -26,14 +32,65 @@ class Preparing:
         return time.perf_counter() - self._began
 
     def __str__(self) -> str:
+        return f"{self.what}, {self.seconds:.0f} s"
+
+
+class Preparing(Busy):
+    """Programs are made ``what`` for; as text with what has been done so far."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self._before = _programs().copy()
+
+    def __str__(self) -> str:
         made = _programs() - self._before
-        done = "".join(f", {made[way]} {way}" for way in ("compiled", "loaded") if made[way])
-        return f"making programs, {self.seconds:.0f} s{done}: {self.what}"
+        done = "".join(
+            f", {made[way]} {words}" for way, words in (("compiled", "done"), ("loaded", "from the cache")) if made[way]
+        )
+        return f"compiling, {self.seconds:.0f} s{done}: {self.what}"
+
+
+class Line:
+    """What is shown of a wait; it may say something else as things go on."""
+
+    def __init__(self, says: Busy | str) -> None:
+        self.says = says
+        self._spinner = Spinner("dots")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(str(self.says))
+        text.truncate(options.max_width - 3, overflow="ellipsis")
+        self._spinner.update(text=text)
+        yield self._spinner
+
+
+@contextmanager
+def shown(console: Console, waiting: Busy, everywhere: bool = False) -> Iterator[Line]:
+    """On a terminal a spinner with the time taken so far, at once; ``everywhere`` else a line if it takes a while."""
+    line = Line(waiting)
+    if console.is_terminal:
+        with Live(line, console=console, refresh_per_second=8, transient=True):
+            yield line
+        return
+    if not everywhere:
+        yield line
+        return
+    timer = threading.Timer(
+        PATIENCE, lambda: console.print(str(line.says), highlight=False, markup=False, soft_wrap=True)
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield line
+    finally:
+        timer.cancel()
 
 
 @functools.cache
 def _programs() -> Counter[str]:
     """How many programs this process has compiled and loaded; counted from the first call on."""
+    import jax.monitoring  # not before something is on the screen
+
     counted: Counter[str] = Counter()
 
     def listen(event: str, **_: str | int) -> None:

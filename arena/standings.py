@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import math
+from collections.abc import Collection
 from html import escape
 
 import pandas as pd
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from jubango.analysis.ratings import Rating, RatingList
 from jubango.analysis.results import Result, crosstable_cells
 from jubango.analysis.verdicts import MOST_IN_CROSSTABLE, evidence, remarks, signed
+from jubango.arena.names import LEAST, short_names, stay_apart
+from jubango.bots.config import LONGEST_NAME
 from jubango.sgf_games.printable import printable
 
 HEADINGS = ("#", "bot", "Elo", "±95%", "games", "W-D-L", "score")
@@ -43,38 +47,68 @@ def cross_rows(results: list[Result], ratings: RatingList) -> list[list[str]]:
     return [["—" if j == i else cell or "·" for j, cell in enumerate(row)] for i, row in enumerate(cells)]
 
 
-def standings_table(ratings: RatingList, rows: int, width: int | None = None) -> Table:
-    """The first ``rows`` of the standings."""
-    table = Table(box=None, padding=(0, 1), header_style="bold", width=width, pad_edge=False)
-    table.add_column(HEADINGS[0], justify="right", no_wrap=True)
-    table.add_column(HEADINGS[1], overflow="ellipsis", no_wrap=True, ratio=1)
-    for heading in HEADINGS[2:]:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for rank, name, *rest in standings_rows(ratings)[:rows]:
-        table.add_row(rank, Text(name), *rest)
+def standings_table(
+    ratings: RatingList, rows: int, widest: int = LONGEST_NAME, without: Collection[str] = ()
+) -> Table:  # fmt: skip
+    """The first ``rows`` of the standings, ``without`` some columns, names being ``widest`` characters at most."""
+    table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
+    kept = [i for i, heading in enumerate(HEADINGS) if heading not in without]
+    for i in kept:
+        table.add_column(HEADINGS[i], justify="left" if HEADINGS[i] == "bot" else "right", no_wrap=True)
+    names = short_names([r.name for r in ratings.ratings], widest)
+    for name, row in list(zip(names, standings_rows(ratings), strict=True))[:rows]:
+        table.add_row(*(Text(name) if HEADINGS[i] == "bot" else row[i] for i in kept))
     return table
 
 
-def cross_table(results: list[Result], ratings: RatingList) -> Table:
-    """Wins-draws-losses of the row against the column; columns are numbered as the rows."""
+def standings_for(width: int, ratings: RatingList, rows: int, clear: int = 0) -> Table | None:
+    """The standings in ``width`` characters, with as many columns as leave room for names that stay apart; None if
+    there is no such room. With ``clear`` names need so many characters, or all that they have."""
+    names = [r.name for r in ratings.ratings]
+    longest = max(map(len, names), default=0)
+    for without in ((), ("W-D-L",), ("W-D-L", "games")):
+        room = width - natural_width(standings_table(ratings, rows, without=("bot", *without))) - 2
+        if room >= min(longest, max(clear, LEAST)) and stay_apart(names, room):
+            return standings_table(ratings, rows, room, without)
+    return None
+
+
+def cross_table(results: list[Result], ratings: RatingList, widest: int = 32) -> Table:
+    """Wins-draws-losses of the row against the column; columns are numbered as the rows. Without names if these may be
+    0 characters long."""
     table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
     table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("row against column", overflow="ellipsis", no_wrap=True, max_width=32)
+    if widest:
+        table.add_column("row against column", no_wrap=True)
     for i in range(1, len(ratings.ratings) + 1):
         table.add_column(str(i), justify="center", no_wrap=True)
-    for i, (r, row) in enumerate(zip(ratings.ratings, cross_rows(results, ratings), strict=True), 1):
-        table.add_row(str(i), Text(printable(r.name)), *row)
+    names = short_names([r.name for r in ratings.ratings], widest)
+    for i, (name, row) in enumerate(zip(names, cross_rows(results, ratings), strict=True), 1):
+        table.add_row(str(i), *([Text(name)] if widest else []), *row)
     return table
+
+
+def cross_for(width: int, results: list[Result], ratings: RatingList) -> Table | None:
+    """The crosstable in ``width`` characters, if need be without names; None if there is no room for it."""
+    tables = (cross_table(results, ratings, widest) for widest in (32, 20, 0))
+    return next((table for table in tables if natural_width(table) <= width), None)
+
+
+def natural_width(table: RenderableType) -> int:
+    """Characters that it takes when nothing is cut."""
+    wide = Console(width=10_000, file=io.StringIO(), force_terminal=False, color_system=None)
+    return wide.measure(table).maximum
 
 
 def print_standings(console: Console, ratings: RatingList, results: list[Result]) -> None:
     """The standings, the remarks, the crosstable if there are not too many bots, and what the games were."""
-    console.print(standings_table(ratings, len(ratings.ratings)))
+    every = len(ratings.ratings)
+    console.print(standings_for(console.width, ratings, every) or standings_table(ratings, every))
     for remark in remarks(ratings):
         console.print(f"\n{remark}", highlight=False, markup=False)
-    if len(ratings.ratings) <= MOST_IN_CROSSTABLE:
+    if every <= MOST_IN_CROSSTABLE:
         console.print()
-        console.print(cross_table(results, ratings))
+        console.print(cross_for(console.width, results, ratings) or "the crosstable is wider than this terminal")
     for i, line in enumerate(evidence(ratings, results)):
         console.print(f"\n{line}" if not i else line, highlight=False, markup=False, soft_wrap=True)
 

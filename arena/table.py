@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from jubango.bots.player import MoveAnswer, Player
 from jubango.bots.roster import filling, idle_note, make_players
 from jubango.bots.search.driver import MOST_PROGRAMS
 from jubango.sgf_games.coordinates import Point
-from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.game import Game
 from jubango.sgf_games.machine import block_lanes, full_lanes, on_cpu
 from jubango.sgf_games.record import GameRecord
 
@@ -83,21 +83,19 @@ class Table:
         """Made so far by all searches."""
         return sum(player.simulations for block in self.blocks for player in block.everybody)
 
-    def board(self, lane: int) -> tuple[np.ndarray, Point | None]:
-        """(stones [H, W], the last stone's point) of one lane, for display."""
-        playing, state = self.lanes[lane], self.state(lane)
-        now = self.game.stones(state)
-        if playing is None or not playing.moves:
-            return now, None
-        return now, self.game.last_point(state, playing.moves[-1])
-
-    def state(self, lane: int) -> State:
-        """The position of one lane, unbatched, on the host."""
+    def boards(self, lanes: Sequence[int]) -> list[tuple[np.ndarray, Point | None]]:
+        """(stones [H, W], the last stone's point) of each of these lanes, for display."""
+        found: dict[int, tuple[np.ndarray, Point | None]] = {}
+        first = 0
         for block in self.blocks:
-            if lane < len(block.lanes):
-                return block.state(lane)
-            lane -= len(block.lanes)
-        raise IndexError(lane)
+            here = [lane for lane in lanes if first <= lane < first + len(block.lanes)]
+            states = block.states([lane - first for lane in here]) if here else []
+            for lane, state in zip(here, states, strict=True):
+                playing = block.lanes[lane - first]
+                last = self.game.last_point(state, playing.moves[-1]) if playing and playing.moves else None
+                found[lane] = self.game.stones(state), last
+            first += len(block.lanes)
+        return [found[lane] for lane in lanes]
 
     def play(self, tasks: Iterable[GameTask]) -> Iterator[list[GameRecord]]:
         """Finished games, as they finish. Close the iterator or the table to end early."""

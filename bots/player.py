@@ -49,8 +49,8 @@ class Thought(NamedTuple):
 
     @property
     def text(self) -> str:
-        """``812 of 1600 visits, win rate 53.2 %``."""
-        return f"{self.visits} of {self.simulations} visits, win rate {50 + 50 * self.value:.1f} %"
+        """``812 of 1600 visits, own win rate 53.2 %``."""
+        return f"{self.visits} of {self.simulations} visits, own win rate {50 + 50 * self.value:.1f} %"
 
 
 class Verdict(NamedTuple):

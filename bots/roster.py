@@ -131,16 +131,17 @@ def run_bot(
     seeds: Sequence[int],
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
 ) -> list[SearchResult]:
-    """What a configured bot makes of positions, its ensemble, seconds and choice of the move included.
+    """What a configured bot finds in positions, its ensemble, seconds and choice of the move included. The move is the
+    best it finds: what a bot's dice add to its games (temperature, noise at the root) is left out. Of few positions it
+    searches as many leaves at once as fill the machine, see :func:`filling`.
 
-    Positions have no past: no tree is kept from one to another, and the bot's temperature counts at every ply. Raises
-    UserError for a bot that does not search.
+    Positions have no past: no tree is kept from one to another. Raises UserError for a bot that does not search.
     """
     if not isinstance(bot, SearchConfig):
         raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
-    bot = filling(bot, len(states))
+    bot = filling(bot, len(states)).model_copy(update={"temperature": 0.0, "noise": 0.0, "gumbel_scale": 0.0})
     numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
     return run_many(
         search_for(game, [bot]), states, numbers, params=params_for(game, bot), seconds=bot.seconds, seeds=seeds,
-        move=bot.move, temperature=bot.temperature, ensemble=bot.ensemble, on_progress=on_progress,
+        move=bot.move, ensemble=bot.ensemble, on_progress=on_progress,
     )  # fmt: skip

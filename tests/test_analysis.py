@@ -138,8 +138,9 @@ def test_keys_change_the_bot_and_are_checked():
     by_spec, by_config = analyze(place, "uct", **FAST), analyze(place, config)
     assert by_spec.frame.equals(by_config.frame)
     assert not by_spec.frame.equals(analyze(place, config, seed=2).frame)
-    chosen = analyze(place, "policy", temperature=0).best
-    assert (chosen.visits, chosen.win_rate.mover, chosen.prior) == (0, 0.5, pytest.approx(1 / 8))
+    found = analyze(place, "policy")
+    assert (found.best.visits, found.best.prior) == (0, pytest.approx(1 / 8))
+    assert found.best.win_rate == found.win_rate, "nothing else is known of a move without visits"
     with pytest.raises(UserError, match='did you mean "simulations"'):
         analyze(place, "uct", simulation=5)
     with pytest.raises(UserError, match="simulations=-1"):
@@ -150,6 +151,22 @@ def test_keys_change_the_bot_and_are_checked():
         analyze(GAME, "uct")
     with pytest.raises(UserError, match="2 different games"):
         analyze([place, GAME.at()], "uct", **FAST)
+
+
+def test_the_move_shown_is_the_best_not_one_drawn_by_the_bot_s_dice():
+    """Temperature and noise at the root are for games."""
+    places = [position("tic_tac_toe", moves) for moves in ("", "B2", "A1", "B2 A1")]
+    for dice in ({"temperature": 50.0}, {"temperature": 1.0, "temperature_moves": 9, "noise": 0.9}):
+        for found, calm in zip(analyze(places, "uct", **FAST, **dice), analyze(places, "uct", **FAST), strict=True):
+            assert found.best.visits == max(move.visits for move in found.moves)
+            assert found.frame.equals(calm.frame)
+
+
+def test_the_win_rate_is_the_position_s():
+    found = analyze(position("tic_tac_toe", "B2"), "uct", **FAST)
+    assert str(found.win_rate) in repr(found)
+    assert f"win rate {found.win_rate}, after {found.best.move} {found.best.win_rate.percent}" in found.diagram().title
+    assert set(found.frame["position_win_rate_black"]) == {round(found.win_rate.black, 6)}
 
 
 def test_positions_beside_each_other_change_nothing():

@@ -327,7 +327,10 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"Traceback" not in errors
-    assert errors.endswith(b"jubango: interrupted; what was finished is kept\n")
+    assert b"random" in errors, "the standings so far"
+    folder = str(tmp_path / "run").encode()
+    assert b"games are finished and kept in " + folder in errors.splitlines()[-1]
+    assert errors.endswith(b" tournament " + str(path).encode() + b" --out " + folder + b"\n"), "how to go on"
     assert len(table_of(tmp_path / "run")) >= 5
 
 

@@ -54,8 +54,33 @@ def test_analyze_prints_a_table_json_and_csv(files, capsys):
     status, out, _ = status_of(capsys, "analyze", "game.sgf", "--all", "--format", "csv", *FAST)
     lines = out.splitlines()
     assert status == 0
-    assert lines[0] == "move_number,player,rank,move,visits,share,win_rate,win_rate_black,prior,variation"
+    assert (
+        lines[0]
+        == "move_number,player,rank,move,visits,share,win_rate,win_rate_black,prior,variation,position_win_rate_black"
+    )
     assert {line.split(",")[0] for line in lines[1:]} == {"0", "1", "2", "3", "4", "5"}
+
+
+def test_analyze_says_the_position_s_win_rate_and_the_best_move_s(files, capsys):
+    _, out, _ = status_of(capsys, "analyze", "game.sgf", "--format", "json", *FAST)
+    whole = json.loads(out)
+    mean, best = 100 * whole["win_rate"], 100 * whole["moves"][0]["win_rate"]
+    assert whole["win_rate_black"] == pytest.approx(1 - whole["win_rate"], abs=1e-6), "White is to move"
+    _, out, _ = status_of(capsys, "analyze", "game.sgf", *FAST)
+    said = (
+        f"White's win rate: {mean:.1f} %, the mean of the search; after {whole['moves'][0]['move']} alone {best:.1f} %"
+    )
+    assert said in out
+    _, out, _ = status_of(capsys, "analyze", "game.sgf", "--all", *FAST)
+    last = next(line for line in out.splitlines() if line.startswith("   5"))
+    assert last.split()[-4:] == [f"{100 - mean:.1f}", "%", f"{100 - best:.1f}", "%"]
+
+
+def test_analyze_shows_bots_without_visits(files, capsys):
+    _, out, _ = status_of(capsys, "analyze", "over.sgf", "--all", "--bot", "policy")
+    rows = [line.split() for line in out.splitlines() if line[:4].strip().isdigit()]
+    assert [row[0] for row in rows] == ["0", "1", "2", "3"]
+    assert ["over" in row for row in rows] == [False, False, False, True]
 
 
 def test_analyze_draws(files, capsys):
@@ -147,8 +172,8 @@ def test_a_person_can_play(tmp_path):
     done = subprocess.run(command, input=typed, capture_output=True, text=True, cwd=ROOT, env=os.environ, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert "uct:simulations=50 plays" in done.stdout
-    assert "visits, win rate" in done.stdout
+    assert "White ○ uct:simulations=50 plays" in done.stdout
+    assert "visits, own win rate" in done.stdout
     assert "not a legal move" in done.stdout
     assert '"Z9" is not on' in done.stdout or '"z9" is not on' in done.stdout
     assert "(;" in (tmp_path / "g.sgf").read_text()

@@ -12,16 +12,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console, ConsoleDimensions
 
-from jubango.analysis.plot import board_text, scale_colour, short_count
+from jubango.analysis.plot import board_text, scale_colour, short_count, visits_text
+from jubango.analysis.ratings import rate
 from jubango.arena.dashboard import Dashboard, clock
+from jubango.arena.names import short_names, stay_apart
 from jubango.arena.pairings import round_robin
 from jubango.arena.plan import parse_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory
+from jubango.arena.standings import cross_for
 from jubango.arena.table import Table
 from jubango.arena.waiting import Waiting
+from jubango.bots.random import RandomPlayer
 
 ROOT = Path(__file__).parents[1]
 PLAN = """
@@ -65,6 +71,102 @@ def test_it_fits_the_screen(width, height, game):
     table.close()
 
 
+SWEEP = """
+name = "sweep"
+game = "connect_four"
+games_per_pairing = 2
+[[bots]]
+name = "uct"
+use = "uct"
+simulations = [20, 40]
+c = [0.7, 1.0, 1.4]
+[[bots]]
+name = "another-name-that-is-long"
+use = "uct"
+c = [0.5, 2.5]
+"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (200, 50)])
+def test_a_screen_tells_bots_apart_and_is_filled(width, height):
+    """A sweep of eight bots, every one with some hundred games: all that fits is there, and nothing is far from its name."""
+    plan = parse_plan(SWEEP, "x")
+    names = [bot.name for bot in plan.bots]
+    table = Table(plan.game, plan.bots, 30, players=dict.fromkeys(names, RandomPlayer()))
+    table.seat(round_robin(names, 2, 1))
+    run = Run(plan, Memory())
+    run.table, run.results = table, [(a, b, float(i % 3 > 0)) for i in range(60) for a in names for b in names if a < b]
+    console = Console(width=width, height=height, file=io.StringIO(), force_terminal=False)
+    console.print(Dashboard(console).render(run))
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+    rows = [re.match(r"([1-8])  (\S+) +[+-]\d+ ", line) for line in lines]
+    found = {row.group(1): row.group(2) for row in rows if row}
+    assert len(set(found.values())) == 8, "names stay apart"
+    for name in found.values():
+        assert re.search("c=(0.7|1|1.4|0.5|2.5)$", name), "what differs is seen"
+    heading = next(line for line in lines if " Elo " in line)
+    assert heading.index(" Elo") - heading.index("bot") <= max(map(len, found.values())) + 6, (
+        "numbers are beside the names"
+    )
+    text = "\n".join(lines)
+    assert text.count("A B C D E F G") // 2 >= {80: 1, 120: 2, 200: 12}[width], "boards"
+    assert text.count(" — ") == {80: 0}.get(width, 8), "the crosstable"
+    assert width == 80 or sum(not line for line in lines) + height - len(lines) <= height // 3
+    table.close()
+
+
+def test_a_crosstable_that_is_too_wide_beside_boards_lies_below_or_loses_its_names():
+    results = [(f"bot-{i}", f"bot-{j}", 1.0) for i in range(12) for j in range(i) for _ in range(100)]
+    ratings = rate(results)
+    wide, narrow = (cross_for(width, results, ratings) for width in (200, 110))
+    assert [table.columns[1].header for table in (wide, narrow)] == ["row against column", "1"]
+    assert cross_for(60, results, ratings) is None
+
+
+def test_short_names_stay_apart():
+    sweep = [f"uct/simulations=400,c={c},leaves=8" for c in (0.7, 1.4)]
+    assert short_names(["random", *sweep], 16) == ["random", "uct/…c=0.7…", "uct/…c=1.4…"]
+    assert short_names(sweep, 40) == sweep
+
+
+@given(st.lists(st.text("ab=,/:", min_size=1, max_size=40), min_size=1, max_size=6), st.integers(10, 40))
+def test_no_name_gets_longer_than_the_room_or_another_s(names, limit):
+    short = short_names(names, limit)
+    assert all(len(name) <= limit for name in short)
+    assert all(cut == name for cut, name in zip(short, names, strict=True) if max(map(len, names)) <= limit)
+    if stay_apart(names, limit):
+        assert len(set(short)) == len(set(names))
+
+
+def test_another_size_is_drawn_at_once_on_a_screen_of_its_own():
+    plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
+    console = Console(file=io.StringIO(), force_terminal=True, width=60, height=20, color_system=None)
+    with Dashboard(console).running() as dashboard:
+        run = Run(plan, Memory())
+        dashboard.show(run)
+        once = len(console.file.getvalue())
+        dashboard.show(run)
+        assert len(console.file.getvalue()) == once, "too early for another picture"
+        console.size = ConsoleDimensions(40, 10)
+        dashboard.show(run)
+        again = console.file.getvalue()[once:]
+    assert "Elo" in again
+    assert again.startswith("\x1b[H"), "from the top"
+    assert "\x1b[?1049h" in console.file.getvalue()[:once]
+    assert "\x1b[?1049l" in console.file.getvalue(), "and what was on the terminal is back in the end"
+
+
+def test_black_is_dark_and_white_is_bright_on_every_terminal():
+    stones = np.array([[1, 2, 0]], np.int8)
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=40)
+    console.print(board_text(stones, (0, 1)))
+    ground = "48;2;220;179;92m"
+    assert f"38;2;0;0;0;{ground}●" in console.file.getvalue()
+    assert f"38;2;255;255;255;{ground}○" in console.file.getvalue()
+
+
 def test_off_a_terminal_it_prints_lines():
     plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
     console = Console(file=io.StringIO(), force_terminal=False, width=20)
@@ -81,16 +183,16 @@ def test_off_a_terminal_it_prints_lines():
 
 def test_making_programs_is_announced(monkeypatch):
     """On a terminal by a spinner, elsewhere by one line, if it takes long enough to wonder."""
-    monkeypatch.setattr("jubango.arena.dashboard.PATIENCE", 0.02)
+    monkeypatch.setattr("jubango.arena.preparing.PATIENCE", 0.02)
     what = f"go:9 for {'a [bold]name, ' * 20}"
     console = Console(file=io.StringIO(), force_terminal=False, width=20)
     with Dashboard(console).preparing(what):
         for _ in range(500):
             if not console.file.getvalue().endswith("\n"):
                 time.sleep(0.02)
-    assert re.fullmatch(rf"making programs, \d+ s: {re.escape(what)}\n", console.file.getvalue())
+    assert re.fullmatch(rf"compiling, \d+ s: {re.escape(what)}\n", console.file.getvalue())
     quick = Console(file=io.StringIO(), force_terminal=False)
-    monkeypatch.setattr("jubango.arena.dashboard.PATIENCE", 0.3)
+    monkeypatch.setattr("jubango.arena.preparing.PATIENCE", 0.3)
     with pytest.raises(ValueError, match="broken"), Dashboard(quick).preparing(what):
         raise ValueError("broken")
     time.sleep(0.4)
@@ -98,7 +200,7 @@ def test_making_programs_is_announced(monkeypatch):
     terminal = Console(file=io.StringIO(), force_terminal=True, width=60, color_system=None)
     with Dashboard(terminal).preparing(what):
         time.sleep(0.05)
-    (line,) = [part for part in terminal.file.getvalue().split("\n") if "making programs" in part][:1]
+    (line,) = [part for part in terminal.file.getvalue().split("\n") if "compiling" in part][:1]
     assert "s: go:9 for a [bold]name" in line
     assert "…" in line
 
@@ -117,8 +219,20 @@ def test_programs_that_are_made_are_counted(tmp_path):
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True).stdout
         for _ in range(2)
     ]
-    assert re.fullmatch(r"making programs, \d+ s, \d+ compiled: x\n", texts[0])
-    assert re.fullmatch(r"making programs, \d+ s, \d+ loaded: x\n", texts[1])
+    assert re.fullmatch(r"compiling, \d+ s, \d+ done: x\n", texts[0])
+    assert re.fullmatch(r"compiling, \d+ s, \d+ from the cache: x\n", texts[1])
+
+
+def test_before_a_game_is_over_its_moves_are_counted():
+    plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
+    run = Run(plan, Memory())
+    run.table = Table(plan.game, plan.bots, 2)
+    run.table.seat(tasks := round_robin([b.name for b in plan.bots], 2, 1))
+    dashboard = Dashboard(Console(file=io.StringIO(), width=80))
+    run.table.tick(tasks)
+    assert run.table.moves_made > 0
+    assert dashboard.line(run).plain == f"0/2 games, 0 %, ? left, {run.table.moves_made} moves made"
+    run.table.close()
 
 
 def test_started_from_python_one_line_changes_in_place():
@@ -154,6 +268,18 @@ def test_boards_say_what_is_on_them():
     assert len({len(line.rstrip()) for line in plain.splitlines()[1:4]}) == 1
     small = board_text(stones, (0, 0)).plain.splitlines()
     assert small[1].replace(" ", "") == "3(●)··3"
+
+
+def test_a_board_with_visits_fits_a_small_screen():
+    """19 columns of four digits are wider than 80 characters; shares are not."""
+    stones, counts = np.zeros((19, 19), np.int8), np.zeros((19, 19), int)
+    stones[0, 0], counts[3, 3], counts[15, 15] = 1, 6000, 2000
+    wide, narrow = (visits_text(stones, (0, 0), counts, width).plain for width in (120, 80))
+    assert "6000" in wide
+    assert "%" not in wide
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "% of the visits" in narrow
+    assert {word for word in narrow.splitlines()[5].split() if word != "·"} == {"16", "75"}
 
 
 def test_numbers_for_people():

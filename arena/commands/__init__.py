@@ -30,6 +30,7 @@ def run(arguments: list[str]) -> int:
     import typer
 
     from jubango.arena.commands.app import ClickException, app
+    from jubango.arena.commands.output import Stopped
     from jubango.sgf_games.errors import CannotGoOn, UserError
 
     try:
@@ -48,6 +49,8 @@ def run(arguments: list[str]) -> int:
         return _complain(str(error))
     except CannotGoOn as error:
         return _complain(str(error), status=1)
+    except Stopped as stopped:
+        return _interrupted(str(stopped))
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as stop:
@@ -94,8 +97,8 @@ def _show_traceback() -> None:
         traceback.print_exc()
 
 
-def _interrupted() -> int:
-    print_line("interrupted; what was finished is kept")
+def _interrupted(said: str = "") -> int:
+    print_line(f"interrupted{'; ' * bool(said)}{said}")
     return interrupts.status()
 
 

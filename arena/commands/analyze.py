@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jubango.analysis import ANALYST
-from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json, show_notes
+from jubango.arena.commands.output import (
+    Format,
+    FormatOption,
+    check_writable,
+    data,
+    loading,
+    messages,
+    print_frame,
+    print_json,
+    show_notes,
+)
+from jubango.arena.preparing import Busy, Preparing, shown
 
 if TYPE_CHECKING:
     from jubango.analysis.position import PositionAnalysis
@@ -34,17 +45,20 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Visits, win rates and principal variations of a position, and its visit-count heatmap."""
-        from jubango.analysis.position import analysis_frame, searching_bot
-        from jubango.analysis.position import analyze as search
-        from jubango.sgf_games.errors import UserError
-        from jubango.sgf_games.replay import Record, position_at
-        from jubango.sgf_games.sgf import read_games
+        with loading():
+            from jubango.analysis.position import analysis_frame, searching_bot
+            from jubango.analysis.position import analyze as search
+            from jubango.sgf_games.errors import UserError
+            from jubango.sgf_games.replay import Record, position_at
+            from jubango.sgf_games.sgf import read_games
 
         if every and move is not None:
             raise UserError("--all and --move exclude each other; give one")
         if every and png is not None:
             raise UserError("--png draws one position; give --move instead of --all")
         config = searching_bot(bot, **({} if simulations is None else {"simulations": simulations}))
+        for path in filter(None, (png, csv)):
+            check_writable(path)
         games = read_games(file)
         if number > len(games):
             raise UserError(f"{file}: holds {len(games)} game(s); there is no game {number}")
@@ -53,12 +67,13 @@ def register(app: typer.Typer) -> None:
         record = Record(games[number - 1])
         for guess in record.sgf.guesses:
             messages().print(guess, style="yellow", soft_wrap=True)
-        wanted = record.positions if every else [position_at(record.sgf, move)]
+        with shown(messages(), Busy("replaying the game")):
+            wanted = record.positions if every else [position_at(record.sgf, move)]
         show_notes([config])
-        with messages().status("searching") as status:
+        with shown(messages(), Preparing(f"{record.game.spec} for {config.name}")) as line:
 
             def report(done: int, total: int) -> None:
-                status.update(f"searching: {done} of {total} simulations")
+                line.says = f"searching: {done} of {total} simulations"
 
             found = search(wanted, config, seed=seed, on_progress=report)
         frame = analysis_frame(found)
@@ -87,7 +102,7 @@ def _print_position(one: PositionAnalysis) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from jubango.analysis.plot import BLACK, WHITE, board_text
+    from jubango.analysis.plot import BLACK, WHITE, board_text, visits_text
     from jubango.analysis.win_rate import PLAYERS
 
     out = data()
@@ -102,8 +117,13 @@ def _print_position(one: PositionAnalysis) -> None:
     out.print(
         f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move, {one.simulations} simulations", highlight=False
     )
+    assert one.best is not None
+    out.print(
+        f"{side}'s win rate: {one.win_rate.percent}, the mean of the search; after {one.best.move} alone "
+        f"{one.best.win_rate.percent}", highlight=False,
+    )  # fmt: skip
     out.print()
-    out.print(board_text(position.stones, position.last, one.counts()))
+    out.print(visits_text(position.stones, position.last, one.counts(), out.width))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("move", "visits", "share", f"{side}'s win rate"):
@@ -111,7 +131,7 @@ def _print_position(one: PositionAnalysis) -> None:
     table.add_column("principal variation", overflow="fold")
     for move in one.moves[:SHOWN]:
         table.add_row(
-            move.move, str(move.visits), f"{100 * move.share:.1f} %", f"{100 * move.win_rate.mover:.1f} %",
+            move.move, str(move.visits), f"{100 * move.share:.1f} %", move.win_rate.percent if move.visits else "",
             " ".join(move.variation),
         )  # fmt: skip
     out.print(table)
@@ -135,19 +155,22 @@ def _print_game(record: Record, found: list[PositionAnalysis]) -> None:
     out = data()
     out.print(Text(f"{' – '.join(record.players)}, {record.game.spec}", style="bold"))
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("move", "to play", "played", "best", "visits", "share", "Black's win rate"):
+    for heading in ("move", "to play", "played", "best", "visits", "share", "Black's win rate", "after best"):
         table.add_column(heading, justify="left" if heading in ("played", "best", "to play") else "right")
     for one in found:
         position, best = one.position, one.best
         played = _played(position) or ""
         if best is None:
-            table.add_row(str(position.number), "", played, "", "", "", "over")
+            rate = f"{100 * one.win_rate.black:.1f} %"
+            table.add_row(str(position.number), "", played, "over", "", "", rate, "")
             continue
         table.add_row(
             str(position.number), PLAYERS[one.player], played, best.move, str(best.visits),
-            f"{100 * best.share:.1f} %", f"{100 * best.win_rate.black:.1f} %",
+            f"{100 * best.share:.1f} %", f"{100 * one.win_rate.black:.1f} %",
+            f"{100 * best.win_rate.black:.1f} %" if best.visits else "",
         )  # fmt: skip
     out.print(table)
+    out.print("win rates: the mean of the search, and that of its best move alone", style="dim", highlight=False)
 
 
 def _played(position: Position) -> str | None:
@@ -156,7 +179,7 @@ def _played(position: Position) -> str | None:
 
 
 def _document(record: Record, one: PositionAnalysis) -> dict[str, Any]:
-    """The JSON form; ``win_rate`` is of the player to move."""
+    """The JSON form; ``win_rate`` is of the player to move: the mean of the search, a move's of its visits."""
     position = one.position
     return {
         "file": record.sgf.source,
@@ -168,6 +191,8 @@ def _document(record: Record, one: PositionAnalysis) -> dict[str, Any]:
         "player": ("black", "white")[one.player],
         "over": one.over,
         "simulations": 0 if one.over else one.simulations,
+        "win_rate": round(one.win_rate.mover, 6),
+        "win_rate_black": round(one.win_rate.black, 6),
         "next_move": _played(position),
         "moves": [
             {

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, messages, print_frame
+from jubango.arena.commands.output import Format, FormatOption, loading, messages, print_frame
+from jubango.arena.preparing import Busy, shown
 
 
 def register(app: typer.Typer) -> None:
@@ -22,17 +23,18 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Random games: moves and games a second on all cores."""
-        import pandas as pd
+        with loading():
+            import pandas as pd
 
-        from jubango.arena.benchmark import playout_speed
-        from jubango.sgf_games.catalogue import make_game
-        from jubango.sgf_games.machine import devices
+            from jubango.arena.benchmark import playout_speed
+            from jubango.sgf_games.catalogue import make_game
+            from jubango.sgf_games.machine import devices
 
-        cores = len(devices())
+            cores = len(devices())
         rows = []
         for spec in game or ["go:9", "go:13", "go:19", "connect_four", "tic_tac_toe"]:
             made = make_game(spec)
-            with messages().status(f"playing {made.spec}"):
+            with shown(messages(), Busy(f"playing {made.spec}")):
                 moves, games = playout_speed(made, lanes, seconds)
             rows.append((made.spec, lanes, cores, round(moves), round(games)))
         frame = pd.DataFrame(rows, columns=["game", "lanes", "cores", "moves_per_second", "games_per_second"])
@@ -45,11 +47,12 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Tree searches: simulations a second on all cores, with a uniform prior and zero value, and with rollouts."""
-        import pandas as pd
+        with loading():
+            import pandas as pd
 
-        from jubango.arena.benchmark import SEARCH_CASES, search_speed
-        from jubango.sgf_games.errors import UserError
-        from jubango.sgf_games.machine import devices
+            from jubango.arena.benchmark import SEARCH_CASES, search_speed
+            from jubango.sgf_games.errors import UserError
+            from jubango.sgf_games.machine import devices
 
         cases = [case for case in SEARCH_CASES if game in (None, case.game)]
         if not cases:
@@ -58,7 +61,7 @@ def register(app: typer.Typer) -> None:
         cores = len(devices())
         rows = []
         for case in cases:
-            with messages().status(f"searching {case.label}"):
+            with shown(messages(), Busy(f"searching {case.label}")):
                 speeds = sorted(search_speed(case, repeats))
             rows.append((case.label, cores, round(speeds[len(speeds) // 2]), round(speeds[-1])))
         frame = pd.DataFrame(rows, columns=["case", "cores", "simulations_per_second", "best"])
@@ -70,10 +73,11 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Whole tournaments, everything recorded: simulations a second against those of the bare search, and games."""
-        import pandas as pd
+        with loading():
+            import pandas as pd
 
-        from jubango.arena.benchmark import TOURNAMENT_CASES, tournament_speed
-        from jubango.sgf_games.errors import UserError
+            from jubango.arena.benchmark import TOURNAMENT_CASES, tournament_speed
+            from jubango.sgf_games.errors import UserError
 
         cases = [case for case in TOURNAMENT_CASES if game in (None, case.game.partition(":")[0], case.game)]
         if not cases:
@@ -81,7 +85,7 @@ def register(app: typer.Typer) -> None:
             raise UserError(f"--game {game}: no case has this game; there are {known}")
         rows = []
         for case in cases:
-            with messages().status(f"playing {case.label}"):
+            with shown(messages(), Busy(f"playing {case.label}")):
                 found = tournament_speed(case)
             share = f"{100 * found.share:.0f} %" if found.bare else ""
             speeds = (round(found.simulations), round(found.bare), share) if found.bare else ("", "", "")

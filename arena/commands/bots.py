@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, data, print_frame
+from jubango.arena.commands.output import Format, FormatOption, data, loading, print_frame
 
 STANDS_IN = "; without network=FILE a uniform prior and rollouts stand in"
 
@@ -18,11 +18,12 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """What can play and where it comes from; with a name, the keys of that bot, their values and meanings."""
-        import pandas as pd
+        with loading():
+            import pandas as pd
 
-        from jubango.bots.config import PRESETS
-        from jubango.sgf_games.errors import UserError, nearest
-        from jubango.sgf_games.specs import value_text
+            from jubango.bots.config import PRESETS
+            from jubango.sgf_games.errors import UserError, nearest
+            from jubango.sgf_games.specs import value_text
 
         if name:
             if name not in PRESETS:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, messages
+from jubango.arena.commands.output import Format, FormatOption, loading, messages
 from jubango.arena.commands.tournament import AgainOption, play_shown, print_ratings, show_remarks
 
 
@@ -27,9 +27,11 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""
-        from jubango.arena.plan import match_plan
+        with loading():
+            from jubango.arena.plan import match_plan
 
-        run = play_shown(match_plan(first, second, game, games, seed, clock), out, form, again)
+            plan = match_plan(first, second, game, games, seed, clock)
+        run = play_shown(plan, out, form, again)
         print_ratings(run.rating_list, run.results, form)
         show_remarks(run)
         if out is None:

@@ -7,13 +7,16 @@ import json
 import math
 import sys
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from jubango.arena.console import Console
+from jubango.arena.preparing import Busy, shown
 from jubango.sgf_games.printable import printable
 
 if TYPE_CHECKING:
@@ -41,6 +44,31 @@ def messages() -> Console:
 def data() -> Console:
     """For results. Off a terminal lines are as long as they need to be."""
     return Console() if sys.stdout.isatty() else Console(width=200)
+
+
+class Stopped(Exception):
+    """Ctrl-C; the text says what has become of the work."""
+
+
+def check_writable(path: Path, new: bool = False) -> None:
+    """Find out before the work whether its result can be written there afterwards; a ``new`` file overwrites nothing.
+    Raises UserError."""
+    from jubango.sgf_games.errors import UserError
+
+    exists = path.exists()
+    if new and exists:
+        raise UserError(f"{path}: exists already and is not overwritten; name another file")
+    try:
+        path.open("ab").close()
+        if not exists:
+            path.unlink()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def loading() -> AbstractContextManager[object]:
+    """Around the imports of a command, which take seconds because of JAX: something is on the screen at once."""
+    return shown(messages(), Busy("starting"))
 
 
 def print_frame(frame: pd.DataFrame, form: Format, table: Table | None = None) -> None:

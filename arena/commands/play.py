@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jubango.arena.commands.output import data, show_notes
+from jubango.arena.commands.output import Stopped, check_writable, data, loading, show_notes
+from jubango.arena.preparing import Busy, Preparing, shown
 
 if TYPE_CHECKING:
     from jubango.arena.block import Lane
@@ -29,82 +31,111 @@ def register(app: typer.Typer) -> None:
         black: Annotated[str, typer.Option(help="A bot, or human.")] = "human",
         white: Annotated[str, typer.Option(help="A bot, or human.")] = "uct:simulations=1600",
         seed: Annotated[int, typer.Option(min=0, help="Decides the bots' dice.")] = 1,
-        sgf: Annotated[Path | None, typer.Option(help="Write the game here when it ends.")] = None,
+        sgf: Annotated[Path | None, typer.Option(help="Keep the game in this new file, move by move.")] = None,
     ) -> None:
         """Play in the terminal. Moves like D4; pass, undo, resign, help, quit."""
-        from jubango.bots.config import bot_from_spec, told_apart
-        from jubango.bots.human import HumanConfig
-        from jubango.sgf_games.catalogue import make_game
-        from jubango.sgf_games.errors import UserError
+        with loading():
+            from jubango.bots.config import bot_from_spec, told_apart
+            from jubango.bots.human import HumanConfig
+            from jubango.sgf_games.catalogue import make_game
+            from jubango.sgf_games.errors import UserError
 
-        rules_of = make_game(game)
-        bots = told_apart(
-            HumanConfig(name="human") if spec == "human" else bot_from_spec(spec) for spec in (black, white)
-        )
+            rules_of = make_game(game)
+            bots = told_apart(
+                HumanConfig(name="human") if spec == "human" else bot_from_spec(spec) for spec in (black, white)
+            )
         if bots[0].name == bots[1].name and bots[0] != bots[1]:
             raise UserError(f'both players are called "{bots[0].name}"; name=... gives a bot another name')
         if rules_of.num_players != 2:
             raise UserError(f"{rules_of.spec} has {rules_of.num_players} player(s); this board is for two")
+        if sgf is not None:
+            check_writable(sgf, new=True)
         show_notes(bots)
-        Session(data(), rules_of, bots, seed).run(sgf)
+        Session(data(), rules_of, bots, seed, sgf).run()
 
 
 class Session:
-    """One game of the arena's table, with people asked at the terminal."""
+    """One game of the arena's table, with people asked at the terminal. It is kept in ``sgf`` from its first move on.
 
-    def __init__(self, console: Console, game: Game, bots: list[BotConfig], seed: int) -> None:
+    The board is there before the bots are: their programs may take a while.
+    """
+
+    def __init__(self, console: Console, game: Game, bots: list[BotConfig], seed: int, sgf: Path | None) -> None:
+        from jubango.analysis.plot import board_text
         from jubango.arena.pairings import GameTask
-        from jubango.arena.table import Table
-        from jubango.arena.waiting import Waiting
         from jubango.bots.human import HumanConfig, HumanPlayer
 
-        self.console, self.game = console, game
+        self.console, self.game, self.sgf = console, game, sgf
+        console.print(f"{game.spec}: {HELP}", style="dim", highlight=False)
+        console.print(board_text(game.stones(game.init())))
         self.human = HumanPlayer(self._ask)
-        people = {bot.name: self.human for bot in bots if isinstance(bot, HumanConfig)}
-        self.people = len([bot for bot in bots if isinstance(bot, HumanConfig)])
-        self.table = Table(game, bots, 1, players=dict(people), on_move=self._moved)
-        self.waiting = Waiting([GameTask("play", bots[0].name, bots[1].name, seed)])
+        self.people = [bot.name for bot in bots if isinstance(bot, HumanConfig)]
+        self.task = GameTask("play", bots[0].name, bots[1].name, seed)
+        others = ", ".join(dict.fromkeys(bot.name for bot in bots if not isinstance(bot, HumanConfig)))
+        with shown(console, Preparing(f"{game.spec}{' for ' * bool(others)}{others}")):
+            from jubango.arena.table import Table
 
-    def run(self, sgf: Path | None) -> None:
-        self.console.print(f"{self.game.spec}: {HELP}", style="dim", highlight=False)
-        table, records = self.table, []
+            players = dict.fromkeys(self.people, self.human)
+            self.table = Table(game, bots, 1, players=dict(players), on_move=self._moved)
+
+    def run(self) -> None:
+        """Play to the end, or until somebody has had enough. Raises Stopped for Ctrl-C."""
         try:
-            table.seat(self.waiting)
-            self._draw()
-            while table.lanes[0] is not None:
-                records += table.tick(self.waiting)
+            record = self._play()
         except EOFError:
             self.console.print("\nthe game was left unfinished")
-            lane = table.lanes[0]
-            assert lane is not None
-            unfinished = table.record(lane, "?", "unfinished")
-            records.append(unfinished)
+            record = self._unfinished()
+        except KeyboardInterrupt:
+            if self.table.lanes[0] is not None:
+                self._keep(self._unfinished())
+            where = f"is in {self.sgf}" if self.sgf else "was not kept (--sgf FILE keeps it)"
+            raise Stopped(f"the game up to here {where}") from None
         finally:
-            table.close()
-        if sgf is not None:
-            self._save(sgf, records[0])
-        if records[0].result != "?":
-            self.console.print(f"result: {records[0].result}", style="bold", highlight=False)
-            if records[0].reason in SCORED:
-                self.console.print(records[0].detail, highlight=False, markup=False)
+            self.table.close()
+        self._keep(record)
+        if self.sgf is not None:
+            self.console.print(f"written to {self.sgf}", highlight=False, markup=False)
+        if record.result != "?":
+            self.console.print(f"result: {record.result}", style="bold", highlight=False)
+            if record.reason in SCORED:
+                self.console.print(record.detail, highlight=False, markup=False)
 
-    def _draw(self) -> None:
-        from jubango.analysis.plot import board_text
+    def _play(self) -> GameRecord:
+        """The game, finished."""
+        from jubango.arena.waiting import Waiting
 
-        self.console.print(board_text(*self.table.board(0)))
+        waiting, records = Waiting([self.task]), []
+        table = self.table
+        table.seat(waiting)
+        while (lane := table.lanes[0]) is not None:
+            ply, bot = len(lane.moves), self._name(lane, len(lane.moves))
+            quiet = bot in self.people or not self.console.is_terminal
+            with nullcontext() if quiet else shown(self.console, Busy(f"{bot} thinks")):
+                while table.lanes[0] is lane and len(lane.moves) == ply:
+                    records += table.tick(waiting)
+        return records[0]
+
+    @staticmethod
+    def _name(lane: Lane, ply: int) -> str:
+        """Who makes a move of the game."""
+        return lane.task.white if ply % 2 else lane.task.black
 
     def _moved(self, lane: Lane, answer: MoveAnswer) -> None:
         """Show what has happened."""
+        from jubango.analysis.plot import board_text
+
         if answer.failure and answer.detail:
             self.console.print(answer.detail, highlight=False, markup=False)
         if not answer.failure:
-            bot = self.table.bots[lane.task.white if len(lane.moves) % 2 == 0 else lane.task.black]
-            if self.table.players[bot.name] is not self.human:
+            last = len(lane.moves) - 1
+            name = self._name(lane, last)
+            if name not in self.people:
                 text = self.game.action_text(answer.action)
                 said = f" ({answer.thought.text})" if answer.thought else ""
-                self.console.print(f"{bot.name} plays {text}{said}", highlight=False, markup=False)
+                self.console.print(f"{SIDES[last % 2]} {name} plays {text}{said}", highlight=False, markup=False)
         if not answer.failure or answer.failure == "undo":
-            self._draw()
+            self.console.print(board_text(*self.table.boards([0])[0]))
+            self._keep(self._unfinished())
 
     def _ask(self, request: MoveRequest, states: State) -> MoveAnswer:
         """Ask until there is a move, a resignation or a wish to take back."""
@@ -120,7 +151,7 @@ class Session:
             elif text == "resign":
                 return MoveAnswer(request.lane, failure="resign")
             elif text == "undo":
-                if len(request.moves) >= 3 - self.people:
+                if len(request.moves) >= 3 - len(self.people):
                     return MoveAnswer(request.lane, failure="undo")
                 self.console.print("there is nothing to take back")
             else:
@@ -133,12 +164,20 @@ class Session:
                     return MoveAnswer(request.lane, action)
                 self.console.print(f"{text.upper()} is not a legal move here", highlight=False, markup=False)
 
-    def _save(self, path: Path, record: GameRecord) -> None:
+    def _unfinished(self) -> GameRecord:
+        """The game as far as it has come."""
+        lane = self.table.lanes[0]
+        assert lane is not None
+        return self.table.record(lane, "?", "unfinished")
+
+    def _keep(self, record: GameRecord) -> None:
         from jubango.sgf_games.errors import UserError
+        from jubango.sgf_games.library import write_safely
         from jubango.sgf_games.sgf import write_record
 
+        if self.sgf is None:
+            return
         try:
-            path.write_bytes(write_record(record))
+            write_safely(self.sgf, write_record(record))
         except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-        self.console.print(f"written to {path}", highlight=False, markup=False)
+            raise UserError(f"{self.sgf}: cannot be written: {error.strerror}") from None

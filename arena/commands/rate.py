@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, messages
+from jubango.arena.commands.output import Format, FormatOption, loading, messages
 
 
 def register(app: typer.Typer) -> None:
@@ -34,10 +34,11 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Elo ratings with 95 % errors (Bradley-Terry), the crosstable, and what the games were."""
-        from jubango.analysis.ratings import rate as fit
-        from jubango.analysis.tables import results_of
-        from jubango.arena.commands.tournament import print_ratings
-        from jubango.sgf_games.errors import UserError
+        with loading():
+            from jubango.analysis.ratings import rate as fit
+            from jubango.analysis.tables import results_of
+            from jubango.arena.commands.tournament import print_ratings
+            from jubango.sgf_games.errors import UserError
 
         anchors: dict[str, float] = {}
         for text in anchor or []:

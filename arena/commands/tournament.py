@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, data, messages, print_frame, print_json, show_notes
+from jubango.arena.commands.output import (
+    Format,
+    FormatOption,
+    Stopped,
+    data,
+    loading,
+    messages,
+    print_frame,
+    print_json,
+    show_notes,
+)
 from jubango.sgf_games.record import Failure
 
 if TYPE_CHECKING:
@@ -33,9 +44,10 @@ def register(app: typer.Typer) -> None:
         form: FormatOption = Format.table,
     ) -> None:
         """Run a tournament, or go on with it where it stopped, and print the final table."""
-        from jubango.arena.plan import read_plan
+        with loading():
+            from jubango.arena.plan import read_plan
 
-        plan = read_plan(file)
+            plan = read_plan(file)
         run = play_shown(plan, out or Path("runs") / plan.name, form, again)
         print_ratings(run.rating_list, run.results, form)
         show_remarks(run)
@@ -43,26 +55,36 @@ def register(app: typer.Typer) -> None:
 
 
 def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failure] | None) -> Run:
-    """Play on the terminal: the bots' notes, then the dashboard. Interrupted, it prints the ratings so far and how to
-    go on."""
-    from jubango.arena.dashboard import Dashboard
-    from jubango.arena.run_folder import PLAN_FILE
-    from jubango.arena.tournament import Interrupted, play_plan
+    """Play on the terminal: the bots' notes, then the dashboard. Interrupted, it prints the ratings so far; raises
+    Stopped, which says how to go on."""
+    with loading():
+        from jubango.arena.dashboard import Dashboard
+        from jubango.arena.tournament import Interrupted, play_plan
 
     show_notes(plan.bots)
     dashboard = Dashboard(messages())
     try:
         with dashboard.running():
             return play_plan(plan, folder, dashboard.show, dashboard.preparing, again or ())
-    except Interrupted as stop:
-        run = stop.run
+    except Interrupted as interrupted:
+        run = interrupted.run
         if run.results:
             print_ratings(run.rating_list, run.results, form)
             sys.stdout.flush()
-        if folder is not None and (folder / PLAN_FILE).exists():
-            go_on = shlex.join(["jubango", "tournament", str(folder / PLAN_FILE), "--out", str(folder)])
-            messages().print(f"{stop}; go on with: {go_on}", highlight=False, markup=False, soft_wrap=True)
-        raise
+        raise Stopped(_how_to_go_on(run)) from None
+
+
+def _how_to_go_on(run: Run) -> str:
+    from jubango.arena.run_folder import PLAN_FILE
+
+    done = f"{len(run.results)} of {run.plan.total} games are finished"
+    if run.folder is None:
+        return f"{done} and not kept (--out DIR keeps them)" if run.results else "no game is finished"
+    if not (run.folder / PLAN_FILE).exists():
+        return done
+    command = "jubango" if shutil.which("jubango") else sys.argv[0]
+    go_on = shlex.join([command, "tournament", str(run.folder / PLAN_FILE), "--out", str(run.folder)])
+    return f"{done} and kept in {run.folder}; go on with: {go_on}"
 
 
 def show_remarks(run: Run) -> None:

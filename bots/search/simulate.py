@@ -307,7 +307,7 @@ def write(
 def back_up(
     search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
 ) -> Tree:
-    """Add the value to every edge of the path. The one place where a value changes sides."""
+    """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the proved ones do."""
     tree, b = s.tree, tree_of_lanes(search, s)
     player = pick(tree.player, b, node)
 
@@ -329,7 +329,8 @@ def back_up(
 
 def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Searching:
     """Where a leaf's value is exact, prove what follows from it on its path: a node is won if one
-    action wins, and has its best action's value once all are proved."""
+    action wins, and has its best action's value once all are proved. A proved value changes sides here where the player
+    does, as all others do in :func:`back_up`."""
     b, lanes, tree = tree_of_lanes(search, s), jnp.arange(node.shape[0]), s.tree
 
     def level(carry: tuple) -> tuple:
