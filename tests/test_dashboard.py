@@ -93,7 +93,7 @@ def test_a_screen_tells_bots_apart_and_is_filled(width, height):
     plan = parse_plan(SWEEP, "x")
     names = [bot.name for bot in plan.bots]
     table = Table(plan.game, plan.bots, 30, players=dict.fromkeys(names, RandomPlayer()))
-    table.seat(round_robin(names, 2, 1))
+    table.seat(Waiting(round_robin(names, 2, 1)))
     run = Run(plan, Memory())
     run.table, run.results = table, [(a, b, float(i % 3 > 0)) for i in range(60) for a in names for b in names if a < b]
     console = Console(width=width, height=height, file=io.StringIO(), force_terminal=False)
@@ -101,7 +101,7 @@ def test_a_screen_tells_bots_apart_and_is_filled(width, height):
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
-    rows = [re.match(r"([1-8])  (\S+) +[+-]\d+ ", line) for line in lines]
+    rows = [re.match(r"([1-8])  (\S+) +[+-]?\d+ ", line) for line in lines]
     found = {row.group(1): row.group(2) for row in rows if row}
     assert len(set(found.values())) == 8, "names stay apart"
     for name in found.values():
@@ -227,7 +227,7 @@ def test_before_a_game_is_over_its_moves_are_counted():
     plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
     run = Run(plan, Memory())
     run.table = Table(plan.game, plan.bots, 2)
-    run.table.seat(tasks := round_robin([b.name for b in plan.bots], 2, 1))
+    run.table.seat(tasks := Waiting(round_robin([b.name for b in plan.bots], 2, 1)))
     dashboard = Dashboard(Console(file=io.StringIO(), width=80))
     run.table.tick(tasks)
     assert run.table.moves_made > 0
