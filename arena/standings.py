@@ -124,5 +124,5 @@ def standings_html(title: str, ratings: RatingList, results: list[Result]) -> st
         cross.insert(0, "row against column", order)
         cross.insert(0, "#", [str(i + 1) for i in range(len(order))])
         parts.append(cross.to_html(index=False, border=0))
-    parts += [f"<p>{escape(line)}</p>" for line in evidence(ratings, results)]
+    parts += [f"<p>{escape(printable(line))}</p>" for line in evidence(ratings, results)]
     return "\n".join(parts)

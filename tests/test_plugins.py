@@ -30,7 +30,7 @@ def refused(capsys, *arguments: str) -> str:
     [
         ("jubango_p1", "def f(:", 'module "jubango_p1" cannot be imported: SyntaxError'), ("jubango_p2", "import jubango_nowhere", "No module named 'jubango_nowhere'"),
         ("jubango_p3", "import sys\nsys.exit(7)", "cannot be imported: SystemExit: 7"), ("jubango_p4", "1 / 0", "ZeroDivisionError"),
-        ("jubango_p5", "raise ValueError('two\\nlines')", "two\\nlines"), ("jubango_p6", "from jubango.sgf_games.catalogue import make_game\nmake_game('goo')", "did you mean"),
+        ("jubango_p5", "raise ValueError('two\\nlines')", "two lines"), ("jubango_p6", "from jubango.sgf_games.catalogue import make_game\nmake_game('goo')", "did you mean"),
         (".rel", "", '".rel" is no name of a module'), ("a..b", "", "is no name of a module"), ("jubango_p7.inner", "", 'there is no module "jubango_p7.inner"'),
     ],
 )  # fmt: skip
@@ -51,9 +51,9 @@ def test_plugins_that_cannot_be_imported(tmp_path, monkeypatch, capsys, name, te
         (["rate", "r.csv", "--prior", "1e308"], "--prior"), (["rate", "r.csv", "--prior", "nan"], "--prior"),
         (["bench", "playouts", "--lanes", "10000000"], "--lanes"), (["match", "random", "random", "--game", "othello"], 'did you mean "pgx:othello"'),
         (["analyze", "g.sgf", "--simulations", "2000000"], "simulations=2000000: should be less than or equal to 1000000"),
-        (["match", "uct:name=a\nb", "random"], "name=a\\nb"), (["match", "random", "random", "--clock", "60+3x0"], "a period takes"),
+        (["match", "uct:name=a\nb", "random"], "name=a b"), (["match", "random", "random", "--clock", "60+3x0"], "a period takes"),
         (["play", "--black", "uct:name=human", "--white", "human"], 'both players are called "human"'),
-        (["tournament", "pipe"], "is no regular file"), (["match", "random", "random", "--game", "go:" + "9" * 5000], "not a number"),
+        (["tournament", "pipe"], "is no regular file"), (["match", "random", "random", "--game", "go:" + "9" * 5000], "must be like 9 or 9x13"),
     ],
 )  # fmt: skip
 def test_what_is_asked_too_much(tmp_path, monkeypatch, capsys, arguments, message):

@@ -114,7 +114,7 @@ def test_csv_is_data_off_a_terminal_and_is_read_back(tmp_path, capsys, monkeypat
         csv.writer(file).writerows(
             [("black", "white", "result"), *((a, b, "1-0") for a in names for b in names if a != b)]
         )
-    assert {name for black, white, _ in results_of([Path("r.csv")]) for name in (black, white)} == set(names)
+    assert {name for black, white, *_ in results_of([Path("r.csv")]) for name in (black, white)} == set(names)
     assert run(["rate", "r.csv", "--format", "csv"]) == 0
     assert {row["name"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))} == set(names)
 
