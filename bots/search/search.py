@@ -48,6 +48,7 @@ class Search(SearchSpec):
     """
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "game", as_game(self.game))
         object.__setattr__(self, "evaluator", as_evaluator(self.evaluator))
 
