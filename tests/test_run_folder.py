@@ -96,6 +96,17 @@ def test_a_signal_that_is_ignored_stays_ignored():
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 5
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Unix's signals")
+def test_a_run_in_the_background_ends_by_sigterm():
+    """A shell has SIGINT ignored there."""
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nfrom jubango.arena import commands\n"
+        "commands.run = lambda arguments: signal.raise_signal(signal.SIGINT) or signal.raise_signal(signal.SIGTERM)\n"
+        "commands.main()"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 143
+
+
 def test_other_weights_under_the_same_name_are_another_run(tmp_path):
     weights, moved, run = tmp_path / "a.safetensors", tmp_path / "b.safetensors", tmp_path / "run"
     weights.write_bytes(b"some weights")

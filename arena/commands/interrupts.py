@@ -43,12 +43,12 @@ def listen() -> None:
         else:
             sys.__unraisablehook__(unraisable)
 
-    if not hasattr(signal, "setitimer") or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return  # Windows; or the user has chosen otherwise
+    if not hasattr(signal, "setitimer"):  # Windows
+        return
     signal.signal(signal.SIGALRM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(name) == signal.SIG_DFL:  # nohup has SIGHUP ignored
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # A shell has SIGINT ignored for what it starts in the background, nohup SIGHUP; what is ignored stays so.
+        if signal.getsignal(name) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(name, interrupt)
     sys.unraisablehook = lost
 
