@@ -30,7 +30,7 @@ def run(arguments: list[str]) -> int:
     import typer
 
     from jubango.arena.commands.app import ClickException, app
-    from jubango.arena.commands.output import Stopped
+    from jubango.arena.commands.output import Halted
     from jubango.sgf_games.errors import CannotGoOn, UserError
 
     try:
@@ -49,8 +49,8 @@ def run(arguments: list[str]) -> int:
         return _complain(str(error))
     except CannotGoOn as error:
         return _complain(str(error), status=1)
-    except Stopped as stopped:
-        return _interrupted(str(stopped))
+    except Halted as halted:
+        return _interrupted(str(halted))
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as stop:

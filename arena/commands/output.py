@@ -46,7 +46,7 @@ def data() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=200)
 
 
-class Stopped(Exception):
+class Halted(Exception):
     """Ctrl-C; the text says what has become of the work."""
 
 

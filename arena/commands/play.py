@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jubango.arena.commands.output import Stopped, check_writable, data, loading, show_notes
+from jubango.arena.commands.output import Halted, check_writable, data, loading, show_notes
 from jubango.arena.preparing import Busy, Preparing, shown
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Session:
             self.table = Table(game, bots, 1, players=dict(players), on_move=self._moved)
 
     def run(self) -> None:
-        """Play to the end, or until somebody has had enough. Raises Stopped for Ctrl-C."""
+        """Play to the end, or until somebody has had enough. Raises Halted for Ctrl-C."""
         try:
             record = self._play()
         except EOFError:
@@ -89,7 +89,7 @@ class Session:
             if self.table.lanes[0] is not None:
                 self._keep(self._unfinished())
             where = f"is in {self.sgf}" if self.sgf else "was not kept (--sgf FILE keeps it)"
-            raise Stopped(f"the game up to here {where}") from None
+            raise Halted(f"the game up to here {where}") from None
         finally:
             self.table.close()
         self._keep(record)

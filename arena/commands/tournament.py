@@ -13,7 +13,7 @@ import typer
 from jubango.arena.commands.output import (
     Format,
     FormatOption,
-    Stopped,
+    Halted,
     data,
     loading,
     messages,
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
 
 def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failure] | None) -> Run:
     """Play on the terminal: the bots' notes, then the dashboard. Interrupted, it prints the ratings so far; raises
-    Stopped, which says how to go on."""
+    Halted, which says how to go on."""
     with loading():
         from jubango.arena.dashboard import Dashboard
         from jubango.arena.tournament import Interrupted, play_plan
@@ -71,7 +71,7 @@ def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failur
         if run.results:
             print_ratings(run.rating_list, run.results, form)
             sys.stdout.flush()
-        raise Stopped(_how_to_go_on(run)) from None
+        raise Halted(_how_to_go_on(run)) from None
 
 
 def _how_to_go_on(run: Run) -> str:
