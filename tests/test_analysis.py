@@ -187,7 +187,7 @@ def test_positions_beside_each_other_change_nothing():
 
 @pytest.fixture(scope="module")
 def five():
-    return analyze(GAME.at(3), "uct", **FAST)
+    return analyze(GAME.at(3), **FAST)
 
 
 def test_heatmaps_show_what_the_search_has(five):
