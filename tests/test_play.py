@@ -71,7 +71,7 @@ def test_ctrl_c_promises_nothing(tmp_path):
 
 def test_an_engine_s_failure_is_no_resignation(tmp_path):
     engine = f"gtp:command={sys.executable} {ROOT / 'tests' / 'fake_engine.py'} nonsense"
-    status, out, _ = play(tmp_path, "a9\nc9\n", "--game", "go:9", "--white", engine, "--sgf", "g.sgf")
+    status, out, _ = play(tmp_path, "a5\nc5\n", "--game", "go:5", "--white", engine, "--sgf", "g.sgf")
     assert status == 0
     assert "genmove answered 'over there'" in out
     assert "result: B+F" in out
