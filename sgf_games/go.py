@@ -74,7 +74,7 @@ class Go(Game):
             raise UserError(f"go: {self.width}x{self.height} is no board; sizes go from 1 to 25")
         if self.ko not in KO_RULES:
             raise UserError(f'go: ko="{self.ko}" is unknown; known: {", ".join(KO_RULES)}')
-        if self.komi is not Komi.OF_STATE and not (abs(self.komi) <= 1000 and (2 * self.komi).is_integer()):
+        if self.komi is not Komi.OF_STATE and not (abs(self.komi) <= 1000 and float(2 * self.komi).is_integer()):
             raise UserError(f"go: komi={self.komi} must be a whole or half number up to 1000")
 
     # -- the rules ---------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Go(Game):
 
     def set_up(self, stones: np.ndarray, player: int) -> GoState:
         """The start of a game from given stones (int8 [H, W]: 1 Black, 2 White)."""
-        komi = np.nan if self.komi is Komi.OF_STATE else self.komi
+        komi = np.float32(np.nan if self.komi is Komi.OF_STATE else self.komi)
         return _first_state(self.compiled_as, stones == 1 + player, stones == 2 - player, player, komi)
 
     def step(self, state: GoState, action: jax.Array) -> GoState:
