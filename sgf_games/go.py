@@ -36,7 +36,7 @@ KO_RULES = ("simple", "positional", "situational")
 
 
 class Komi(Enum):
-    """What stands in the place of a komi in a game that is compiled for all of them. Reckoning with it is a TypeError."""
+    """In the place of a komi in a game that is compiled for all of them. Reckoning with it is a TypeError."""
 
     OF_STATE = "the state's"
 
@@ -278,9 +278,7 @@ def _first_state(
     past = jnp.zeros((size, 2), jnp.uint32)
     if size:
         past = past.at[0].set(game._key(mine, theirs, mover))
-    return GoState(
-        mine, theirs, jnp.int32(-1), jnp.int32(0), mover, jnp.int32(0), jnp.asarray(komi, jnp.float32), past
-    )
+    return GoState(mine, theirs, jnp.int32(-1), jnp.int32(0), mover, jnp.int32(0), jnp.asarray(komi, jnp.float32), past)
 
 
 # (own, opp, the stone, own stones known to have a liberty, the opponent's).
