@@ -90,7 +90,7 @@ def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False) -> T
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
     per_node = trees, nodes
-    first = game.without_history(game.init())
+    first = jax.eval_shape(lambda: game.without_history(game.init()))
     return Tree(
         edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32)),
         parent=jnp.zeros(per_node, jnp.int32),
