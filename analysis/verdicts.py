@@ -47,6 +47,8 @@ class Verdict:
         but = "".join(f"; but {doubt}" for doubt in doubts if doubt)
         if math.isinf(self.error) and math.isfinite(self.elo):
             return f"the games do not say which of {self.stronger} and {self.weaker} is stronger{but}"
+        if math.isinf(self.elo):
+            return f"{self.stronger} is {signed(self.elo)} Elo: nothing in the games says how much better it is{but}"
         return (
             f"{self.stronger} is {signed(self.elo)} ± {self.error:.0f} Elo, "
             f"stronger with a probability of {100 * self.probability:.1f} %{but}"
