@@ -50,6 +50,7 @@ class Rating:
     time: int = 0  # of the losses those on time,
     forfeit: int = 0  # by an engine's failure
     resignation: int = 0  # and by resignation
+    distinct_games: int | None = None  # that differ in the players, their colours or a move; None if no moves are known
 
     @property
     def points(self) -> float:
@@ -139,10 +140,14 @@ def rate(
     leading = np.full(len(names), len(names))
     np.minimum.at(leading, world, group)
     order = np.lexsort((-places, sets, -above, -elo, leading[world]))  # stable: names are in order
-    tally = _tally(played, names)
+    tally, distinct = _tally(played, names), _distinct(played)
     ratings = tuple(
-        Rating(names[i], float(elo[i]), float(errors[i]), group=int(group[i]), **tally[names[i]]) for i in order
-    )
+        Rating(
+            names[i], float(elo[i]), float(errors[i]), group=int(group[i]), distinct_games=distinct.get(names[i]),
+            **tally[names[i]],
+        )
+        for i in order
+    )  # fmt: skip
     return RatingList(
         ratings, advantage if side == 0 else 0.0 if math.isnan(side) else side, float(errors[-1]), places[order],
         found.covariance[np.ix_(order, order)], int(group.max(initial=-1)) + 1,
@@ -174,6 +179,18 @@ def _tally(played: list[Result], names: list[str]) -> dict[str, dict[str, int]]:
             if own < 0.25 and ending in ENDINGS:
                 tally[name][ENDINGS[ending]] += count
     return tally
+
+
+def _distinct(played: list[Result]) -> dict[str, int]:
+    """Of each player of whose games any moves are known, how many are distinct."""
+    played_by: Counter[str] = Counter()
+    for game in played:
+        played_by.update((game.black, game.white))
+    repeated: dict[str, int] = {}
+    for (black, white, _), count in Counter((g.black, g.white, g.game) for g in played if g.game is not None).items():
+        for name in (black, white):
+            repeated[name] = repeated.get(name, 0) + count - 1
+    return {name: played_by[name] - count for name, count in repeated.items()}
 
 
 def _groups(rows: Rows, players: int) -> np.ndarray:

@@ -41,7 +41,7 @@ def test_a_match_that_an_engine_forfeits(tmp_path, capsys):
     assert "stronger with a probability" in said
     assert "4 of the 4 games ended by forfeit" in said
     assert reason.startswith("lost by forfeit: ")
-    assert reason.endswith("4 of 4 games (genmove answered 'over there')")
+    assert reason.endswith("4 of 4 games (4 illegal; the first: genmove answered 'over there')")
     status, out, _ = status_of(capsys, *arguments, "--format", "json")
     found = json.loads(out)
     (only,) = found["verdicts"]
@@ -54,7 +54,7 @@ def test_a_match_that_an_engine_forfeits(tmp_path, capsys):
     status, out, _ = status_of(capsys, *arguments, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["forfeit"] for row in rows] == ["0", "4"]
-    assert rows[1]["why"] == "forfeit: genmove answered 'over there'"
+    assert rows[1]["why"] == "forfeit: 4 illegal; the first: genmove answered 'over there'"
     assert float(rows[0]["difference"]) == -float(rows[1]["difference"]) == pytest.approx(only["elo"])
     assert float(rows[0]["difference_error"]) == pytest.approx(only["error"])
     assert float(rows[0]["probability"]) == pytest.approx(only["probability"])
@@ -62,6 +62,7 @@ def test_a_match_that_an_engine_forfeits(tmp_path, capsys):
     assert rows[0][f"against {rows[1]['name']}"] == "4-0-0"
     status, out, _ = status_of(capsys, "rate", str(tmp_path / "run"))
     assert reason in out
+    assert f"{reason[:20]}" not in status_of(capsys, *arguments)[2], "said once"
     assert reason.split(" (")[0] in status_of(capsys, "rate", str(tmp_path / "run" / "games"))[1]
 
 
@@ -105,7 +106,7 @@ def test_endings_are_counted_for_the_loser():
         ("b", "time", 2, 3, "slow"), ("c", "forfeit", 1, 3, "crashed"), ("a", "resignation", 1, 6, ""),
     ]  # fmt: skip
     assert evidence(found, results) == [
-        "lost on time: b 2 of 3 games (slow)", "lost by forfeit: c 1 of 3 games (crashed)",
+        "lost on time: b 2 of 3 games (the first: slow)", "lost by forfeit: c 1 of 3 games (crashed)",
         "lost by resignation: a 1 of 6 games",
     ]  # fmt: skip
 
