@@ -56,7 +56,7 @@ def children() -> list[psutil.Process]:
     ("mode", "reason"),
     [
         ("digits", "illegal"), ("bytes", "illegal"), ("empty", "illegal"), ("refuses", "error"), ("endless", "error"), ("huge", "error"),
-        ("parts", "crash"),
+        ("parts", "crash"), ("burst", "error"),
     ],
 )  # fmt: skip
 def test_whatever_an_engine_answers_costs_it_that_game(mode, reason):
