@@ -54,7 +54,7 @@ class Verdict:
             f"{failed} of the {self.games} games ended by forfeit or on time" if failed else "",
             repetition(self.games, self.distinct_games),
         ]
-        but = "".join(f"; but {doubt}" for doubt in doubts if doubt)
+        but = "; but " * any(doubts) + "; and ".join(filter(None, doubts))
         if math.isinf(self.error) and math.isfinite(self.elo):
             return f"the games do not say which of {self.stronger} and {self.weaker} is stronger{but}"
         if math.isinf(self.elo):
