@@ -137,7 +137,7 @@ class Dashboard:
         title.append(f"  {run.plan.game.spec}", style="cyan")
         bar = RichTable.grid()  # a bar alone does not end its line
         bar.add_row(ProgressBar(total=max(1, run.plan.total), completed=len(run.results), width=width - 1))
-        head = [title, bar, self._one_line(self.line(run, doubtful=False))]
+        head: list[RenderableType] = [title, bar, self._one_line(self.line(run, doubtful=False))]
         if said := doubts(run.results):
             head.append(self._one_line(Text(", ".join(said), style="yellow")))
         room, note = height - len(head) - 1, Text(run.table.note if run.table else "", style="dim")

@@ -81,8 +81,8 @@ def _how_to_go_on(run: Run) -> str:
         return f"{done} and not kept (--out DIR keeps them)" if run.results else "no game is finished"
     if not (run.folder / PLAN_FILE).exists():
         return done
-    command = "jubango" if shutil.which("jubango") else sys.argv[0]
-    go_on = shlex.join([command, "tournament", str(run.folder / PLAN_FILE), "--out", str(run.folder)])
+    command = ["jubango"] if shutil.which("jubango") else [sys.executable, "-m", "jubango.arena.commands"]
+    go_on = shlex.join([*command, "tournament", str(run.folder / PLAN_FILE), "--out", str(run.folder)])
     return f"{done} and kept in {run.folder}; go on with: {go_on}"
 
 
