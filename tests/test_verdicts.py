@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jubango.analysis.ratings import rate
-from jubango.analysis.results import Result, distinct_games, endings
+from jubango.analysis.results import Result, distinct_games, doubts, endings
 from jubango.analysis.tables import results_of
 from jubango.analysis.verdicts import evidence, remarks, signed, summary, summary_frame, verdict, verdicts
 from jubango.arena.commands import run
@@ -109,6 +109,26 @@ def test_endings_are_counted_for_the_loser():
         "lost on time: b 2 of 3 games (the first: slow)", "lost by forfeit: c 1 of 3 games (crashed)",
         "lost by resignation: a 1 of 6 games",
     ]  # fmt: skip
+
+
+def test_doubts_and_scoring_in_every_format():
+    """What the games were stands in short on the dashboard, in full below the table, in JSON and in CSV."""
+    same = ("go:3", "A1 pass pass")
+    results = [
+        Result("a", "b", 1.0, "F", "ended", same, "crash"), Result("a", "b", 1.0, "F", "", same, "illegal"),
+        Result("a", "b", 0.0, "", "", ("go:3", "B2"), "agreed"), Result("b", "a", math.nan, "", "b: no", None, "refused"),
+    ]  # fmt: skip
+    assert doubts(results) == ["2 distinct", "2 lost by forfeit", "1 without dead stones", "1 void"]
+    found = rate(results)
+    said = "\n".join(evidence(found, results))
+    assert said.count("; but ") == 1
+    assert "lost by forfeit: b 2 of 3 games (1 crash, 1 illegal; the first: ended)" in said
+    assert "1 game void, won and lost by nobody: an engine refused a legal move (b: no)" in said
+    data = summary(found, results)
+    assert (data["scoring"], data["endings"][0]["reasons"]) == ({"agreed": 1, "refused": 1}, {"crash": 1, "illegal": 1})
+    frame = summary_frame(found, results)
+    assert frame["distinct_games"].tolist() == [r.distinct_games for r in found.ratings] == [2, 2]
+    assert frame["scoring"].tolist() == ["1 agreed, 1 refused"] * 2
 
 
 def test_verdicts_are_on_those_who_met():
