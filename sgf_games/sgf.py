@@ -197,30 +197,34 @@ def _read_game(sequence: list[dict[str, list[bytes]]], source: str) -> SgfGame:
     nodes: list[SgfNode] = []
     number = 0
     for i, raw in enumerate(sequence):
-        nodes.append(_read_node(raw, game, f"move {number + 1}" if i else "root node"))
-        number += nodes[-1].move is not None
+        read = _read_node(raw, game, f"move {number + 1}" if i else "root node")
+        nodes += read
+        number += sum(node.move is not None for node in read)
     nodes, guess = _with_handicap(nodes, properties, game)
     return SgfGame(source, game, tuple(nodes), properties, guessed_stones=guess)
 
 
-def _read_node(raw: dict[str, list[bytes]], game: Game, where: str) -> SgfNode:
+def _read_node(raw: dict[str, list[bytes]], game: Game, where: str) -> list[SgfNode]:
+    """A node; if it holds several moves, which some programs write, in their order, one of each."""
+
     def points(key: str) -> tuple[Point, ...]:
         found: list[Point] = []
         for value in raw.get(key, []):
             found += _points(value.decode("utf-8"), game, f"{where}: {key}")
         return tuple(found)
 
-    move = None
-    for player, key in enumerate("BW"):
-        if key in raw and move is None:
-            value = raw[key][0].decode("utf-8").strip()
+    moves: list[tuple[int, Point | None]] = []
+    for key in raw:
+        for value in raw[key] if key in ("B", "W") else ():
+            text = value.decode("utf-8").strip()
             try:
-                move = (player, parse_sgf_pair(value, game.height, game.width))
+                moves.append(("BW".index(key), parse_sgf_pair(text, game.height, game.width)))
             except UserError as error:
-                raise UserError(f"{where}: {key}[{value}]: {error}") from None
+                raise UserError(f"{where}: {key}[{text}]: {error}") from None
     turn = {"B": 0, "W": 1}.get(_text(raw["PL"]).strip().upper()[:1]) if "PL" in raw else None
     comment = _text(raw["C"]) if "C" in raw else ""
-    return SgfNode(points("AB"), points("AW"), points("AE"), turn, move, comment)
+    first = SgfNode(points("AB"), points("AW"), points("AE"), turn, moves[0] if moves else None, comment)
+    return [first, *(SgfNode(move=move) for move in moves[1:])]
 
 
 def _text(values: list[bytes]) -> str:
@@ -247,7 +251,7 @@ def _game_of(properties: dict[str, str]) -> Game:
     if SPEC_PROPERTY in properties:
         return make_game(properties[SPEC_PROPERTY])
     kind = properties.get("GM", "1").strip() or "1"
-    size = properties.get("SZ", "15" if kind == "4" else "19").strip()
+    size = properties.get("SZ", "").strip() or ("15" if kind == "4" else "19")
     if not re.fullmatch(r"\d{1,3}(:\d{1,3})?", size, re.ASCII):
         raise UserError(f"SZ[{size[:20]}] is no board size")
     size = size.replace(":", "x")
