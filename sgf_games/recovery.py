@@ -96,9 +96,8 @@ def rebuild(folder: Path, belongs: Callable[[GameRecord], bool]) -> tuple[int, l
         for part in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 (folder / f"{DATABASE}{part}").replace(folder / f"{DATABASE}.damaged{part}")
-        (folder / DATABASE).touch()
     adopted, unused = 0, []
-    with contextlib.closing(Library(folder)) as library:
+    with contextlib.closing(Library(folder, anew=True)) as library:
         done, known = library.finished(), library.files()
         for path in sorted((folder / "games").glob("*.sgf")):
             name = f"games/{path.name}"

@@ -210,3 +210,23 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path):
         library.add(some_records(100))
         library.close()
         assert len(kept(run)) == 100
+
+
+def test_games_are_not_played_again_over_an_empty_database(tmp_path):
+    """What a copy that was cut short, or a slip of the shell, leaves of it."""
+    library = Library(tmp_path)
+    library.add(some_records(3))
+    library.close()
+    before = kept(tmp_path)
+    (tmp_path / "results.sqlite").write_bytes(b"")
+    with pytest.raises(
+        UserError, match=r"results.sqlite: is empty, though games/ holds games; jubango check .* --rebuild"
+    ):
+        Library(tmp_path)
+    with pytest.raises(UserError, match=r"is no results file: no such table: games; jubango check .* --rebuild"):
+        games_frame(tmp_path)
+    assert rebuild(tmp_path, lambda record: True) == (3, [])
+    assert kept(tmp_path) == before
+    (tmp_path / "fresh").mkdir()
+    (tmp_path / "fresh" / "results.sqlite").touch()  # a run that was killed before its first game
+    Library(tmp_path / "fresh").close()

@@ -31,9 +31,9 @@ def register(app: typer.Typer) -> None:
 
         if rebuild:
             made, unused = rebuild_run(folder)
-            messages().print(f"{made} rows were made from SGF files", highlight=False)
+            messages().print(f"{made} rows were made from SGF files", soft_wrap=True)
             for _, file, problem in unused:
-                messages().print(f"{folder / file}: {problem}: left as it is", highlight=False, markup=False)
+                messages().print(f"{folder / file}: {problem}: left as it is", soft_wrap=True)
         found = problems(folder)
         if found or form is not Format.table:
             print_frame(pd.DataFrame(found, columns=list(Problem._fields)), form)
