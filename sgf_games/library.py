@@ -318,7 +318,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _holds_something(path: Path) -> bool:
-    """Is it a file with anything in it, beside it or in it? (What was written last may lie in a file of SQLite's own.)"""
+    """Is anything in the file, or in the one beside it where SQLite keeps what was written last?"""
     return any(part.exists() and part.stat().st_size for part in (path, path.with_name(f"{path.name}-wal")))
 
 
