@@ -10,7 +10,6 @@ import os
 import sys
 
 from jubango.arena.commands import interrupts
-from jubango.arena.commands.output import print_line
 
 
 def main() -> None:
@@ -61,8 +60,9 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         _show_traceback()
         what = " ".join(str(error).split())[:300]
-        print_line(f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)")
-        return 1
+        return _complain(
+            f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)", status=1
+        )
 
 
 def _load_plugins() -> None:
@@ -98,10 +98,11 @@ def _show_traceback() -> None:
 
 
 def _interrupted(said: str = "") -> int:
-    print_line(f"interrupted{'; ' * bool(said)}{said}")
-    return interrupts.status()
+    return _complain(f"interrupted{'; ' * bool(said)}{said}", interrupts.status())
 
 
 def _complain(message: str, status: int = 2) -> int:
+    from jubango.arena.commands.output import print_line
+
     print_line(message)
     return status
