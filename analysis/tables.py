@@ -141,7 +141,7 @@ def _csv_results(path: Path) -> list[Result]:
     out: list[Result] = []
     chosen = frame[[columns[c] for c in ("black", "white", "result")]]
     for line, (black, white, result) in enumerate(chosen.itertuples(index=False), 2):
-        found = _csv_result(*(" ".join(text.split()) for text in (black, white, result)))  # names are one line
+        found = _csv_result(black.strip(), white.strip(), result.strip())
         if found is None:
             raise UserError(f'{path}: line {line}: result "{result}" is none of 1-0, 0-1, 1/2-1/2, B+, W+, 0, 1, 0.5')
         out.append(found)
