@@ -28,6 +28,7 @@ from jubango.sgf_games.diagram import (
     readable_on,
     star_points,
 )
+from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.printable import printable
 
 if TYPE_CHECKING:
@@ -289,6 +290,15 @@ def figure_size(diagram: Diagram) -> tuple[float, float]:
     """Inches: wide enough for the title, as high as the board asks."""
     height, width = diagram.stones.shape
     return 7.2, 6.6 * (height + 0.95) / (width + 0.95) + 0.6
+
+
+def check_format(path: Path) -> None:
+    """Raises UserError if pictures cannot be written in the format that the file's name asks for."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in known:
+        raise UserError(f'{path}: pictures have no format "{path.suffix[1:]}"{nearest(path.suffix[1:], known)}')
 
 
 def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> None:

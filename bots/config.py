@@ -17,6 +17,7 @@ from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.specs import parse_spec, value_text
 
 LONGEST_NAME = 80
+HUMAN = "human"  # a player of jubango play, and no bot
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # characters that are in no name; in a bot's no ~ either
 M = TypeVar("M", bound=BaseModel)
 
@@ -305,6 +306,8 @@ def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
     """The bot a ``[[bots]]`` table describes. Raises UserError, which begins with ``where``."""
     use = table.get("use", "uct")
     if not isinstance(use, str) or use not in PRESETS:
+        if use == HUMAN:
+            raise UserError(f"{where}: people play with jubango play")
         raise UserError(f'{where}: no bot is called "{use}"{nearest(str(use), PRESETS)}')
     kind, defaults, _ = PRESETS[use]
     model = KINDS[kind]

@@ -34,7 +34,7 @@ def run(arguments: list[str]) -> int:
 
     try:
         _load_plugins()
-        result = app(arguments, standalone_mode=False)
+        result = app(arguments, prog_name="jubango", standalone_mode=False)
         sys.stdout.flush()
         status = result if isinstance(result, int) else 0
         return _interrupted() if status == interrupts.INTERRUPTED else status  # typer may have caught Ctrl-C itself
@@ -42,7 +42,7 @@ def run(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message(), file=sys.stderr)
             return 2
-        hint = f"; see {error.ctx.command_path} --help" if getattr(error, "ctx", None) else ""
+        hint = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
         return _complain(" ".join(error.format_message().split()).rstrip(".") + hint)
     except UserError as error:
         return _complain(str(error))

@@ -29,6 +29,7 @@ def register(app: typer.Typer) -> None:
         from jubango.arena.run_folder import open_run, rebuild_run
         from jubango.sgf_games.recovery import Problem, problems
 
+        run = open_run(folder)
         if rebuild:
             made, unused = rebuild_run(folder)
             messages().print(f"{made} rows were made from SGF files", soft_wrap=True)
@@ -37,7 +38,6 @@ def register(app: typer.Typer) -> None:
         found = problems(folder)
         if found or form is not Format.table:
             print_frame(pd.DataFrame(found, columns=list(Problem._fields)), form)
-        run = open_run(folder)
         count = f"{len(run.results)} of {run.plan.total} games are finished"
         state = f"{len(found)} files are not as their rows say" if found else "rows and files agree"
         messages().print(f"{count}; {state}", highlight=False)

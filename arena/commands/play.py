@@ -37,15 +37,21 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Play in the terminal. Moves like D4; pass, undo, resign, help, quit."""
         with loading():
-            from jubango.bots.config import bot_from_spec, told_apart
+            from jubango.bots.config import HUMAN, PRESETS, bot_from_spec, told_apart
             from jubango.bots.human import HumanConfig
             from jubango.sgf_games.catalogue import make_game
             from jubango.sgf_games.errors import UserError
 
             rules_of = make_game(game)
-            bots = told_apart(
-                HumanConfig(name="human") if spec == "human" else bot_from_spec(spec) for spec in (black, white)
-            )
+
+            def player(spec: str) -> BotConfig:
+                try:
+                    return HumanConfig(name=HUMAN) if spec == HUMAN else bot_from_spec(spec)
+                except UserError as error:
+                    known = spec.partition(":")[0] in PRESETS
+                    raise UserError(f"{error}" if known else f'{error} (a person is "{HUMAN}")') from None
+
+            bots = told_apart(map(player, (black, white)))
         if bots[0].name == bots[1].name and bots[0] != bots[1]:
             raise UserError(f'both players are called "{bots[0].name}"; name=... gives a bot another name')
         if rules_of.num_players != 2:
