@@ -198,14 +198,17 @@ class GtpConfig(BotConfig):
 
     @property
     def usual_name(self) -> str:
-        """The program's name: ``gnugo``."""
+        """The program's name: ``gnugo``; of a script the script's."""
         try:
-            program = shlex.split(self.command)[0]
+            words = shlex.split(self.command)
+            script = next((word for word in words[1:] if not word.startswith("-")), "") if words else ""
+            program = script if INTERPRETERS.fullmatch(Path(words[0]).name) and Path(script).suffix else words[0]
         except (ValueError, IndexError):  # a command that cannot be started
             program = self.command
         return _short(Path(program).name or self.use)
 
 
+INTERPRETERS = re.compile(r"(python|pypy|node|perl|ruby|java|mono|wine|bash|sh)[0-9.]*(\.exe)?")
 MOST_SIMULATIONS = 50_000  # room for a search that is limited by seconds alone
 
 KINDS: dict[str, type[BotConfig]] = {

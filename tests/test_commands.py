@@ -204,3 +204,16 @@ def test_a_slip_is_answered_by_what_was_meant(words, said, capsys, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     assert run(words.split()) == 2
     assert capsys.readouterr().err == f"jubango: {said}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_under_the_output_is_no_error_of_this_program():
+    code = "from jubango.arena.commands import main; main()"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, "--version"], stdout=full, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    assert "jubango: there is no room for what is written: No space left on device\n" in done.stderr
+    assert "error of this program" not in done.stderr
+    assert done.returncode != 0

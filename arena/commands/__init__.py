@@ -6,6 +6,7 @@ moment, and in the sub-commands what their work needs, so that ``--help`` answer
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -58,11 +59,16 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        _show_traceback()
-        what = " ".join(str(error).split())[:300]
-        return _complain(
-            f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)", status=1
-        )
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return _complain(f"there is no room for what is written: {error.strerror}", status=1)
+        return _surprised(error)
+
+
+def _surprised(error: Exception) -> int:
+    _show_traceback()
+    what = " ".join(str(error).split())[:300]
+    said = f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)"
+    return _complain(said, status=1)
 
 
 def _load_plugins() -> None:
