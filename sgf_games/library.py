@@ -276,7 +276,7 @@ def file_name(game_id: str) -> str:
     else, @, is followed by where they are.
     """
     name = quote(game_id, safe="=+")
-    if RESERVED.match(name):
+    if RESERVED.match(name) or name.startswith("."):  # a file that nobody is shown
         name = f"%{ord(name[0]):02X}{name[1:]}"
     capitals = "".join(str(int(letter.isupper())) for letter in re.findall("[A-Za-z]", game_id)).rstrip("0")
     if capitals:
