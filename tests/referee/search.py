@@ -38,6 +38,13 @@ class TextbookSearch:
             return child.lower, child.upper
         return -child.upper, -child.lower
 
+    def mean(self, node, child):
+        """The mean of an action with visits, virtual losses included, and not beyond what is proved."""
+        sign = 1 if self.game["player"][child.position] == self.game["player"][node.position] else -1
+        q = (sign * child.total - child.lost) / (child.visits + child.lost)
+        low, high = self.seen_from(node, child)
+        return min(max(q, low), high) if self.solver else q
+
     def in_question(self, node):
         """The actions that are searched."""
         legal = self.legal(node.position)
@@ -72,11 +79,7 @@ class TextbookSearch:
             child = node.children.get(action)
             n, q = 0, None
             if child is not None and child.visits + child.lost:
-                n = child.visits + child.lost
-                sign = 1 if self.game["player"][child.position] == self.game["player"][node.position] else -1
-                q = (sign * child.total - child.lost) / n
-                low, high = self.seen_from(node, child)
-                q = min(max(q, low), high) if self.solver else q
+                n, q = child.visits + child.lost, self.mean(node, child)
             score = self.rule(self, node, 1 + total, n, q, self.game["prior"][node.position][action])
             if score > best:
                 best, chosen = score, action
@@ -133,6 +136,8 @@ class TextbookSearch:
                 self.root.total += value
                 self.root.visits += 1
                 done += 1
+        if self.solved(self.root):  # then its own value is what is proved
+            self.root.total += self.root.lower - self.game["value"][self.root.position]
         return self
 
 
@@ -148,11 +153,8 @@ def puct(c, fpu="zero", reduction=0.0, base=0.0):
         weight = c + (math.log((1 + total + base) / base) if base else 0.0)
         if q is None:
             seen = sum(search.game["prior"][node.position][a] for a, k in node.children.items() if k.visits + k.lost)
-            own = search.game["player"][node.position]  # virtual losses count in the mean as well
-            gains = [
-                (k.total if search.game["player"][k.position] == own else -k.total) - k.lost
-                for k in node.children.values()
-            ]
+            known = [k for k in node.children.values() if k.visits + k.lost]
+            gains = [search.mean(node, k) * (k.visits + k.lost) for k in known]
             mean = (search.game["value"][node.position] + sum(gains)) / total
             q = {"zero": 0.0, "loss": -1.0, "win": 1.0, "parent": mean - reduction * math.sqrt(seen)}[fpu]
         return q + weight * prior * math.sqrt(total) / (1 + n)
