@@ -19,7 +19,7 @@ from jubango.bots.search.driver import Driver
 from jubango.bots.search.onward import can_go_on
 from jubango.bots.search.orders import Order
 from jubango.bots.search.result import lane_of, search_tree
-from jubango.bots.search.root import Numbers, final_move, merged
+from jubango.bots.search.root import Numbers, final_move, final_moves, merged
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.puct import Puct
@@ -225,6 +225,33 @@ def test_the_solver_proves_what_is_so():
                 assert result.tree.raw_value[node] == exact_values(TTT, reached[node], known)
         best = rules(TTT).step(state, result.action)
         assert -exact_values(TTT, best, known) == exact
+
+
+def test_tic_tac_toe_is_proved_a_draw():
+    """A constant of 0.5 takes about 16,000 simulations, and no move at the root is a win or, once refuted, played."""
+    search = Search(TTT, Ucb1(), Rollout(), 20_000, solver=True)
+    for result in run_many(search, [initial_state(TTT)] * 2, Numbers(20_000, 0.5)):
+        assert result.simulations < 19_000
+        assert result.value == result.tree.lower[0] == result.tree.upper[0] == 0
+        chosen = int(result.tree.children(0)[result.tree.action[result.tree.children(0)] == result.action][0])
+        assert result.tree.lower[chosen] == result.tree.upper[chosen] == 0
+
+
+def test_an_ensemble_shares_what_its_trees_prove():
+    """One tree knows that the first move draws at least, another that the second does no more: together it is decided."""
+    both = lambda a, b: np.array([a, b], float)  # noqa: E731
+    rows = RootStatistics(
+        visits=np.array([[2, 6], [2, 6]]), value=np.array([[-0.5, 0.5], [0.1, 0.2]]), prior=np.full((2, 2), 0.5),
+        mean=np.array([0.4, -0.3]), raw=np.zeros(2), final=np.zeros((2, 2)),
+        bounds=np.stack([both([0, -1], [0.5, 1]), both([-1, -1], [1, 0])]), done=np.array([8, 8]),
+        remaining=np.array([0, 0]),
+    )  # fmt: skip
+    one = merged(rows, 2)
+    assert one.bounds.tolist() == [[[0, -1], [0.5, 0]]]
+    assert one.value.tolist() == [[0, 0]]
+    assert final_moves(one, ["visits"], [0.0], [1]).tolist() == [0]
+    with pytest.raises(UserError, match="searched"):
+        Search(TTT, Ucb1(), Rollout(), 8, solver=True, draws="random")
 
 
 def test_transpositions_share_nodes():

@@ -22,8 +22,8 @@ from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Paths, RootStatistics, Searching
 from jubango.bots.search.transpositions import empty_table
 from jubango.bots.search.tree import (
-    LONGEST_LINE,
     EXACT,
+    LONGEST_LINE,
     LOWER,
     OPEN,
     PRIOR,

@@ -351,12 +351,18 @@ def back_up(
             gains.append(value)
         return jnp.stack(gains[::-1]), (value, mover)
 
-    if not search.solver:  # the order of the levels is all one
-        down = lambda c: (c[0] + LEVELS, counted(*c, ())[0])  # noqa: E731
-        return tree._replace(edges=lax.while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
-    up = lambda c: (c[0] - LEVELS, *counted(*c))  # noqa: E731
-    start = (levels - 1) // LEVELS * LEVELS, tree.edges, (value, player)
-    return tree._replace(edges=lax.while_loop(lambda c: c[0] >= 0, up, start)[1])
+    def down(carry: tuple) -> tuple:
+        depth, edges = carry
+        return depth + LEVELS, counted(depth, edges, ())[0]
+
+    def up(carry: tuple) -> tuple:
+        depth, edges, worth = carry
+        return depth - LEVELS, *counted(depth, edges, worth)
+
+    if search.solver:
+        start = (levels - 1) // LEVELS * LEVELS, tree.edges, (value, player)
+        return tree._replace(edges=lax.while_loop(lambda c: c[0] >= 0, up, start)[1])
+    return tree._replace(edges=lax.while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
 
 
 def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Tree:

@@ -102,8 +102,8 @@ def within(edges: Edges, bounds: jax.Array) -> Edges:
 
 
 def in_question(bounds: Array, choices: Array, below: Array | bool = False) -> Array:
-    """bool [..., A]: which of the ``choices`` may decide a node's value, by their ``bounds`` [..., 2, A]; numpy's arrays
-    or JAX's.
+    """bool [..., A]: which of the ``choices`` may decide a node's value, by their ``bounds`` [..., 2, A];
+    numpy's arrays or JAX's.
 
     They may be better than what the best one has for sure, or have just that for sure while none of those may be better
     still. ``below`` the root (bool [..., 1]), where no move is played, the latter count only if there is nothing else.

@@ -123,8 +123,8 @@ class TextbookSearch:
                     elif leaf.lower == leaf.upper:
                         value = leaf.lower
                     self.prove(path)
-                values.append((path, leaf, value, mover))
-            for path, leaf, value, mover in values:
+                values.append((path, value, mover))
+            for path, value, mover in values:
                 for above, act in reversed(path):
                     below, player = above.children[act], self.game["player"][above.position]
                     value, mover = value if player == mover else -value, player
