@@ -161,8 +161,8 @@ def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Arra
 
 
 def leading(found: RootStatistics[jax.Array]) -> jax.Array:
-    """bool [B, A]: the actions that nothing but dice can tell apart as the best: by what is proved, the rule, the visits,
-    the value and the prior, in this order."""
+    """bool [B, A]: the actions that nothing but dice can tell apart as the best: by what is proved, the rule, the
+    visits, the value and the prior, in this order."""
     searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
     best = found.prior > 0
     if found.bounds.shape[-1]:

@@ -319,9 +319,9 @@ def write(
 def back_up(
     search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
 ) -> Tree:
-    """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a solver
-    a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the moves
-    that are still searched for a better one."""
+    """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a
+    solver a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the
+    moves that are still searched for a better one."""
     tree, b = s.tree, tree_of_lanes(search, s)
     player = pick(tree.player, b, node)
 
