@@ -95,6 +95,7 @@ def _still_proved(tree: Tree, kept: jax.Array, legal: jax.Array, choices: jax.Ar
     root, solved = jnp.where(kept, 0, spare), jnp.where(proved, 0, spare)
     tree = tree._replace(
         bounds=put(tree.bounds, jnp.stack([low, high], axis=1), b, root),
+        sure=put(tree.sure, best, b, root),
         end=put(tree.end, EXACT, b, solved),
         value=put(tree.value, best, b, solved),
     )
@@ -144,7 +145,7 @@ def advance(
 def root_edges(s: Searching) -> Edges:
     visits, value_sum, prior, _ = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
     edges, bounds = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0]), s.tree.bounds[:, 0]
-    return within(edges, bounds) if bounds.shape[-1] else edges
+    return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
 
 def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Array]:

@@ -30,13 +30,11 @@ from jubango.bots.search.tree import (
     count,
     edges_of,
     first_bounds,
-    in_question,
     lanes_first,
     lanes_last,
     no_edges,
     pick,
     put,
-    within,
 )
 from jubango.sgf_games.dice import coin, lottery, mix, random_bits
 from jubango.sgf_games.game import State
@@ -167,13 +165,13 @@ def best_action(
     settings, seed = s.settings, s.seed
     if b.shape != s.done.shape:
         settings, seed = jax.tree.map(functools.partial(per_lane, search), (settings, seed))
-    if search.solver:
-        bounds = pick(tree.bounds, b, node)
-        edges = within(edges, bounds)
     scores = search.rule.root(edges, settings) if root else search.rule(edges, settings)
     if search.solver:
-        choices = in_question(bounds, edges.prior > 0, (node > 0)[:, None])
-        scores = jnp.where(choices, scores, jnp.minimum(scores, OUT))
+        low, high = (pick(tree.bounds, b, node, row) for row in (LOWER, UPPER))
+        best = pick(tree.sure, b, node)[:, None]
+        sure = (low >= best) & (best > -1)  # searched on at the root, where a move is played by its visits
+        worst = jnp.where(sure, jnp.where(node[:, None] > 0, OUT, scores), 2 * OUT)
+        scores = jnp.where(high > best, scores, jnp.minimum(scores, worst))
     if search.opponent == "sampled":
         replies = pick(tree.player, b, node) != pick(tree.player[:, 0], b)
         scores = jnp.where(replies[:, None], random_scores(search, s, edges.prior, depth), scores)
@@ -303,7 +301,10 @@ def write(
     """Fill a new node: no visits, no children, and nothing proved but the result of a finished game."""
     at = (b, node)
     if search.solver:
-        tree = tree._replace(bounds=put(tree.bounds, first_bounds(legal, end == EXACT, value), *at))
+        tree = tree._replace(
+            bounds=put(tree.bounds, first_bounds(legal, end == EXACT, value), *at),
+            sure=put(tree.sure, jnp.where(end == EXACT, value, -1.0), *at),
+        )
     return tree._replace(
         edges=put(tree.edges, no_edges(prior), *at),
         player=put(tree.player, player, *at),
@@ -331,7 +332,7 @@ def back_up(
         actions = lax.dynamic_slice(s.paths.action, (depth, 0), rows)
         nodes = jnp.where((depth + jnp.arange(LEVELS) < levels)[:, None], nodes, search.spare)
         if search.solver:
-            gain, worth = bounded(nodes, actions, *worth)
+            gain, worth = bounded(nodes, *worth)
         else:
             gain = jnp.where(pick(tree.player, b, nodes) == player, value, -value)
         visits = jnp.float32(1)
@@ -339,16 +340,15 @@ def back_up(
             visits, gain = jnp.where(active, 0.0, -1.0), jnp.where(active, gain, 0.0) + 1.0
         return count(edges, visits, gain, b, nodes, actions), worth
 
-    def bounded(nodes: jax.Array, actions: jax.Array, value: jax.Array, mover: jax.Array) -> tuple[jax.Array, tuple]:
+    def bounded(nodes: jax.Array, value: jax.Array, mover: jax.Array) -> tuple[jax.Array, tuple]:
         """(the gains at the nodes of some levels, what comes out above them and whose it is)."""
-        owners, known = pick(tree.player, b, nodes), pick(tree.bounds, b, nodes, slice(None), actions)
+        owners, sure = pick(tree.player, b, nodes), pick(tree.sure, b, nodes)
         gains = []
         for k in reversed(range(LEVELS)):
             here = nodes[k] != search.spare
-            gain = jnp.where(owners[k] == mover, value, -value)
-            gain = jnp.clip(gain, known[k, :, LOWER], known[k, :, UPPER])
-            value, mover = jnp.where(here, gain, value), jnp.where(here, owners[k], mover)
-            gains.append(value)
+            gains.append(jnp.where(owners[k] == mover, value, -value))
+            value = jnp.where(here, jnp.maximum(gains[-1], sure[k]), value)
+            mover = jnp.where(here, owners[k], mover)
         return jnp.stack(gains[::-1]), (value, mover)
 
     def down(carry: tuple) -> tuple:
@@ -375,7 +375,7 @@ def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active:
         return jnp.max(pick(bounds, b, node), axis=-1)  # float32 [L, 2]
 
     def level(carry: tuple) -> tuple:
-        depth, going, child, below, bounds, end, value = carry
+        depth, going, child, below, bounds, sure, end, value = carry
         at, action = jnp.where(going, s.paths.node[depth, lanes], search.spare), s.paths.action[depth, lanes]
         same = pick(tree.player, b, at) == pick(tree.player, b, child)
         gain = jnp.where(same[:, None], below, -below[:, ::-1])
@@ -383,15 +383,20 @@ def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active:
         at = jnp.where(going, at, search.spare)
         bounds = put(bounds, gain, b, at, slice(None), action)
         own = known(bounds, at)
+        sure = put(sure, own[:, LOWER], b, at)
         proved = jnp.where(own[:, LOWER] >= own[:, UPPER], at, search.spare)
         end, value = put(end, EXACT, b, proved), put(value, own[:, LOWER], b, proved)
-        return jnp.maximum(depth - 1, 0), going & (depth > 0) & told(own), at, own, bounds, end, value
+        return jnp.maximum(depth - 1, 0), going & (depth > 0) & told(own), at, own, bounds, sure, end, value
 
     def told(bounds: jax.Array) -> jax.Array:
         return (bounds[:, LOWER] > -1) | (bounds[:, UPPER] < 1)
 
-    below = known(tree.bounds, node)
+    over = pick(tree.end, b, node) == EXACT
+    result = jnp.where(over, pick(tree.value, b, node), 0.0)[:, None]
+    below = jnp.where(over[:, None], result, jnp.array([-1.0, 1.0]))
+    if search.transpositions:  # a node that is new here may be known in part
+        below = known(tree.bounds, node)
     start = (jnp.maximum(leaf.length - 1, 0), active & (leaf.length > 0) & told(below), node, below,
-             tree.bounds, tree.end, tree.value)  # fmt: skip
-    *_, bounds, end, value = lax.while_loop(lambda c: jnp.any(c[1]), level, start)
-    return tree._replace(bounds=bounds, end=end, value=value)
+             tree.bounds, tree.sure, tree.end, tree.value)  # fmt: skip
+    *_, bounds, sure, end, value = lax.while_loop(lambda c: jnp.any(c[1]), level, start)
+    return tree._replace(bounds=bounds, sure=sure, end=end, value=value)

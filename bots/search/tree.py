@@ -7,7 +7,7 @@ belong to the parent, so that one row tells a node's whole choice.
 What is known of a node's actions lies in one block, so that a step down the tree meets the memory once. Its visits and
 children are whole numbers, which float32 holds exactly up to MOST_NODES.
 
-Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 52), with a solver 8 A more, and
+Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 52), with a solver 8 A + 4 more, and
 with transpositions at least 24 for the table.
 """
 
@@ -44,6 +44,7 @@ class Tree(NamedTuple):
     state: State  # the game's state, batch axes [B, N] first
     bounds: jax.Array  # float32 [B, N, 2, A]: what is proved of an action's value for the node's player, from LOWER to
     # UPPER: -1 to 1 at first, -1 to -1 where illegal, the result where the game is over; A is 0 without a solver
+    sure: jax.Array  # float32 [B, N], the best LOWER of a node's actions; N is 0 without a solver
 
 
 Index = jax.Array | int | slice
@@ -95,24 +96,23 @@ def first_bounds(legal: jax.Array, over: jax.Array, value: jax.Array) -> jax.Arr
     return jnp.where(over[..., None, None], value[..., None, None], known)
 
 
-def within(edges: Edges, bounds: jax.Array) -> Edges:
-    """The actions with no mean beyond its ``bounds``, [..., 2, A]."""
-    low, high = (bounds[..., row, :] * edges.visits.astype(jnp.float32) for row in (LOWER, UPPER))
-    return edges._replace(value_sum=jnp.clip(edges.value_sum, low, high))
+def within(edges: Edges, low: jax.Array, high: jax.Array) -> Edges:
+    """The actions with no mean beyond its bounds."""
+    visits = edges.visits.astype(jnp.float32)
+    return edges._replace(value_sum=jnp.clip(edges.value_sum, low * visits, high * visits))
 
 
-def in_question(bounds: Array, choices: Array, below: Array | bool = False) -> Array:
-    """bool [..., A]: which of the ``choices`` may decide a node's value, by their ``bounds`` [..., 2, A];
-    numpy's arrays or JAX's.
+def in_question(bounds: Array, choices: Array) -> Array:
+    """bool [..., A]: which of the ``choices`` are moves to play by their ``bounds``
+    [..., 2, A]; numpy's arrays or JAX's.
 
     They may be better than what the best one has for sure, or have just that for sure while none of those may be better
-    still. ``below`` the root (bool [..., 1]), where no move is played, the latter count only if there is nothing else.
+    still.
     """
     low, high = bounds[..., LOWER, :], bounds[..., UPPER, :]
     best = low.max(axis=-1, keepdims=True)
     better, sure = choices & (high > best), choices & (low >= best)
-    rivals = better & (sure | below)
-    return better | (sure & ~rivals.any(axis=-1, keepdims=True))
+    return better | (sure & ~(better & sure).any(axis=-1, keepdims=True))
 
 
 def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False) -> Tree:
@@ -129,6 +129,7 @@ def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False) -> T
         end=jnp.zeros(per_node, jnp.int8),
         state=jax.tree.map(lambda x: jnp.zeros((trees, nodes, *x.shape), x.dtype), first),
         bounds=jnp.zeros((*per_node, 2, actions if solver else 0), jnp.float32),
+        sure=jnp.zeros((trees, nodes if solver else 0), jnp.float32),
     )
 
 
@@ -136,7 +137,8 @@ def tree_bytes(game: Game, capacity: int, solver: bool = False) -> int:
     """Memory of one tree, transpositions aside."""
     first = jax.eval_shape(lambda: game.without_history(game.init()))
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(first))
-    return (capacity + 2) * ((24 if solver else 16) * game.num_actions + 17 + state)
+    proofs = 8 * game.num_actions + 4 if solver else 0
+    return (capacity + 2) * (16 * game.num_actions + 17 + proofs + state)
 
 
 def subtree(tree: Tree, root: jax.Array) -> Tree:
@@ -161,7 +163,7 @@ def subtree(tree: Tree, root: jax.Array) -> Tree:
     )  # fmt: skip
     kept = index < count
     source = jnp.where(kept, source, nodes - 1)
-    moved = jax.tree.map(lambda x: x[b, source], tree)
+    moved = jax.tree.map(lambda x: x[b, source] if x.shape[1] else x, tree)
     known = moved.edges[:, :, CHILD].astype(jnp.int32)
     below = jnp.maximum(known, 0)
     stays = (known >= 0) & kept[..., None] & inside[b[..., None], below]  # a shared node may lie outside

@@ -39,11 +39,9 @@ class TextbookSearch:
         return -child.upper, -child.lower
 
     def mean(self, node, child):
-        """The mean of an action with visits, virtual losses included, and not beyond what is proved."""
+        """The mean of an action with visits, virtual losses included."""
         sign = 1 if self.game["player"][child.position] == self.game["player"][node.position] else -1
-        q = (sign * child.total - child.lost) / (child.visits + child.lost)
-        low, high = self.seen_from(node, child)
-        return min(max(q, low), high) if self.solver else q
+        return (sign * child.total - child.lost) / (child.visits + child.lost)
 
     def in_question(self, node):
         """The actions that are searched."""
@@ -56,7 +54,7 @@ class TextbookSearch:
         sure = [a for a, (low, _) in bounds.items() if low == best]
         if not better:
             return sure
-        if node is self.root and not set(better) & set(sure):
+        if node is self.root and best > -1:
             return [a for a in legal if a in better or a in sure]
         return better
 
@@ -127,13 +125,11 @@ class TextbookSearch:
             for path, value, mover in values:
                 for above, act in reversed(path):
                     below, player = above.children[act], self.game["player"][above.position]
-                    value, mover = value if player == mover else -value, player
-                    if self.solver:
-                        low, high = self.seen_from(above, below)
-                        value = min(max(value, low), high)
                     below.visits += 1
                     below.total += value if self.game["player"][below.position] == mover else -value
-                self.root.total += value
+                    value, mover = value if player == mover else -value, player
+                    gain, value = value, max(value, above.lower)  # the player has that for sure
+                self.root.total += gain
                 self.root.visits += 1
                 done += 1
         if self.solved(self.root):  # then its own value is what is proved
