@@ -228,7 +228,7 @@ def test_the_solver_proves_what_is_so():
 
 
 def test_tic_tac_toe_is_proved_a_draw():
-    """A constant of 0.5 takes about 16,000 simulations, and no move at the root is a win or, once refuted, played."""
+    """A constant of 0.5 takes about 16,000 simulations, and the move that is played is a draw for sure."""
     search = Search(TTT, Ucb1(), Rollout(), 20_000, solver=True)
     for result in run_many(search, [initial_state(TTT)] * 2, Numbers(20_000, 0.5)):
         assert result.simulations < 19_000

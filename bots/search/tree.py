@@ -103,8 +103,8 @@ def within(edges: Edges, low: jax.Array, high: jax.Array) -> Edges:
 
 
 def in_question(bounds: Array, choices: Array) -> Array:
-    """bool [..., A]: which of the ``choices`` are moves to play by their ``bounds``
-    [..., 2, A]; numpy's arrays or JAX's.
+    """bool [..., A]: which of the ``choices`` are moves to play by their ``bounds`` [..., 2, A]; numpy's arrays or
+    JAX's.
 
     They may be better than what the best one has for sure, or have just that for sure while none of those may be better
     still.
