@@ -51,7 +51,7 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
     """Start over in the trees of the cue; their roots are evaluated in the next step. Those ``kept`` go on from what
     :func:`keep` has left, unless it holds visits of moves that are not legal any more."""
     tree, mask, b = s.tree, cue.mask, jnp.arange(cue.mask.shape[0])
-    before, _, prior, _ = root_edges(s)
+    before, _, prior, *_ = root_edges(s)
     choices = cue.legal & (prior > 0)
     kept = mask & cue.kept & jnp.any(choices, axis=-1)
     kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
@@ -116,8 +116,8 @@ def advance(
 
 
 def root_edges(s: Searching) -> Edges:
-    visits, value_sum, prior, _ = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
-    return Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0])
+    visits, value_sum, prior, _, *firsts = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
+    return Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *firsts)
 
 
 def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Array]:
@@ -150,7 +150,7 @@ def idle(search: SearchSpec, trees: int) -> Searching:
     gumbel, schedule = (actions, search.capacity) if search.rule.scheduled else (0, 0)
     path = jnp.full((search.capacity + 1 + LEVELS, trees * search.leaves), search.spare, jnp.int32)
     return Searching(
-        tree=empty_tree(search.game, trees, search.capacity, search.solver),
+        tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.firsts),
         settings=Settings(
             zero, number, number, zero, number, jnp.zeros((trees, actions), jnp.float32),
             jnp.zeros((trees, gumbel), jnp.float32), jnp.zeros((trees, schedule), jnp.int32),

@@ -34,6 +34,8 @@ class Edges(NamedTuple):
     value_sum: jax.Array  # float32, from the view of the node's player
     prior: jax.Array  # float32, sums to 1; zero where illegal
     value: jax.Array  # float32 [B], what the evaluator said of the node
+    first_visits: jax.Array | None = None  # float32, games in which the node's player took the action first (AMAF)
+    first_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
 
     @property
     def node_visits(self) -> jax.Array:
@@ -52,6 +54,7 @@ class Rule(ABC):
     usual_c: ClassVar[float] = 0.0  # the constant where none is given
     move: ClassVar[MoveRule] = "visits"  # what the final move is chosen by where nobody says
     scheduled: ClassVar[bool] = False  # do the settings hold a visit schedule and noise for the root?
+    firsts: ClassVar[bool] = False  # do the edges hold who took what first?
 
     @abstractmethod
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
