@@ -70,8 +70,9 @@ def numbers_for(game: Game, bot: SearchConfig, legal: np.ndarray) -> Numbers:
     if bot.simulations == 0:  # each move once, or none at all
         simulations = int(legal.sum()) if bot.move == "value" else 0
     return Numbers(
-        simulations, bot.c, bot.fpu_reduction, bot.depth, bot.noise, bot.alpha, bot.considered, bot.gumbel_scale
-    )
+        simulations, bot.c, bot.fpu_reduction, bot.depth, bot.noise, bot.alpha, bot.considered, bot.gumbel_scale,
+        bot.equivalence, bot.bias,
+    )  # fmt: skip
 
 
 def temperature_for(bot: SearchConfig, ply: int) -> float:
@@ -85,7 +86,7 @@ def _rule(bot: SearchConfig) -> Rule:
     if bot.selection == "puct":
         return Puct(bot.base, bot.fpu)
     if bot.selection == "rave":
-        return Rave(bot.equivalence, bot.bias)
+        return Rave()
     if bot.selection == "alphago":
         return AlphaGo()
     return Gumbel(bot.c_visit, bot.c_scale)

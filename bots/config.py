@@ -120,7 +120,9 @@ class SearchConfig(BotConfig):
     fpu_reduction: Annotated[float, Field(ge=0, le=10)] = _key(0.0, "what fpu=parent is lowered by")
     order: Literal["any", "prior"] = _key("any", "of ucb1's unvisited actions")
     equivalence: Annotated[float, Field(ge=0, le=1e9)] = _key(1000.0, "rave: visits at which it counts half (k)")
-    bias: Annotated[float, Field(ge=0, le=10)] = _key(0.0, "rave: of its values, for the schedule of least error; 0: k's")
+    bias: Annotated[float, Field(ge=0, le=10)] = _key(
+        0.0, "rave: of its values, and the schedule of least error; 0: k's"
+    )
     considered: Annotated[int, Field(ge=1, le=1024)] = _key(16, "actions a gumbel root begins with")
     gumbel_scale: Annotated[float, Field(ge=0, le=100)] = _key(1.0, "of the gumbel noise; 0: none")
     c_visit: Annotated[float, Field(ge=0, le=1e6)] = _key(50.0, "gumbel: sigma(q) = (c_visit + max n) c_scale q")
@@ -162,6 +164,9 @@ class SearchConfig(BotConfig):
             "selection=gumbel needs a number of simulations, not seconds": gumbel and self.seconds > 0,
             "selection=gumbel needs leaves=1": gumbel and self.leaves > 1,
             "selection=gumbel needs reuse=false": gumbel and self.reuse,
+            "selection=rave needs rollout_moves=game or uniform": (
+                self.selection == "rave" and self.rollout_moves == "policy"
+            ),
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
         }
         for text, clash in clashes.items():
@@ -236,7 +241,9 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
         for n in (400, 800, 1600, 3200, 6400)
     },
     "rave": (
-        "search", {"selection": "rave", "c": 0.0}, "UCT that learns from all moves as if first (Gelly & Silver 2011)"
+        "search",
+        {"selection": "rave", "c": 0.0},
+        "UCT that learns from all moves as if first (Gelly & Silver 2011)",
     ),
     "minimax": ("minimax", {}, "alpha-beta to a fixed depth, exact in tic-tac-toe (Knuth & Moore 1975)"),
     "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, network and rollouts (Silver et al. 2016)"),

@@ -112,8 +112,8 @@ class Game(ABC):
         return self._random_games(states, seeds, lambda nothing, states, action: nothing, ())[0]
 
     def random_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """As :meth:`random_playout`, and int32 [A, B]: the player who was the first to take an action in that game, or -1
-        (all moves as first: Gelly & Silver 2011, section 4)."""
+        """As :meth:`random_playout`, and int32 [A, B]: the player who was the first to take an action in that game, or
+        -1 (all moves as first: Gelly & Silver 2011, section 4)."""
         actions = jnp.arange(self.num_actions)[:, None]
 
         def note(firsts: jax.Array, states: State, action: jax.Array) -> jax.Array:

@@ -44,7 +44,7 @@ class Playing(NamedTuple):
     attempts: jax.Array  # int32, points tried and passes
     counter: jax.Array  # int32, random numbers used
     seed: jax.Array  # uint32
-    firsts: tuple[bb.Rows, ...] = ()  # where asked for: points taken first by the player to move, by the other
+    firsts: tuple[bb.Rows, bb.Rows] | None = None  # if asked for: points that the player to move took first, the other
 
 
 def start(
@@ -56,13 +56,13 @@ def start(
     nothing = [jnp.zeros_like(row) for row in own]
     zero = jnp.zeros(seed.shape, jnp.int32)
     passes = jnp.where(over, 2, passes)
-    return Playing(own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if firsts else ())
+    return Playing(own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if firsts else None)
 
 
 def playout(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array,
     seed: jax.Array, width: int, limit: int, firsts: bool = False,
-) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, ...]]:  # fmt: skip
+) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:  # fmt: skip
     """Play every lane to its end or for ``limit`` attempts. Returns (own, opp, turns played, and with ``firsts`` the
     points that the player now to move, and the other, took before anybody else).
 
@@ -132,8 +132,8 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
     ) -> tuple:  # fmt: skip
         dead = bb.without(p.opp, p.reached)
         firsts = p.firsts
-        if firsts:
-            mine, theirs = firsts
+        if p.firsts:
+            mine, theirs = p.firsts
             taken = bb.either(mine, bb.without(move, theirs))
             firsts = bb.choose(done, theirs, mine), bb.choose(done, taken, theirs)
         after = p._replace(

@@ -153,7 +153,7 @@ def idle(search: SearchSpec, trees: int) -> Searching:
         tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.firsts),
         settings=Settings(
             zero, number, number, zero, number, jnp.zeros((trees, actions), jnp.float32),
-            jnp.zeros((trees, gumbel), jnp.float32), jnp.zeros((trees, schedule), jnp.int32),
+            jnp.zeros((trees, gumbel), jnp.float32), jnp.zeros((trees, schedule), jnp.int32), number, number,
         ),
         seed=zero.astype(jnp.uint32),
         done=zero,

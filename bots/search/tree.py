@@ -83,9 +83,7 @@ def count(
     return add(edges, both, b, node, slice(VISITS, VALUE_SUM + 1), action)
 
 
-def count_firsts(
-    edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array
-) -> jax.Array:
+def count_firsts(edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array) -> jax.Array:
     """The trees' edges with so much more of what the node's player took first, [L, A] each."""
     return add(edges, jnp.stack([share, gain], axis=-2), b, node, slice(FIRST_VISITS, FIRST_SUM + 1))
 

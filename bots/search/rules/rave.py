@@ -21,14 +21,11 @@ class Rave(Rule):
     moves as first). Gelly & Silver 2011, "Monte-Carlo tree search and rapid action value estimation in computer Go",
     section 4.
 
-    equivalence: k of the hand-selected schedule beta = sqrt(k / (3 N + k)), section 4.3: the visits of the node
-        at which both count alike.
-    bias: if not 0, that of w'/n', and the schedule is that of least mean square error,
-        beta = n' / (n + n' + 4 n n' bias^2), section 4.4.
+    The settings' ``equivalence`` is k of the hand-selected schedule beta = sqrt(k / (3 N + k)), section 4.3: the
+    visits of the node at which both count alike. Where ``bias`` is not 0 it is that of w'/n', and the schedule is that
+    of least mean square error, beta = n' / (n + n' + 4 n n' bias^2), section 4.4.
     """
 
-    equivalence: float = 1000.0
-    bias: float = 0.0
     usual_c: ClassVar[float] = 0.0
     firsts: ClassVar[bool] = True
 
@@ -38,10 +35,9 @@ class Rave(Rule):
         later = 0.5 + 0.5 * edges.first_sum / jnp.maximum(m, 1e-9)
         later = jnp.where(m > 0, later, URGENCY)
         total = edges.node_visits.astype(jnp.float32)[:, None]
-        if self.bias:
-            beta = m / jnp.maximum(n + m + 4.0 * self.bias**2 * n * m, 1e-9)
-        else:
-            beta = jnp.broadcast_to(jnp.sqrt(self.equivalence / (3.0 * total + self.equivalence)), n.shape)
+        k, bias = settings.equivalence[:, None], settings.bias[:, None]
+        by_hand = jnp.sqrt(k / jnp.maximum(3.0 * total + k, 1e-9))
+        beta = jnp.where(bias > 0, m / jnp.maximum(n + m + 4.0 * bias**2 * n * m, 1e-9), by_hand)
         beta = jnp.where(n > 0, jnp.where(m > 0, beta, 0.0), 1.0)
         bonus = settings.c[:, None] * jnp.sqrt(jnp.log(total) / jnp.maximum(n, 1.0))
         return (1.0 - beta) * (0.5 + 0.5 * edges.q) + beta * later + bonus

@@ -25,6 +25,8 @@ class Settings(NamedTuple):
     dirichlet: jax.Array  # float32 [B, A], the noise
     gumbel: jax.Array  # float32 [B, A], noise of a Gumbel search's root; [B, 0] in the others
     considered: jax.Array  # int32 [B, capacity], a Gumbel root's visit schedule; [B, 0] in the others
+    equivalence: jax.Array  # float32 [B], see Rave
+    bias: jax.Array  # float32 [B], see Rave
 
 
 class Edges(NamedTuple):
