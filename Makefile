@@ -12,6 +12,8 @@ MAKE_VENV = $(PYTHON) -m venv
 endif
 # Where new versions of JAX may change something, and the environments of the oldest and the newest one.
 COMPAT_TESTS := $(addprefix tests/test_,kernels.py games.py go_rules.py search.py selection.py)
+# Tests lie side by side, most of their time being one core's compiling; a worker takes up to 2 GB.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 COMPAT := .venv-compat-oldest .venv-compat-newest
 
 .PHONY: demo test check bench compat clean
@@ -21,13 +23,13 @@ demo: $(VENV)/.installed
 	$(BIN)/jubango tournament examples/demo.toml --out runs/demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/playouts.py

@@ -127,10 +127,19 @@ def _inverse(matrix: np.ndarray) -> np.ndarray:
 class Bounds(NamedTuple):
     """Which numbers have a finite maximum."""
 
-    place: np.ndarray  # [n] of each player, from those of its world who are finite: 0, inf, -inf; nan if undetermined
+    set: np.ndarray  # int [n]: players of one set have finite differences
+    between: np.ndarray  # [sets, sets]: what a row's players are above a column's: 0, inf, -inf; nan if undetermined
     side: float  # the same of moving first
     rows: np.ndarray  # bool: the games that say something of finite differences
     world: np.ndarray  # int [n]: players of one world have met, directly, through others, or by being held
+
+    def place(self, held: np.ndarray) -> np.ndarray:
+        """[n]: what each player is above those of its world who are ``held``, or else above its largest set."""
+        size = np.bincount(self.set)[self.set].astype(float)
+        size[held] = np.inf
+        order = np.lexsort((np.arange(len(size)), -size, self.world))
+        core = self.set[order[np.unique(self.world[order], return_index=True)[1]]]
+        return self.between[self.set, core[self.world]]
 
 
 class _Cone(NamedTuple):
@@ -148,7 +157,7 @@ def bounds(rows: Rows, players: int, held: np.ndarray, with_side: bool) -> Bound
     The likelihood has no finite maximum where some direction lowers no game's likelihood and raises one's: a win of u
     over v asks for d[u] - d[v] >= 0, plus or minus what the direction adds to moving first. For a given sum these are
     constraints on differences, which shortest paths solve. Two players' difference is finite if all such directions
-    leave it alone, infinite if all that change it change it one way.
+    leave it alone, infinite if all that change it change it one way, and undetermined otherwise.
     """
     node = np.arange(players)
     if held.any():
@@ -160,24 +169,21 @@ def bounds(rows: Rows, players: int, held: np.ndarray, with_side: bool) -> Bound
     u, v, weight = strict.edges
     tight = strict.place[v] == strict.place[u] + weight
     together = components(u[tight], v[tight], players, "strong")
-    alike = np.unique(np.stack([together, strict.place]), axis=1, return_inverse=True)[1].ravel()
     inside = together[rows.first] == together[rows.second]
     rows_inside = inside & (rows.gap(np.append(strict.place, strict.slope)) == 0)
-    world = components(rows.first, rows.second, players)
-    core = _cores(world, alike, node, held)
-    highest = np.max([_farthest(cone, core, players) for cone in cones], axis=0)
-    lowest = np.min([-_farthest(cone, core, players, back=True) for cone in cones], axis=0)
+    alike = numbered(np.unique(np.stack([together, strict.place]), axis=1, return_inverse=True)[1].ravel()[node])
+    farthest = np.max([_farthest(cone, alike) for cone in cones], axis=0)
     ways = {cone.slope for cone in cones}
-    return Bounds(
-        _sign(lowest, highest)[node], float(_sign(*np.array([[min(ways)], [max(ways)]]))[0]), rows_inside, world[node]
-    )
+    side = float(_sign(*np.array([[min(ways)], [max(ways)]]))[0])
+    world = numbered(components(rows.first, rows.second, players)[node])
+    return Bounds(alike, _sign(-farthest, farthest.T), side, rows_inside, world)
 
 
 def _sign(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
     """Where something goes that moves between two bounds as it likes."""
     return np.select(
         [(lowest < 0) & (highest > 0), highest > 0, lowest < 0],
-        [np.full(len(lowest), x) for x in (np.nan, np.inf, -np.inf)],
+        [np.full(lowest.shape, x) for x in (np.nan, np.inf, -np.inf)],
         0.0,
     )
 
@@ -194,20 +200,20 @@ def _cone(rows: Rows, players: int, slope: int) -> _Cone | None:
     falling = least < 0
     if (falling & np.isin(pairs, v[falling] * players + u[falling])).any():  # the shortest of circles that never end
         return None
-    place = _shortest((u, v, least), np.arange(players), players)
+    place = _lowest((u, v, least), players)
     return None if place is None else _Cone(slope, (u, v, least), place.astype(int))
 
 
-def _shortest(edges: tuple[np.ndarray, np.ndarray, np.ndarray], sources: np.ndarray, players: int) -> np.ndarray | None:
-    """[n]: the length of the shortest path from any of ``sources``, inf without one; None if it has no end."""
+def _lowest(edges: tuple[np.ndarray, np.ndarray, np.ndarray], players: int) -> np.ndarray | None:
+    """[n]: the length of the shortest path from anybody, 0 at most; None if it has no end."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import NegativeCycleError, bellman_ford
 
     u, v, weight = edges
-    other = u != v
-    u = np.concatenate([u[other], np.full(len(sources), players)])
-    v = np.concatenate([v[other], sources])
-    weight = np.concatenate([weight[other], np.zeros(len(sources))])
+    everybody, other = np.arange(players), u != v
+    u = np.concatenate([u[other], np.full(players, players)])
+    v = np.concatenate([v[other], everybody])
+    weight = np.concatenate([weight[other], np.zeros(players)])
     graph = coo_array((weight, (u, v)), (players + 1, players + 1)).tocsr()
     try:
         return bellman_ford(graph, indices=players)[:players]
@@ -215,20 +221,21 @@ def _shortest(edges: tuple[np.ndarray, np.ndarray, np.ndarray], sources: np.ndar
         return None
 
 
-def _farthest(cone: _Cone, core: np.ndarray, players: int, back: bool = False) -> np.ndarray:
-    """How far above its world's core each player can be; ``back``: below it."""
+def _farthest(cone: _Cone, alike: np.ndarray) -> np.ndarray:
+    """[sets, sets]: how far the players of a column's set can come to be above those of a row's."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import johnson
+
+    sets = int(alike.max(initial=-1)) + 1
+    if sets < 2:
+        return np.zeros((sets, sets))
     u, v, weight = cone.edges
-    found = _shortest((v, u, weight) if back else (u, v, weight), core, players)
-    assert found is not None
-    return found
-
-
-def _cores(world: np.ndarray, alike: np.ndarray, node: np.ndarray, held: np.ndarray) -> np.ndarray:
-    """Of each world one player: of those held, or else of its largest set whose differences are finite."""
-    size = np.bincount(alike)[alike].astype(float)
-    size[node[held]] = np.inf
-    order = np.lexsort((np.arange(len(world)), -size, world))
-    return order[np.unique(world[order], return_index=True)[1]]
+    pairs, where = np.unique(alike[u] * sets + alike[v], return_inverse=True)
+    least = np.full(len(pairs), 1)
+    np.minimum.at(least, where, weight)
+    u, v = np.divmod(pairs, sets)
+    other = u != v
+    return johnson(coo_array((least[other].astype(float), (u[other], v[other])), (sets, sets)).tocsr())
 
 
 def components(u: np.ndarray, v: np.ndarray, players: int, connection: str = "weak") -> np.ndarray:
@@ -238,3 +245,8 @@ def components(u: np.ndarray, v: np.ndarray, players: int, connection: str = "we
 
     graph = coo_array((np.ones(len(u)), (u, v)), (players, players))
     return connected_components(graph, connection=connection)[1]
+
+
+def numbered(labels: np.ndarray) -> np.ndarray:
+    """The same sets as ``labels`` name, numbered without a gap."""
+    return np.unique(labels, return_inverse=True)[1].ravel()

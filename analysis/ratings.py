@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jubango.analysis.bradley_terry import Bounds, Rows, bounds, components, maximum
+from jubango.analysis.bradley_terry import Bounds, Rows, bounds, components, maximum, numbered
 from jubango.analysis.results import ENDINGS, Result, decided
 from jubango.sgf_games.errors import UserError, nearest
 
@@ -50,6 +50,7 @@ class Rating:
     time: int = 0  # of the losses those on time,
     forfeit: int = 0  # by an engine's failure
     resignation: int = 0  # and by resignation
+    distinct_games: int | None = None  # that differ in the players, their colours or a move; None if no moves are known
 
     @property
     def points(self) -> float:
@@ -62,14 +63,18 @@ class Rating:
 
 @dataclass(frozen=True)
 class RatingList:
-    """All ratings, strongest first, group after group."""
+    """All ratings, strongest first, scale after scale. Who has an infinite rating stands above those he is better than,
+    as far as the games say, though theirs is the same."""
 
     ratings: tuple[Rating, ...]
     advantage: float  # Elo that moving first is worth; 0 if not fitted, or if its error is infinite: it cannot be told
     advantage_error: float  # 95 %
-    covariance: np.ndarray  # [n, n] of the ratings, Elo squared, in the order of ``ratings``
+    places: np.ndarray  # [n] Elo, in the order of ``ratings``: the finite ones, and of others where in their set
+    covariance: np.ndarray  # [n, n] of the places, Elo squared
     groups: int
     scales: tuple[int, ...]  # ratings of one scale can be compared: of one group, or of groups with anchors
+    sets: np.ndarray  # int [n]: places of one set have finite differences
+    between: np.ndarray  # [sets, sets]: what a row's players are above a column's: 0, inf, -inf; nan: not known
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -81,14 +86,11 @@ class RatingList:
         (0, inf, 0.5) where the games do not say.
         """
         i, j = self._index[first], self._index[second]
-        gap = self.ratings[i].elo - self.ratings[j].elo
-        if math.isinf(gap):
-            return gap, math.inf, float(gap > 0)
-        cov = self.covariance
-        variance = float(cov[i, i] + cov[j, j] - 2 * cov[i, j])
-        if math.isnan(gap) or math.isinf(variance) or self.scales[i] != self.scales[j]:
-            return (0.0, 0.0, 0.5) if i == j else (0.0, math.inf, 0.5)
-        sigma = math.sqrt(max(0.0, variance))
+        way = float(self.between[self.sets[i], self.sets[j]])
+        if way:
+            return (0.0, math.inf, 0.5) if math.isnan(way) else (way, math.inf, float(way > 0))
+        gap, cov = float(self.places[i] - self.places[j]), self.covariance
+        sigma = math.sqrt(max(0.0, float(cov[i, i] + cov[j, j] - 2 * cov[i, j])))
         return gap, Z95 * sigma, _superiority(gap, sigma)
 
 
@@ -126,17 +128,30 @@ def rate(
     held = np.array([name in anchors for name in names], bool)
     start = np.array([anchors.get(name, 0.0) / ELO for name in names])
     found = _fit(rows, group, start, held, prior, first_move_advantage)
-    elo = np.where(held, [anchors.get(name, 0.0) for name in names], _rounded(found.theta[:-1]))
-    covariance, advantage = found.covariance, float(_rounded(found.theta[-1:])[0])
-    order = sorted(range(len(names)), key=lambda i: (group[i], -elo[i], names[i]))
-    tally = _tally(played, names)
-    errors = Z95 * np.sqrt(np.maximum(covariance.diagonal(), 0))
+    limit = found.limits.place(held)
+    places = np.where(held, [anchors.get(name, 0.0) for name in names], _rounded(found.theta[:-1]))
+    elo = np.where(limit == 0, places, np.nan_to_num(limit, nan=0.0, posinf=np.inf, neginf=-np.inf))
+    side, advantage = found.limits.side, float(_rounded(found.theta[-1:])[0])
+    variance = np.maximum(found.covariance.diagonal(), 0)
+    errors = np.round(Z95 * np.sqrt(np.where(np.append(limit, side) == 0, variance, np.inf)), 9)
+    between, sets = found.limits.between, found.limits.set
+    above = np.sign(np.nan_to_num(between)).sum(1)[sets]  # the more, the higher of two who differ for certain
+    world = found.limits.world
+    leading = np.full(len(names), len(names))
+    np.minimum.at(leading, world, group)
+    order = np.lexsort((-places, sets, -above, -elo, leading[world]))  # stable: names are in order
+    tally, distinct = _tally(played, names), _distinct(played)
     ratings = tuple(
-        Rating(names[i], float(elo[i]), float(errors[i]), group=int(group[i]), **tally[names[i]]) for i in order
-    )
+        Rating(
+            names[i], float(elo[i]), float(errors[i]), group=int(group[i]), distinct_games=distinct.get(names[i]),
+            **tally[names[i]],
+        )
+        for i in order
+    )  # fmt: skip
     return RatingList(
-        ratings, advantage, float(errors[-1]), covariance[np.ix_(order, order)], int(group.max(initial=-1)) + 1,
-        tuple(int(found.scale[i]) for i in order),
+        ratings, advantage if side == 0 else 0.0 if math.isnan(side) else side, float(errors[-1]), places[order],
+        found.covariance[np.ix_(order, order)], int(group.max(initial=-1)) + 1,
+        tuple(int(world[i]) for i in order), sets[order], between,
     )  # fmt: skip
 
 
@@ -166,6 +181,18 @@ def _tally(played: list[Result], names: list[str]) -> dict[str, dict[str, int]]:
     return tally
 
 
+def _distinct(played: list[Result]) -> dict[str, int]:
+    """Of each player of whose games any moves are known, how many are distinct."""
+    played_by: Counter[str] = Counter()
+    for game in played:
+        played_by.update((game.black, game.white))
+    repeated: dict[str, int] = {}
+    for (black, white, _), count in Counter((g.black, g.white, g.game) for g in played if g.game is not None).items():
+        for name in (black, white):
+            repeated[name] = repeated.get(name, 0) + count - 1
+    return {name: played_by[name] - count for name, count in repeated.items()}
+
+
 def _groups(rows: Rows, players: int) -> np.ndarray:
     """int [n]: which connected group each player belongs to, the largest group first."""
     label = components(rows.first, rows.second, players)
@@ -177,19 +204,21 @@ def _groups(rows: Rows, players: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Fit:
-    theta: np.ndarray  # log-odds of the players, and the advantage last
+    theta: np.ndarray  # log-odds of the players, and the advantage last, as far as their differences are finite
     covariance: np.ndarray  # of all of them, Elo squared
-    scale: np.ndarray  # int [n]
+    limits: Bounds
 
 
 def _fit(
     rows: Rows, group: np.ndarray, start: np.ndarray, held: np.ndarray, prior: float, with_advantage: bool
 ) -> _Fit:  # fmt: skip
-    """The maximum of the likelihood; what has none is infinite, or 0 with an infinite error if it may be anything."""
+    """The maximum of the likelihood, as far as it has one."""
     n = len(group)
     anchored = np.isin(group, group[held])
     if prior > 0:
-        limits = Bounds(np.zeros(n), 0.0, np.ones(len(rows.first), bool), np.where(anchored, -1, group))
+        world = numbered(np.where(anchored, -1, group))
+        apart = np.where(np.eye(int(world.max(initial=-1)) + 1, dtype=bool), 0.0, np.nan)
+        limits = Bounds(world, apart, 0.0, np.ones(len(rows.first), bool), world)
         rows = _with_virtual_games(rows, group, prior)
     else:
         limits = bounds(rows, n, held, with_advantage)
@@ -204,17 +233,13 @@ def _fit(
     free[first[~np.isin(np.arange(len(first)), label[:n][held])]] = False
     theta, covariance = maximum(rows, theta, free)
     theta, covariance = np.delete(theta, np.s_[n:-1]), _without(covariance, n)
+    place = limits.place(held)
     for g in np.unique(group[~anchored]):
-        finite = np.flatnonzero((group == g) & (limits.place == 0))
+        finite = np.flatnonzero((group == g) & (place == 0))
         theta[finite] -= theta[finite].mean()
         covariance[finite] -= covariance[finite].mean(0)
         covariance[:, finite] -= covariance[:, finite].mean(1, keepdims=True)
-    covariance *= ELO**2
-    for i, limit in enumerate(np.append(limits.place, limits.side)):
-        if limit != 0:
-            theta[i] = 0.0 if np.isnan(limit) else limit
-            covariance[i], covariance[:, i], covariance[i, i] = 0.0, 0.0, np.inf
-    return _Fit(theta, covariance, limits.world)
+    return _Fit(theta, covariance * ELO**2, limits)
 
 
 def _without(covariance: np.ndarray, players: int) -> np.ndarray:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 ENDINGS = {"T": "time", "F": "forfeit", "R": "resignation"}  # how a game is lost before it is played out
+
+# What is said of games with engines that ended by these reasons, in short and in full (docs/engines.md).
+SCORINGS = {
+    "agreed": ("without dead stones", "scored without the stones that both sides call dead"),
+    "cleanup": ("disputed", "scored after play went on, because it was disputed what is dead"),
+    "disputed": ("disputed to the end", "scored while it was disputed what is dead: what not all call dead is alive"),
+    "refused": ("void", "void, won and lost by nobody: an engine refused a legal move"),
+}
 
 
 class Result(NamedTuple):
@@ -18,6 +26,7 @@ class Result(NamedTuple):
     ending: str = ""  # a letter of ENDINGS, if the game was not played out
     why: str = ""  # what the loser did, in words
     game: Hashable = None  # equal for games of the same moves; None if they are not known
+    reason: str = ""  # what ended it: "score", "crash", ...; see GameRecord
 
     @property
     def loser(self) -> str:
@@ -32,11 +41,28 @@ class Ended(NamedTuple):
     lost: int
     games: int  # all that it played
     why: str  # of the first of them, if known
+    reasons: dict[str, int]  # how many by which reason, if known: {"crash": 3, "illegal": 1}
+
+    @property
+    def words(self) -> str:
+        """``3 crash, 1 illegal; the first: ended during 'genmove b'``, as far as it is known."""
+        counts = "" if set(self.reasons) <= {self.ending, "resign"} else counted(self.reasons)
+        why = f"the first: {self.why}" if self.why and self.lost > 1 else self.why
+        return "; ".join(filter(None, [counts, why]))
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.lost} of {self.games} games" + (f" ({self.words})" if self.words else "")
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """``3 crash, 1 illegal``."""
+    return ", ".join(f"{count} {what}" for what, count in counts.items())
 
 
 def decided(results: Iterable[tuple]) -> list[Result]:
     """The games that were won, lost or drawn."""
-    return [game for game in (Result(*result) for result in results) if game.score == game.score]
+    games = (result if isinstance(result, Result) else Result(*result) for result in results)
+    return [game for game in games if game.score == game.score]
 
 
 def distinct_games(results: Iterable[tuple]) -> int | None:
@@ -58,11 +84,33 @@ def endings(results: Iterable[tuple]) -> list[Ended]:
         if game.ending in ENDINGS and game.score != 0.5:
             lost.setdefault((game.loser, game.ending), []).append(game)
     found = [
-        Ended(name, ENDINGS[ending], len(own), played[name], next((game.why for game in own if game.why), ""))
+        Ended(
+            name, ENDINGS[ending], len(own), played[name], next((game.why for game in own if game.why), ""),
+            dict(Counter(game.reason for game in own if game.reason).most_common()),
+        )
         for (name, ending), own in lost.items()
-    ]
+    ]  # fmt: skip
     order = list(ENDINGS.values())
     return sorted(found, key=lambda e: (order.index(e.ending), -e.lost, e.name))
+
+
+def scorings(results: Iterable[tuple]) -> dict[str, int]:
+    """How many games ended by each reason of SCORINGS, as far as any did."""
+    counts = Counter(Result(*result).reason for result in results)
+    return {reason: counts[reason] for reason in SCORINGS if counts[reason]}
+
+
+def doubts(results: Iterable[tuple]) -> list[str]:
+    """In short what the games were, if not just played out: ``17 distinct``, ``3 lost on time``, ``2 void``."""
+    results = list(results)
+    games, distinct = decided(results), distinct_games(results)
+    lost = Counter(game.ending for game in games)
+    said = [
+        f"{distinct} distinct" if distinct not in (None, len(games)) else "",
+        f"{lost['F']} lost by forfeit" if lost["F"] else "",
+        f"{lost['T']} lost on time" if lost["T"] else "",
+    ]
+    return [*filter(None, said), *(f"{n} {SCORINGS[reason][0]}" for reason, n in scorings(results).items())]
 
 
 def tallies(results: Iterable[tuple]) -> dict[tuple[str, str], list[int]]:

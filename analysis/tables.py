@@ -55,9 +55,7 @@ def frame_results(frame: pd.DataFrame) -> list[Result]:
     """The games of a frame with the columns of ``results.sqlite``."""
     columns = ("black", "white", "result", "reason", "detail", "game", "moves")
     return [
-        result_of(
-            black, white, result, "" if reason == "resign" else detail or reason, (game, moves) if moves else None
-        )
+        result_of(black, white, result, detail, (game, moves) if moves else None, reason)
         for black, white, result, reason, detail, game, moves in zip(*(frame[c] for c in columns), strict=True)
     ]
 
@@ -67,13 +65,13 @@ def record_result(record: GameRecord) -> Result:
     return frame_results(records_frame([record]))[0]
 
 
-def result_of(black: str, white: str, text: str, why: str = "", game: Hashable = None) -> Result:
+def result_of(black: str, white: str, text: str, why: str = "", game: Hashable = None, reason: str = "") -> Result:
     """A game with an SGF result; one without a decision (``?``, ``Void``) has the score nan."""
     text = text.strip()
     if text[:1].upper() not in ("B", "W", "0", "D"):
-        return Result(black, white, math.nan, game=game)
+        return Result(black, white, math.nan, "", why, game, reason)
     ending = text[2:3].upper() if text[2:3].upper() in ENDINGS else ""
-    return Result(black, white, score_of(text), ending, why if ending else "", game)
+    return Result(black, white, score_of(text), ending, why if ending else "", game, reason)
 
 
 def results_of(
@@ -159,22 +157,22 @@ def _csv_result(black: str, white: str, text: str) -> Result | None:
 
 
 def ratings_frame(ratings: RatingList) -> pd.DataFrame:
-    """Columns rank, name, elo, error (95 %), games, wins, draws, losses, score, group, and of the losses time, forfeit
-    and resignation."""
+    """Columns rank, name, elo, error (95 %), games, wins, draws, losses, score, group, of the losses time, forfeit
+    and resignation, and distinct_games, of which those that were played again are left out."""
     import pandas as pd
 
     rows = [
         (
             i + 1, r.name, r.elo, r.error, r.games, r.wins, r.draws, r.losses, r.score, r.group,
-            r.time, r.forfeit, r.resignation,
+            r.time, r.forfeit, r.resignation, r.distinct_games,
         )
         for i, r in enumerate(ratings.ratings)
     ]  # fmt: skip
     columns = [
         "rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group",
-        "time", "forfeit", "resignation",
+        "time", "forfeit", "resignation", "distinct_games",
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns).astype({"distinct_games": "Int64"})
 
 
 def crosstable(results: list[Result], order: list[str] | None = None) -> pd.DataFrame:

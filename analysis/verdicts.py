@@ -9,7 +9,17 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 
 from jubango.analysis.ratings import RatingList
-from jubango.analysis.results import ENDINGS, Result, crosstable_cells, decided, distinct_games, endings
+from jubango.analysis.results import (
+    ENDINGS,
+    SCORINGS,
+    Result,
+    counted,
+    crosstable_cells,
+    decided,
+    distinct_games,
+    endings,
+    scorings,
+)
 from jubango.analysis.tables import ratings_frame
 
 MOST_IN_CROSSTABLE = 20  # players
@@ -44,9 +54,11 @@ class Verdict:
             f"{failed} of the {self.games} games ended by forfeit or on time" if failed else "",
             repetition(self.games, self.distinct_games),
         ]
-        but = "".join(f"; but {doubt}" for doubt in doubts if doubt)
+        but = "; but " * any(doubts) + "; and ".join(filter(None, doubts))
         if math.isinf(self.error) and math.isfinite(self.elo):
             return f"the games do not say which of {self.stronger} and {self.weaker} is stronger{but}"
+        if math.isinf(self.elo):
+            return f"{self.stronger} is {signed(self.elo)} Elo: nothing in the games says how much better it is{but}"
         return (
             f"{self.stronger} is {signed(self.elo)} ± {self.error:.0f} Elo, "
             f"stronger with a probability of {100 * self.probability:.1f} %{but}"
@@ -127,7 +139,7 @@ def remarks(ratings: RatingList) -> list[str]:
 
 def evidence(ratings: RatingList, results: list) -> list[str]:
     """The verdict on two players, and of any number what the games were: lost otherwise than on the board, played
-    again, without a decision."""
+    again, scored by agreement, without a decision."""
     games = decided(results)
     said = []
     if len(ratings.ratings) == 2 and games:
@@ -138,12 +150,22 @@ def evidence(ratings: RatingList, results: list) -> list[str]:
     for ending, how in words.items():
         found = [ended for ended in endings(games) if ended.ending == ending]
         if found:
-            said.append(f"{how}: " + ", ".join(
-                f"{e.name} {e.lost} of {e.games} games" + (f" ({e.why})" if e.why else "") for e in found
-            ))  # fmt: skip
+            said.append(f"{how}: {', '.join(map(str, found))}")
+    said += scored(results)
     if len(games) < len(results):
         said.append(f"{len(results) - len(games)} of the {len(results)} games were not decided and do not count")
     return said
+
+
+def scored(results: Iterable[tuple]) -> list[str]:
+    """How games with engines were scored, and which were void, with an engine's words for the first."""
+    games = [Result(*result) for result in results]
+    first = next((game.why for game in games if game.reason == "refused" and game.why), "")
+    return [
+        f"{n} {'game' if n == 1 else 'games'} {SCORINGS[reason][1]}"
+        + (f" ({'' if n == 1 else 'the first: '}{first})" if reason == "refused" and first else "")
+        for reason, n in scorings(games).items()
+    ]
 
 
 # -- for programs --------------------------------------------------------------------------------
@@ -160,25 +182,27 @@ def summary(ratings: RatingList, results: list) -> dict[str, object]:
         "ratings": ratings_frame(ratings).to_dict("records"),
         "verdicts": [{**asdict(found), "games": found.games} for found in verdicts(ratings, games)],
         "endings": [ended._asdict() for ended in endings(games)],
+        "scoring": scorings(results),
     }
 
 
 def summary_frame(ratings: RatingList, results: list) -> pd.DataFrame:
-    """The same as one table, a row for each player: its rating, what moving first is worth, what it lost otherwise than
-    on the board, its distinct games, of two players the verdict, and of up to 20 the crosstable."""
+    """The same as one table, a row for each player: its rating, its distinct games, what moving first is worth, what it
+    lost otherwise than on the board, how games with engines were scored, of two players the verdict, and of up to 20
+    the crosstable."""
     games = decided(results)
     names = [rating.name for rating in ratings.ratings]
     frame = ratings_frame(ratings)
     frame["first_move"], frame["first_move_error"] = ratings.advantage, ratings.advantage_error
     own: dict[str, list[Result]] = {name: [] for name in names}
-    for game in games:
-        for name in {game.black, game.white}:
+    for game in results:
+        for name in {game[0], game[1]}:
             own[name].append(game)
-    frame["distinct_games"] = pd.array([distinct_games(own[name]) for name in names], dtype="Int64")
     why: dict[str, list[str]] = {name: [] for name in names}
     for ended in endings(games):
-        why[ended.name] += [f"{ended.ending}: {ended.why}"] if ended.why else []
+        why[ended.name] += [f"{ended.ending}: {ended.words}"] if ended.words else []
     frame["why"] = ["; ".join(why[name]) for name in names]
+    frame["scoring"] = [counted(scorings(own[name])) for name in names]
     if len(names) == 2:
         found = [ratings.difference(*pair) for pair in (names, names[::-1])]
         frame[["difference", "difference_error", "probability"]] = found

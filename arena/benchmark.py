@@ -54,7 +54,7 @@ def playout_speed(game: Game, lanes: int, seconds: float) -> tuple[float, float]
     Each device plays ``lanes`` games at a time. The first second, which includes compiling and the
     games' openings, is not counted.
     """
-    start, run, progress = _random_play(game, lanes)
+    start, run, progress = _random_play(game.compiled_as, lanes)
     devices = jax.devices()
     playing = [jax.device_put(start(jnp.uint32(i)), device) for i, device in enumerate(devices)]
 

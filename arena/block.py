@@ -233,9 +233,10 @@ class Block:
                 self._take_back(i, lane)
             else:
                 winner = "B" if self._player[i] else "W"
-                refused = answer.failure == "refused"
-                result = VOID if refused else f"{winner}+{FAILURE_LETTERS[answer.failure]}"
-                records.append(self._end(i, lane, result, answer.failure, answer.detail[:MOST_DETAIL]))
+                result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.failure)}", answer.detail
+                if answer.failure == "refused":
+                    result, detail = VOID, f"{self._mover(i, lane)}: {detail}"
+                records.append(self._end(i, lane, result, answer.failure, detail[:MOST_DETAIL]))
                 self._release([i])
             if self.on_move:
                 made.append((lane, answer))

@@ -17,11 +17,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from jubango.analysis.plot import BLACK, WHITE, board_text, stone_text
+from jubango.analysis.results import doubts
 from jubango.arena.console import Console
 from jubango.arena.names import LEAST, short_names
 from jubango.arena.preparing import Preparing, shown
 from jubango.arena.run import Run
-from jubango.arena.scoring import remarks
 from jubango.arena.standings import cross_for, natural_width, standings_for, standings_html, standings_table
 from jubango.sgf_games.printable import printable
 
@@ -96,7 +96,7 @@ class Dashboard:
             # A screen of its own is drawn anew at every size: nothing of another one is left over.
             self._live = Live(console=self.console, auto_refresh=False, transient=True, screen=self.screen)
             self._live.start()
-        self._live.update(self.render(run) if self.screen else self._one_line(run), refresh=True)
+        self._live.update(self.render(run) if self.screen else self._one_line(self.line(run)), refresh=True)
 
     def _print(self, line: str) -> None:
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -114,7 +114,8 @@ class Dashboard:
         simulations = run.table.simulations / elapsed if run.table else 0.0
         return done / elapsed, simulations, run.seconds_left(elapsed)
 
-    def line(self, run: Run) -> Text:
+    def line(self, run: Run, doubtful: bool = True) -> Text:
+        """How far it is, and if ``doubtful`` is to be said what the games were."""
         games, simulations, left = self.speeds(run)
         done = len(run.results)
         parts = [
@@ -126,8 +127,7 @@ class Dashboard:
         ]
         if simulations:
             parts.append(f"{simulations:,.0f} simulations/s")
-        parts += remarks(run.reasons, short=True)
-        return Text(", ".join(parts))
+        return Text(", ".join([*parts, *(doubts(run.results) if doubtful else [])]))
 
     def render(self, run: Run) -> Group:
         """A whole screen: the standings with the crosstable below them, boards beside them, or as much as there is room
@@ -137,11 +137,14 @@ class Dashboard:
         title.append(f"  {run.plan.game.spec}", style="cyan")
         bar = RichTable.grid()  # a bar alone does not end its line
         bar.add_row(ProgressBar(total=max(1, run.plan.total), completed=len(run.results), width=width - 1))
-        room, note = height - 4, Text(run.table.note if run.table else "", style="dim")
+        head: list[RenderableType] = [title, bar, self._one_line(self.line(run, doubtful=False))]
+        if said := doubts(run.results):
+            head.append(self._one_line(Text(", ".join(said), style="yellow")))
+        room, note = height - len(head) - 1, Text(run.table.note if run.table else "", style="dim")
         if not note or room < NOTE_ROOM:
-            return Group(title, bar, self._one_line(run), self._body(run, width, room))
+            return Group(*head, self._body(run, width, room))
         room -= len(note.wrap(self.console, width)) + 1
-        return Group(title, bar, self._one_line(run), self._body(run, width, room), "", note)
+        return Group(*head, self._body(run, width, room), "", note)
 
     def _body(self, run: Run, width: int, room: int) -> RenderableType:
         """``room`` lines of ``width``."""
@@ -175,8 +178,7 @@ class Dashboard:
         grid.add_row(Group(*left), *stacks)
         return Group(grid, "", below) if below else Group(grid)
 
-    def _one_line(self, run: Run) -> Text:
-        line = self.line(run)
+    def _one_line(self, line: Text) -> Text:
         line.no_wrap = True
         line.truncate(self.console.width - 1, overflow="ellipsis")
         return line

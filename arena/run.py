@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from html import escape
 from pathlib import Path
 from typing import Protocol
 
@@ -15,12 +14,11 @@ import pandas as pd
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import Result
 from jubango.analysis.tables import crosstable, frame_results, ratings_frame, record_result
-from jubango.analysis.verdicts import Verdict, verdict
+from jubango.analysis.verdicts import Verdict, scored, verdict
 from jubango.arena.console import Console
 from jubango.arena.pace import Pace
 from jubango.arena.pairings import pairing
 from jubango.arena.plan import Plan
-from jubango.arena.scoring import remarks
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
@@ -67,7 +65,6 @@ class Run:
         games = kept.frame()
         self.finished: set[str] = set(games["game_id"])
         self.results: list[Result] = frame_results(games)  # undecided ones too
-        self.reasons = Counter(games["reason"])  # that games ended by
         self.before = len(self.results)  # games that were done when playing began
         played = Counter(map(pairing, games["black"], games["white"]))
         self.pace = Pace({pair: plan.games_per_pairing - played[pair] for pair in plan.pairings()})
@@ -96,7 +93,6 @@ class Run:
         self._due = ended + min(9 * (ended - began), 0.5)
         self.finished.update(record.game_id for record in records)
         self.results += map(record_result, records)
-        self.reasons.update(record.reason for record in records)
         for record in records:
             self.pace.add(record.black, record.white, record.seconds)
 
@@ -128,7 +124,7 @@ class Run:
     @property
     def ratings(self) -> pd.DataFrame:
         """Columns rank, name, elo, error (half of the 95 % interval), games, wins, draws, losses, score, group,
-        and of the losses time, forfeit and resignation."""
+        of the losses time, forfeit and resignation, and distinct_games (NA if no moves are known)."""
         return ratings_frame(self.rating_list)
 
     @property
@@ -161,7 +157,7 @@ class Run:
     def failures(self) -> dict[str, dict[str, int]]:
         """Of every bot that has failed: how many games it has lost by time, crash, error or illegal moves."""
         games = self.games
-        failed = games[games["reason"].isin(list(Failure))]
+        failed = games[games["reason"].isin(list(Failure)) & games["score"].notna()]
         counts: dict[str, dict[str, int]] = {}
         for black, white, score, reason in failed[["black", "white", "score", "reason"]].itertuples(index=False):
             own = counts.setdefault(white if score else black, {})
@@ -171,19 +167,18 @@ class Run:
     @property
     def remarks(self) -> list[str]:
         """How games with engines were scored, and how many are void; nothing where there is nothing to say."""
-        return remarks(self.reasons)
+        return scored(self.results)
 
     def __str__(self) -> str:
         console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
         with console.capture() as text:
             print_standings(console, self.rating_list, self.results)
-        return "\n".join([printable(self._title), text.get().rstrip(), *map(printable, self.remarks)])
+        return f"{printable(self._title)}\n{text.get().rstrip()}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        html = standings_html(self._title, self.rating_list, self.results)
-        return "\n".join([html, *(f"<p>{escape(line)}</p>" for line in self.remarks)])
+        return standings_html(self._title, self.rating_list, self.results)
 
     @property
     def _title(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,20 +13,6 @@ from jubango.sgf_games.go_scoring import dead_by_playouts, result_without, whole
 from jubango.sgf_games.record import VOID
 
 PLAYOUTS = "playouts"  # what our own verdict is called
-
-# What is said of games that ended by these reasons, in short and in full.
-REMARKS = {
-    "agreed": ("without dead stones", "scored without the stones that both sides call dead"),
-    "cleanup": ("disputed", "scored after play went on, because it was disputed what is dead"),
-    "disputed": ("disputed to the end", "scored while it was disputed what is dead: what not all call dead is alive"),
-    "refused": ("void", "void, won and lost by nobody: an engine refused a legal move"),
-}
-
-
-def remarks(reasons: Counter[str], short: bool = False) -> list[str]:
-    """``3 void``, or in full sentences, of the reasons that games ended by."""
-    counts = [(reasons[reason], *texts) for reason, texts in REMARKS.items() if reasons[reason]]
-    return [f"{n} {brief}" if short else f"{n} {'game' if n == 1 else 'games'} {full}" for n, brief, full in counts]
 
 
 class Score(NamedTuple):

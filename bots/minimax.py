@@ -97,7 +97,7 @@ class Minimax:
 
     def idle(self, lanes: int) -> Stack:
         shape, actions = (lanes, self.depth), self.game.num_actions
-        first = self.game.without_history(self.game.init())
+        first = jax.eval_shape(lambda: self.game.without_history(self.game.init()))
         zero, row = jnp.zeros(lanes, jnp.int32), jnp.zeros(shape, jnp.float32)
         return Stack(
             state=jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape), x.dtype), first),
@@ -258,7 +258,7 @@ class MinimaxPlayer(Player):
     def __init__(self, game: Game, bot: MinimaxConfig, lanes: int) -> None:
         evaluator = Rollout(bot.rollouts) if bot.evaluator == "rollout" else named_evaluator(bot.evaluator, bot.name)
         depth = bot.depth or (game.max_plies if game.max_plies <= SHORT_GAME else USUAL_DEPTH)
-        self.minimax = Minimax(game, evaluator, min(depth, game.max_plies))
+        self.minimax = Minimax(game.compiled_as, evaluator, min(depth, game.max_plies))
         number, self._lanes = spread(lanes)
         self._program = _compiled(self.minimax, self._lanes, number)
         self._asked: dict[int, MoveRequest] = {}

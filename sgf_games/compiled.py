@@ -1,4 +1,6 @@
-"""The compiled forms of a game's rules, made once per game and shared by everybody."""
+"""The compiled forms of a game's rules, made once per game and shared by everybody.
+
+Programs are made for ``game.compiled_as``; first positions, of the game itself, are arguments of them."""
 
 from __future__ import annotations
 
@@ -37,9 +39,13 @@ class Rules(NamedTuple):
     view_lanes: Callable[[State], View[jax.Array]]
 
 
-@functools.lru_cache(maxsize=32)  # what is let go frees its programs
 def rules(game: Game) -> Rules:
     """``step`` and ``view`` take one state, the others a batch of them, batch axis last."""
+    return _rules(game.compiled_as)
+
+
+@functools.lru_cache(maxsize=32)  # what is let go frees its programs
+def _rules(game: Game) -> Rules:
     return Rules(
         step=jit(game.step),
         view=jit(functools.partial(_view, game)),
@@ -73,23 +79,30 @@ class TableProgram(NamedTuple):
     step: Callable[[State, np.ndarray, np.bool_], tuple[State, jax.Array, jax.Array]]
 
 
-@functools.lru_cache(maxsize=32)
 def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     """``first() -> states`` of ``lanes`` lanes, batch axis last, split over ``number`` devices, and
     ``step(states, told, restart) -> (states, look, margin)``: told is int32 [MOST_TOLD, lanes] of actions, one after
     another, then LEAVE (let be), or FRESH at first (a new game begins); with ``restart`` a new game begins where one
     ends, too. look is uint8 [lanes, A + 2]: legal actions, the player to move, whether a game has ended; margin is
     float32 [lanes], of those that have."""
+    first, step = _table_program(game.compiled_as, lanes, number)
+    start = jax.device_put(initial_state(game), shard(number)[1])
+    return TableProgram(lambda: first(start), lambda states, told, restart: step(states, told, restart, start))
+
+
+@functools.lru_cache(maxsize=32)
+def _table_program(
+    game: Game, lanes: int, number: int
+) -> tuple[Callable[[State], State], Callable[..., tuple[State, jax.Array, jax.Array]]]:
+    """(first, step) of :class:`TableProgram`, which take the game's first position as well."""
     split, all_of_it = shard(number)
     specs = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
     places = jax.tree.map(lambda spec: NamedSharding(split.mesh, spec), specs)
     rows = NamedSharding(split.mesh, split_last(2))
 
     def step(
-        states: State, told: jax.Array | np.ndarray, restart: jax.Array | np.bool_
+        states: State, told: jax.Array | np.ndarray, restart: jax.Array | np.bool_, start: State
     ) -> tuple[State, jax.Array, jax.Array]:
-        start = game.init()
-
         def chosen(where: jax.Array, first: State, others: State) -> State:
             return jax.tree.map(lambda one, other: jnp.where(where, one[..., None], other), first, others)
 
@@ -111,21 +124,23 @@ def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     mapped = jax.shard_map(
         step,
         mesh=split.mesh,
-        in_specs=(specs, rows.spec, all_of_it.spec),
+        in_specs=(specs, rows.spec, all_of_it.spec, all_of_it.spec),
         out_specs=(specs, split.spec, split.spec),
         check_vma=False,
     )
-    return TableProgram(
-        first=jit(lambda: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init()),
-                  out_shardings=places),
-        step=jit(mapped, number > 1, in_shardings=(places, rows, all_of_it), out_shardings=(places, split, split)),
-    )  # fmt: skip
+    first = jit(
+        lambda start: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), start),
+        in_shardings=(all_of_it,),
+        out_shardings=places,
+    )
+    whole = (places, rows, all_of_it, all_of_it)
+    return first, jit(mapped, number > 1, in_shardings=whole, out_shardings=(places, split, split))
 
 
 @functools.cache
 def initial_state(game: Game) -> State:
-    """``game.init()``, compiled."""
-    return jit(game.init)()
+    """``game.init()``, compiled unless numbers of this game alone would be part of the program."""
+    return (jit(game.init) if game.compiled_as == game else game.init)()
 
 
 def initial_states(game: Game, lanes: int) -> State:

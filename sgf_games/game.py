@@ -45,6 +45,12 @@ class Game(ABC):
     # -- the rules ---------------------------------------------------------------------------
 
     @property
+    def compiled_as(self) -> Game:
+        """The game that programs are compiled for: by default this one. A game whose states carry numbers of its rules
+        (Go's komi) gives itself without them: games that are equal in this share every program."""
+        return self
+
+    @property
     @abstractmethod
     def num_actions(self) -> int:
         """A: actions are int32 in [0, A)."""
@@ -204,7 +210,7 @@ class Game(ABC):
 
     def result_text(self, state: State) -> str:
         """:meth:`margin_text` of a finished game's last position."""
-        return self.margin_text(float(_compiled_margin(self)(state)))
+        return self.margin_text(float(_compiled_margin(self.compiled_as)(state)))
 
 
 @functools.cache

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import ClassVar, NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +35,15 @@ from jubango.sgf_games.kernels import fused, until_settled, where_needed
 KO_RULES = ("simple", "positional", "situational")
 
 
+class Komi(Enum):
+    """In the place of a komi in a game that is compiled for all of them. Reckoning with it is a TypeError."""
+
+    OF_STATE = "the state's"
+
+    def __format__(self, _: str) -> str:
+        return "?"
+
+
 class GoState(NamedTuple):
     """One position. P is ``max_plies + 1`` under a superko rule, else 0, and 0 in tree nodes."""
 
@@ -43,6 +53,7 @@ class GoState(NamedTuple):
     passes: jax.Array  # int32, passes in a row
     player: jax.Array  # int32, 0 Black, 1 White
     ply: jax.Array  # int32, moves made
+    komi: jax.Array  # float32; NaN in what no game began
     past: jax.Array  # uint32 [P, 2], a 64-bit key of the position at each ply up to this one
 
 
@@ -63,10 +74,14 @@ class Go(Game):
             raise UserError(f"go: {self.width}x{self.height} is no board; sizes go from 1 to 25")
         if self.ko not in KO_RULES:
             raise UserError(f'go: ko="{self.ko}" is unknown; known: {", ".join(KO_RULES)}')
-        if not (abs(self.komi) <= 1000 and (2 * self.komi).is_integer()):
+        if self.komi is not Komi.OF_STATE and not (abs(self.komi) <= 1000 and float(2 * self.komi).is_integer()):
             raise UserError(f"go: komi={self.komi} must be a whole or half number up to 1000")
 
     # -- the rules ---------------------------------------------------------------------------
+
+    @property
+    def compiled_as(self) -> Go:
+        return replace(self, komi=cast(float, Komi.OF_STATE))
 
     @property
     def num_actions(self) -> int:
@@ -86,14 +101,8 @@ class Go(Game):
 
     def set_up(self, stones: np.ndarray, player: int) -> GoState:
         """The start of a game from given stones (int8 [H, W]: 1 Black, 2 White)."""
-        black, white = (bb.from_bits(jnp.asarray(stones == colour).reshape(-1), self.width) for colour in (1, 2))
-        own, opp = (black, white) if player == 0 else (white, black)
-        size = self.max_plies + 1 if self.ko != "simple" else 0
-        past = jnp.zeros((size, 2), jnp.uint32)
-        mover = jnp.int32(player)
-        if size:
-            past = past.at[0].set(self._key(own, opp, mover))
-        return GoState(own, opp, jnp.int32(-1), jnp.int32(0), mover, jnp.int32(0), past)
+        komi = np.float32(np.nan if self.komi is Komi.OF_STATE else self.komi)
+        return _first_state(self.compiled_as, stones == 1 + player, stones == 2 - player, player, komi)
 
     def step(self, state: GoState, action: jax.Array) -> GoState:
         over = self.is_terminal(state)
@@ -118,6 +127,7 @@ class Go(Game):
             passes=unless_over(jnp.where(played, 0, state.passes + 1), state.passes),
             player=unless_over(player, state.player),
             ply=unless_over(ply, state.ply),
+            komi=state.komi,
             past=unless_over(past, state.past) if past.shape[0] else past,
         )
 
@@ -143,7 +153,7 @@ class Go(Game):
     def margin(self, state: GoState) -> jax.Array:
         """float32: Black's area minus White's minus komi, as the position stands."""
         mover = area_margin(bb.unpack(state.own), bb.unpack(state.opp), self.width)
-        return jnp.where(state.player == 0, mover, -mover) - jnp.float32(self.komi)
+        return jnp.where(state.player == 0, mover, -mover) - state.komi
 
     def heuristic(self, state: GoState) -> jax.Array:
         """The area as the position stands: tanh of four times the margin over the board's points."""
@@ -166,6 +176,10 @@ class Go(Game):
     def without_history(self, state: GoState) -> GoState:
         return state._replace(past=jnp.zeros((0, *state.past.shape[1:]), jnp.uint32))
 
+    def transposition_key(self, state: GoState) -> jax.Array:
+        """Of the position: the komi is that of the whole tree."""
+        return super().transposition_key(state._replace(komi=jnp.zeros(0)))
+
     def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """Uniformly random moves that never fill an own eye; see ``go_playout``."""
         return self._random_end(states, seeds, firsts=False)[0]
@@ -182,7 +196,7 @@ class Go(Game):
             self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, firsts=firsts,
         )  # fmt: skip
         mover, blacks = area_margin(own, opp, self.width), (states.player + turn) % 2 == 0
-        black = jnp.where(blacks, mover, -mover) - jnp.float32(self.komi)
+        black = jnp.where(blacks, mover, -mover) - states.komi
         mine, theirs = first or ([], [])
         blacks_first, whites_first = bb.choose(blacks, mine, theirs), bb.choose(blacks, theirs, mine)
         return jnp.stack([jnp.sign(black), -jnp.sign(black)]), blacks_first, whites_first
@@ -261,6 +275,21 @@ class Go(Game):
 
     def margin_text(self, margin: float) -> str:
         return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _first_state(
+    game: Go, own: jax.typing.ArrayLike, opp: jax.typing.ArrayLike, player: jax.typing.ArrayLike,
+    komi: jax.typing.ArrayLike,
+) -> GoState:  # fmt: skip
+    """The beginning of a game with stones on the points ``own`` and ``opp``, bool [H, W], of ``player``, who moves."""
+    mine, theirs = (bb.from_bits(jnp.asarray(points).reshape(-1), game.width) for points in (own, opp))
+    mover = jnp.asarray(player, jnp.int32)
+    size = game.max_plies + 1 if game.ko != "simple" else 0
+    past = jnp.zeros((size, 2), jnp.uint32)
+    if size:
+        past = past.at[0].set(game._key(mine, theirs, mover))
+    return GoState(mine, theirs, jnp.int32(-1), jnp.int32(0), mover, jnp.int32(0), jnp.asarray(komi, jnp.float32), past)
 
 
 # (own, opp, the stone, own stones known to have a liberty, the opponent's).

@@ -8,12 +8,13 @@ from enum import StrEnum
 
 
 class Failure(StrEnum):
-    """How a player may lose a game without playing it to its end or resigning."""
+    """How a game may end that is neither played out nor resigned. Such games can be played again."""
 
     time = "time"
     crash = "crash"
     error = "error"
     illegal = "illegal"
+    refused = "refused"  # nobody's loss: the game is void
 
 
 VOID = "Void"  # the result of a game that nobody has won or lost
@@ -27,7 +28,7 @@ class GameRecord:
     Black got of one point, nan in a void game; ``reason`` is "score", "line" or "end" (played out),
     "resign", or a :class:`Failure`. Games of engines that are played out may also end by "agreed"
     (dead stones were taken off), "cleanup" (after play went on because they were disputed) or
-    "disputed"; one in which an engine "refused" a legal move is void.
+    "disputed".
     """
 
     game_id: str

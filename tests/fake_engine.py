@@ -81,6 +81,9 @@ def main() -> None:
                 die()
             stones, moves, games = {}, 0, games + 1
         elif words[0] == "play":
+            if mode == "burst" and stones:
+                answer_hugely()
+                continue
             stones[words[2].upper()] = words[1]
         elif words[0] == "family":  # its own number and a child's, which has left for a session of its own
             answer = f"{os.getpid()} {subprocess.Popen(['sleep', '3600'], start_new_session=True).pid}"

@@ -120,12 +120,12 @@ WINS = {0: "A1 B1 A2 B2", 1: "A1 B1 A2 B2 C1"}  # the player to move has a winni
 
 @pytest.mark.parametrize("player", [0, 1])
 def test_an_analysis_finds_the_win_and_says_whose_it_is(player):
-    found = analyze(position("tic_tac_toe", WINS[player]), "uct:simulations=200")
+    found = analyze(position("tic_tac_toe", WINS[player]), "uct", **FAST)
     assert found.best.move == ("A3", "B3")[player]
     assert (found.best.win_rate.black, found.best.win_rate.white) == ((1, 0), (0, 1))[player]
     assert found.best.win_rate.mover == 1
     assert 0.5 < found.win_rate.mover < 1
-    assert found.simulations == sum(move.visits for move in found.moves) == 200
+    assert found.simulations == sum(move.visits for move in found.moves) == 60
     assert sum(move.share for move in found.moves) == pytest.approx(1)
     mean = sum(move.share * move.win_rate.mover for move in found.moves)
     assert found.win_rate.mover == pytest.approx(mean, abs=0.02)
@@ -187,7 +187,7 @@ def test_positions_beside_each_other_change_nothing():
 
 @pytest.fixture(scope="module")
 def five():
-    return analyze(GAME.at(3), "uct", simulations=150)
+    return analyze(GAME.at(3), **FAST)
 
 
 def test_heatmaps_show_what_the_search_has(five):

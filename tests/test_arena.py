@@ -35,7 +35,7 @@ def play_all(game: str, specs: list[str], games: int, lanes: int) -> dict:
     return {r.game_id: (r.moves, r.result) for records in table.play(tasks) for r in records}
 
 
-@pytest.mark.parametrize("game", ["tic_tac_toe", "connect_four", "go:4"])
+@pytest.mark.parametrize("game", ["tic_tac_toe", "connect_four", "go:4,komi=1.5"])
 def test_games_do_not_depend_on_the_batch(game):
     specs = ["random", "uct:simulations=8", "uct:simulations=20,c=0.5"]
     alone, seven, many = (play_all(game, specs, 4, lanes) for lanes in (1, 7, 64))
@@ -47,7 +47,7 @@ def test_games_do_not_depend_on_the_batch(game):
 @pytest.mark.parametrize("keep", [False, True])
 def test_games_do_not_depend_on_their_block(monkeypatch, keep):
     """Games of blocks that run empty join others, unless a bot's trees would be lost by that."""
-    specs = ["random", f"uct:simulations=15,reuse={str(keep).lower()}", "uct:simulations=8"]
+    specs = ["random", f"uct:simulations=20,reuse={str(keep).lower()}", "uct:simulations=30,c=0.5"]
     together = play_all("connect_four", specs, 4, 12)
     moved = []
     join = Block.join
@@ -95,7 +95,7 @@ def test_moves_made_on_the_devices_are_those_the_host_would_make(monkeypatch, ga
 
 
 def test_the_last_games_go_on_in_a_smaller_block(monkeypatch):
-    specs = ["uct:simulations=8", "uct:simulations=15,c=0.7", "random"]
+    specs = ["uct:simulations=8", "uct:simulations=20,c=0.7", "random"]
     together = play_all("connect_four", specs, 20, 60)
     joined = []
     join = Block.join

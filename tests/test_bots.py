@@ -263,7 +263,7 @@ def test_compiling_is_on_nobody_s_clock():
 
 def test_games_by_the_clock():
     """A bot that thinks by the clock finishes its games; one that takes no notice of it loses on time."""
-    records = play(TTT, ["uct:simulations=50000", "random"], 2, lanes=1, clock=TimeControl.parse("20+1"))
+    records = play(TTT, ["uct:simulations=50000", "random"], 2, lanes=1, clock=TimeControl.parse("8+1"))
     assert {r.reason for r in records} == {"line"}
     slow = play(C4, ["minimax:depth=9", "random"], 2, lanes=1, clock=TimeControl.parse("0.01"))
     assert {r.reason for r in slow} == {"time"}

@@ -20,8 +20,8 @@ def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     games = {
         "game.sgf": "(;GM[1]SZ[5]KM[0]PB[B[i\\]g]PW[x];B[cc];W[cd];B[bd];W[dc];B[db])",
-        "typo.sgf": "(;SZ[5;B[aa])", "illegal.sgf": "(;SZ[5];B[aa];W[aa])", "empty.sgf": "(;SZ[5])",
-        "two.sgf": "(;SZ[5];B[aa])(;SZ[5];B[bb];W[cc])", "c4.sgf": "(;GM[4]SZ[7]JG[connect_four];B[df])",
+        "typo.sgf": "(;SZ[5;B[aa])", "illegal.sgf": "(;SZ[5];B[aa];W[aa])", "empty.sgf": "(;SZ[5]KM[0])",
+        "two.sgf": "(;SZ[5];B[aa])(;SZ[5]KM[0];B[bb];W[cc])", "c4.sgf": "(;GM[4]SZ[7]JG[connect_four];B[df])",
         "over.sgf": "(;SZ[3]KM[0];B[bb];W[];B[])",
     }  # fmt: skip
     for name, text in games.items():
@@ -35,7 +35,7 @@ def status_of(capsys, *arguments: str) -> tuple[int, str, str]:
     return status, out, err
 
 
-FAST = ["--simulations", "24"]
+FAST = ["--simulations", "60"]
 
 
 def test_analyze_prints_a_table_json_and_csv(files, capsys):
@@ -47,7 +47,7 @@ def test_analyze_prints_a_table_json_and_csv(files, capsys):
     status, out, _ = status_of(capsys, "analyze", "game.sgf", "--move", "2", "--format", "json", *FAST)
     found = json.loads(out)
     assert (status, found["move_number"], found["player"], found["next_move"]) == (0, 2, "black", "B2")
-    assert sum(move["visits"] for move in found["moves"]) == found["simulations"] == 24
+    assert sum(move["visits"] for move in found["moves"]) == found["simulations"] == 60
     on_board = sum(m["visits"] for m in found["moves"] if m["move"] != "pass")
     assert sum(map(sum, found["visits"])) == on_board
     assert len(found["visits"]) == 5

@@ -56,7 +56,7 @@ def children() -> list[psutil.Process]:
     ("mode", "reason"),
     [
         ("digits", "illegal"), ("bytes", "illegal"), ("empty", "illegal"), ("refuses", "error"), ("endless", "error"), ("huge", "error"),
-        ("parts", "crash"),
+        ("parts", "crash"), ("burst", "error"),
     ],
 )  # fmt: skip
 def test_whatever_an_engine_answers_costs_it_that_game(mode, reason):
@@ -100,9 +100,11 @@ def test_an_engine_that_is_gone_stops_the_run_and_its_failed_games_can_be_played
     assert len((out / "ratings.csv").read_text().splitlines()) == 3
     script(engine, f"exec {FAKE} fine")
     assert run_command(command) == 0
-    assert "engine: of 20 games lost 4 by error" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "lost by forfeit: engine 4 of 20 games (4 error; the first: answered 'genmove" in told.out
+    assert "error" not in told.err, "once, below the verdict"
     assert run_command([*command, "--again", "error", "--again", "time"]) == 0
-    assert "by error" not in capsys.readouterr().err
+    assert "error" not in "".join(capsys.readouterr())
     clean = play_plan(engine_plan("fine", games=20)).games
     again = play_plan(parse_plan(file.read_text(), "x"), out).games
     assert again[["game_id", "moves", "result"]].equals(clean[["game_id", "moves", "result"]])

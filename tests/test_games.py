@@ -108,6 +108,14 @@ def test_the_plain_playout_agrees_with_the_fast_one():
     assert abs(plain.mean() - fast.mean()) < 5 * (2 / n) ** 0.5
 
 
+def width_for(lanes: int) -> int:
+    """Of few sizes, so that few programs do."""
+    width = 256
+    while width < lanes:
+        width *= 16
+    return width
+
+
 @functools.cache
 def perft(spec: str, depth: int) -> tuple[list[int], list[int]]:
     """(move sequences, distinct positions) of each length, breadth first."""
@@ -116,14 +124,14 @@ def perft(spec: str, depth: int) -> tuple[list[int], list[int]]:
     states = jax.tree.map(lambda x: np.asarray(x)[..., None], game.init())
     weights, sequences, positions = np.ones(1, np.int64), [], []
     for _ in range(depth):
-        width = 1 << max(6, (len(weights) - 1).bit_length())
+        width = width_for(len(weights))
         wide = jax.tree.map(lambda x: np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, width - len(weights))]), states)  # noqa: B023
         legal = np.asarray(compiled.view_lanes(wide).legal)[: len(weights)]
         lane, action = np.nonzero(legal)
         sequences.append(int(weights[lane].sum()))
         if not len(lane):
             break
-        width = 1 << max(6, (len(lane) - 1).bit_length())
+        width = width_for(len(lane))
         chosen = np.pad(lane, (0, width - len(lane)))
         grown = jax.tree.map(lambda x: x[..., chosen], states)  # noqa: B023
         actions = np.pad(action, (0, width - len(lane))).astype(np.int32)

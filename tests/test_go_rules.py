@@ -29,9 +29,17 @@ def batch_of(game: Go, lanes: int):
     return jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), game.init())
 
 
-def padded_to(states, width: int):
-    size = states.player.shape[0]
-    return jax.tree.map(lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, width - size)]), states)
+def in_parts(function, axis: int, *batches, lanes: int = 1024):
+    """What a compiled function says of a batch of any size, so many lanes at a time: one program for all sizes.
+    ``axis``: where the batch is in what it returns."""
+    size, found = jax.tree.leaves(batches)[0].shape[-1], []
+    for first in range(0, size, lanes):
+        part = jax.tree.map(lambda x: np.asarray(x)[..., first : first + lanes], batches)  # noqa: B023
+        spare = max(0, first + lanes - size)
+        padded = jax.tree.map(lambda x: np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)]), part)  # noqa: B023
+        found.append(function(*padded))
+    joined = jax.tree.map(lambda *xs: np.concatenate(xs, axis), *found)
+    return jax.tree.map(lambda x: x.take(range(size), axis), joined)
 
 
 def perft(game: Go, depth: int, passes: bool = True) -> list[int]:
@@ -39,21 +47,15 @@ def perft(game: Go, depth: int, passes: bool = True) -> list[int]:
     step, legal, _ = compiled(game)
     states, counts = batch_of(game, 1), []
     for _ in range(depth):
-        size = states.player.shape[0]
-        width = max(64, 1 << (size - 1).bit_length())
-        padded = padded_to(states, width)
-        mask = np.array(legal(padded))[:size]
+        mask = in_parts(legal, 0, states)
         if not passes:
             mask[:, -1] = False
         lane, action = np.nonzero(mask)
         counts.append(len(lane))
         if len(counts) == depth or not len(lane):
             break
-        width = max(64, 1 << (len(lane) - 1).bit_length())
-        lanes = np.pad(lane, (0, width - len(lane)))
-        actions = jnp.asarray(np.pad(action, (0, width - len(lane))), jnp.int32)
-        states = step(jax.tree.map(lambda x: x[..., lanes], states), actions)  # noqa: B023
-        states = jax.tree.map(lambda x: x[..., : len(lane)], states)  # noqa: B023
+        chosen = jax.tree.map(lambda x: np.asarray(x)[..., lane], states)  # noqa: B023
+        states = in_parts(step, -1, chosen, action.astype(np.int32))
     return counts
 
 

@@ -354,7 +354,7 @@ def tell(visits=0):
 
 driver.MOST_PROGRAMS = 4  # so that few sizes are already too many
 game = jb.make_game("tic_tac_toe")
-for size in range(14):
+for size in range(10):
     capacity, number = (8 + size, 2) if size % 3 else (8, 32 * (size // 3 + 1))
     (found, *_) = jb.run_many(jb.Search(game, jb.Puct(), jb.Uniform(), capacity), [initial_state(game)] * number)
     tell(int(found.visits.sum()))
@@ -373,9 +373,9 @@ def test_programs_that_are_let_go_are_freed():
     done = subprocess.run([sys.executable, "-c", LIFE], capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr
     visits, maps, mebibytes = np.array([json.loads(line) for line in done.stdout.splitlines()]).T
-    assert visits[:14].tolist() == [8 + size if size % 3 else 8 for size in range(14)]
+    assert visits[:10].tolist() == [8 + size if size % 3 else 8 for size in range(10)]
     a_program = (maps[3] - maps[0]) / 3
     assert a_program > 50, "a program is seen when it is there"
-    assert maps[6:14].max() - maps[3] < a_program, "ten programs were let go"
-    assert mebibytes[13] - mebibytes[6] < 64
-    assert maps[15] - maps[14] < 100, "the views of 40 more sizes took the place of others"
+    assert maps[6:10].max() - maps[3] < a_program, "six programs were let go"
+    assert mebibytes[9] - mebibytes[6] < 64
+    assert maps[11] - maps[10] < 100, "the views of 40 more sizes took the place of others"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -12,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from terminal import screen_of
 
 ROOT = Path(__file__).parents[1]
 COMMAND = [sys.executable, "-m", "jubango.arena.commands"]
@@ -71,7 +71,7 @@ def test_ctrl_c_promises_nothing(tmp_path):
 
 def test_an_engine_s_failure_is_no_resignation(tmp_path):
     engine = f"gtp:command={sys.executable} {ROOT / 'tests' / 'fake_engine.py'} nonsense"
-    status, out, _ = play(tmp_path, "a9\nc9\n", "--game", "go:9", "--white", engine, "--sgf", "g.sgf")
+    status, out, _ = play(tmp_path, "a5\nc5\n", "--game", "go:5", "--white", engine, "--sgf", "g.sgf")
     assert status == 0
     assert "genmove answered 'over there'" in out
     assert "result: B+F" in out
@@ -86,21 +86,9 @@ def test_every_command_says_at_once_that_it_is_starting(tmp_path):
         "              'play --game chess', 'bench search --game chess', 'bench tournament --game chess'):\n"
         "    print(f'<{words}>', file=sys.stderr)\n    run(words.split())\n"
     )
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, env={**ENVIRONMENT, "TERM": "xterm"}, stderr=theirs,
-        stdout=subprocess.DEVNULL,
-    ):  # fmt: skip
-        os.close(theirs)
-        screen = b""
-        while True:
-            try:
-                new = os.read(ours, 4096)
-            except OSError:  # the other end has gone
-                break
-            screen += new
-    os.close(ours)
-    parts = re.split(r"<([a-z.\- ]+)>", screen.decode())
+    terminal = {**ENVIRONMENT, "TERM": "xterm"}
+    screen = screen_of([sys.executable, "-c", code], tmp_path, terminal, stdout=subprocess.DEVNULL)
+    parts = re.split(r"<([a-z.\- ]+)>", screen)
     assert len(parts) == 1 + 2 * 9, screen
     for words, said in zip(parts[1::2], parts[2::2], strict=True):
         assert "starting, 0 s" in said, words

@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from terminal import screen_of
 
 from jubango.analysis.ratings import rate
 from jubango.analysis.tables import results_of
@@ -74,28 +74,9 @@ def test_json_says_it_all_in_printable_text(text):
 
 def on_a_terminal(*commands: list[str], cwd: Path) -> str:
     """What the commands write to a terminal, stdout and stderr."""
-    mine, its = pytest.importorskip("pty").openpty()
-    env = os.environ | {"TERM": "xterm-256color", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", f"from jubango.arena.commands import run\nfor c in {commands!r}: run(c)"],
-        stdout=its,
-        stderr=its,
-        cwd=cwd,
-        env=env,
-    )
-    os.close(its)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(mine, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        seen += piece
-    os.close(mine)
-    process.wait(60)
-    return seen.decode()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
+    code = f"from jubango.arena.commands import run\nfor c in {commands!r}: run(c)"
+    return screen_of([sys.executable, "-c", code], cwd, environment)
 
 
 def test_terminals_see_no_foreign_sequences(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jubango.analysis.ratings import rate
+from jubango.analysis.verdicts import verdict
 
 # A ladder: everybody beats the next one down nine times of ten, more often with the first move.
 LADDER = [("uct-800", "uct-200"), ("uct-200", "uct-50"), ("uct-50", "random"), ("uct-800", "random")]
@@ -28,6 +30,7 @@ def test_one_anchor_moves_all_alike(prior, anchors):
     free, held = rate(GAMES, prior), rate(GAMES, prior, anchors=anchors)
     for a, b in zip(everything(free), everything(held), strict=True):
         assert a == pytest.approx(b, abs=1e-6)
+    assert (free.advantage, free.advantage_error) == (held.advantage, held.advantage_error), "to the last digit"
     assert {r.name: r.elo for r in held.ratings}.items() >= anchors.items()
 
 
@@ -58,6 +61,9 @@ def test_groups_with_anchors_share_a_scale():
     assert rate(apart).difference("a", "c") == (0, math.inf, 0.5)
     gap, error, _ = rate(apart, anchors={"a": 100, "c": 300}).difference("a", "c")
     assert (gap, error) == (-200, 0)
+    joined = rate(apart, anchors={"a": 100, "c": 300})
+    assert [r.name for r in joined.ratings][2] == "a", "in one order, whoever met whom"
+    assert str(verdict(joined, apart, "a", "c")).startswith("c is +200")
 
 
 def finite(results, prior=0.0, **keys):
@@ -98,6 +104,27 @@ def test_only_what_is_unbounded_is_infinite():
     assert found.advantage_error < 1000
     assert found.difference("a", "b") == (0, math.inf, 0.5), "both beat c, and never met"
     assert found.difference("a", "e") == (math.inf, math.inf, 1)
+
+
+def test_those_who_always_lose_can_be_told_apart():
+    """x and y never beat a, b and c, who are evenly matched, but x beats y three times in four."""
+    strong = [(p, q, s) for p, q in ("ab", "bc", "ca") for s in (0.0, 1.0)]
+    weak = [("x", "y", 1.0), ("y", "x", 0.0)] * 15 + [("x", "y", 0.0), ("y", "x", 1.0)] * 5
+    beaten = [(p, q, 1.0) for p in "abc" for q in "xy"] + [("x", "z", 1.0), ("y", "z", 1.0)]
+    elo, found = finite([*strong, *weak, *beaten], first_move_advantage=False)
+    assert [r.name for r in found.ratings] == list("abcxyz")
+    assert elo == {"a": 0, "b": 0, "c": 0, "x": -math.inf, "y": -math.inf, "z": -math.inf}
+    assert found.difference("y", "x") == pytest.approx(rate(weak, 0, False).difference("y", "x"))
+    assert found.difference("y", "x")[0] == pytest.approx(-400 * math.log10(3))
+    assert found.difference("z", "y") == (-math.inf, math.inf, 0), "both are infinite, and one beat the other"
+
+
+def test_what_may_go_either_way_is_no_better():
+    """a drew with b by moving first, and beat c with it; what that is worth nobody knows."""
+    _, found = finite([("a", "b", 0.5), ("a", "c", 1.0)])
+    assert found.difference("b", "c") == (math.inf, math.inf, 1)
+    assert found.difference("a", "c") == (0, math.inf, 0.5)
+    assert found.difference("a", "b") == (0, math.inf, 0.5)
 
 
 def test_an_anchor_that_ties_what_nothing_else_does():
@@ -148,6 +175,11 @@ def test_linear_programs_agree_on_what_is_finite(results, with_advantage, held):
         for r in members:
             expected = 0 if math.isfinite(r.error) else r.elo or None
             assert way(unit[present.index(r.name)] - origin) == expected, r.name
+    order = [r.name for r in found.ratings]
+    for a, b in combinations(order, 2):
+        gap, error, _ = found.difference(a, b)
+        assert gap >= 0, "in order, as far as there is one"
+        assert way(unit[present.index(a)] - unit[present.index(b)]) == (0 if math.isfinite(error) else gap or None)
 
 
 def test_players_who_met_only_themselves():

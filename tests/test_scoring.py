@@ -21,7 +21,7 @@ from jubango.analysis.tables import games_frame, results_of
 from jubango.arena.dashboard import Dashboard
 from jubango.arena.pairings import GameTask
 from jubango.arena.plan import parse_plan
-from jubango.arena.run_folder import open_run
+from jubango.arena.run_folder import PLAN_FILE, open_run
 from jubango.arena.table import Table
 from jubango.arena.tournament import play_plan
 from jubango.bots.config import Bot
@@ -176,10 +176,13 @@ def test_a_game_is_void_if_an_engine_refuses_a_legal_move(tmp_path):
     frame = run.games
     void = frame[frame["result"] == "Void"]
     assert len(frame) == 4
-    assert 0 < len(void) == run.reasons["refused"]
+    assert 0 < len(void) == sum(run.games["reason"] == "refused")
     assert set(void["reason"]) == {"refused"}
     assert void["score"].isna().all()
-    assert all(detail.startswith("answered 'play") and "C3' with: illegal move" in detail for detail in void["detail"])
+    assert all(
+        detail.startswith("stubborn: answered 'play") and "C3' with: illegal move" in detail
+        for detail in void["detail"]
+    )
     assert b"RE[Void]" in (tmp_path / void["sgf"].iloc[0]).read_bytes()
 
     assert not run.missing, "it has been played, but it is neither won nor lost"
@@ -187,13 +190,21 @@ def test_a_game_is_void_if_an_engine_refuses_a_legal_move(tmp_path):
     assert run.crosstable.loc["random", "stubborn"].count("-") == 2
     assert sum(map(int, run.crosstable.loc["random", "stubborn"].split("-"))) == 4 - len(void)
     assert f"{len(void)} games void, won and lost by nobody" in str(run)
+    assert "an engine refused a legal move (the first: stubborn: answered 'play" in str(run) or len(void) == 1
     assert f"{len(void)} void" in Dashboard(Console(width=200)).line(run).plain
     for kept in (tmp_path, tmp_path / "games"):
         assert {r.games for r in rate(results_of([kept])).ratings} == {4 - len(void)}
 
     again = play_plan(parse_plan(refused_plan(), "x"), tmp_path)
     assert again.games.equals(frame), "void games are not played again"
-    assert open_run(tmp_path).reasons == run.reasons
+    assert open_run(tmp_path).remarks == run.remarks
+
+    willing = refused_plan().replace('\\"refuses\\": \\"C3\\", ', "")
+    (tmp_path / PLAN_FILE).write_text(willing)
+    whole = play_plan(parse_plan(willing, "x"), tmp_path, again=["refused"])
+    assert (whole.remarks, whole.failures, whole.ratings["games"].tolist()) == ([], {}, [4, 4]), (
+        "unless that is asked for"
+    )
 
 
 def test_a_refused_pass_makes_a_game_void_too():
@@ -224,8 +235,8 @@ def test_random_takes_nothing_from_gnugo(tmp_path):
         '[[bots]]\nname = "gnugo"\nuse = "gtp"\ncommand = "gnugo --mode gtp --level 1 --chinese-rules"\n'
     )
     run = play_plan(parse_plan(text, "x"), tmp_path)
-    assert set(run.reasons) <= {"agreed", "cleanup", "disputed"}
-    assert run.reasons.total() == 6
+    assert set(run.games["reason"]) <= {"agreed", "cleanup", "disputed"}
+    assert len(run.games) == 6
     referee = Engine("gnugo --mode gtp --level 1 --chinese-rules")
     for game in run.games.itertuples():
         referee.ask(f"loadsgf {tmp_path / game.sgf}", 20)

@@ -478,7 +478,7 @@ def test_several_leaves_at_once_find_as_much():
     """Virtual losses change the order of a search, not what it finds: the block against an open column."""
     position = after(C4, "D C D C D")
     for leaves in (1, 4, 16):
-        search = Search(C4, Ucb1(), Rollout(), 640, leaves=leaves)
+        search = Search(C4, Ucb1(), Rollout(), 50_000, leaves=leaves)
         assert run(search, position, Numbers(640, 1.0)).action == 3
 
 

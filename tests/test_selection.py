@@ -67,7 +67,7 @@ def test_constants_nobody_gave(rule, c):
     """A search without a constant is the search with the rule's usual one, and not another."""
     state, _ = random_tree(np.random.default_rng(3))
     search = Search(Tiny(), rule, Table(), SIMULATIONS)
-    plain, same, other = (run_many(search, [state], Numbers(SIMULATIONS, x))[0] for x in (None, c, 8 * c))
+    plain, same, other = (run_many(search, [state] * 3, Numbers(SIMULATIONS, x))[0] for x in (None, c, 8 * c))
     assert np.array_equal(plain.tree.visits, same.tree.visits)
     assert not np.array_equal(plain.tree.visits, other.tree.visits)
 

@@ -29,12 +29,12 @@ def at(spec, moves):
     ("spec", "moves", "best", "simulations"),
     [
         ("tic_tac_toe", "A1 B2 A2 C3", {"A3"}, 200),  # wins at once
-        ("tic_tac_toe", "A1 B2 A2", {"A3"}, 400),  # must block
-        ("connect_four", "D C D C D", {"D"}, 400),  # must block the column
+        ("tic_tac_toe", "A1 B2 A2", {"A3"}, 200),  # must block
+        ("connect_four", "D C D C D", {"D"}, 200),  # must block the column
         ("connect_four", "D C D C D C", {"D"}, 200),  # wins at once
-        ("connect_four", "", {"D"}, 6400),  # the centre opening
+        ("connect_four", "", {"D"}, 3200),  # the centre opening
         ("connect_four", "D D C", {"B", "E"}, 3200),  # or two open ends win
-        ("connect_four", "D D C D", {"B", "E"}, 1600),  # makes them: won in five plies
+        ("connect_four", "D D C D", {"B", "E"}, 3200),  # makes them: won in five plies
         ("go:3,komi=0", "", {"B2"}, 3000),  # the centre wins all of 3x3
         ("gomoku:7", "D4 D5 E4 E5 F4 F5 G4 G5", {"C4"}, 800),  # the fifth stone
     ],

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jubango.analysis.ratings import rate
-from jubango.analysis.results import Result, distinct_games, endings
+from jubango.analysis.results import Result, distinct_games, doubts, endings
 from jubango.analysis.tables import results_of
 from jubango.analysis.verdicts import evidence, remarks, signed, summary, summary_frame, verdict, verdicts
 from jubango.arena.commands import run
@@ -41,7 +41,7 @@ def test_a_match_that_an_engine_forfeits(tmp_path, capsys):
     assert "stronger with a probability" in said
     assert "4 of the 4 games ended by forfeit" in said
     assert reason.startswith("lost by forfeit: ")
-    assert reason.endswith("4 of 4 games (genmove answered 'over there')")
+    assert reason.endswith("4 of 4 games (4 illegal; the first: genmove answered 'over there')")
     status, out, _ = status_of(capsys, *arguments, "--format", "json")
     found = json.loads(out)
     (only,) = found["verdicts"]
@@ -54,7 +54,7 @@ def test_a_match_that_an_engine_forfeits(tmp_path, capsys):
     status, out, _ = status_of(capsys, *arguments, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["forfeit"] for row in rows] == ["0", "4"]
-    assert rows[1]["why"] == "forfeit: genmove answered 'over there'"
+    assert rows[1]["why"] == "forfeit: 4 illegal; the first: genmove answered 'over there'"
     assert float(rows[0]["difference"]) == -float(rows[1]["difference"]) == pytest.approx(only["elo"])
     assert float(rows[0]["difference_error"]) == pytest.approx(only["error"])
     assert float(rows[0]["probability"]) == pytest.approx(only["probability"])
@@ -62,6 +62,7 @@ def test_a_match_that_an_engine_forfeits(tmp_path, capsys):
     assert rows[0][f"against {rows[1]['name']}"] == "4-0-0"
     status, out, _ = status_of(capsys, "rate", str(tmp_path / "run"))
     assert reason in out
+    assert f"{reason[:20]}" not in status_of(capsys, *arguments)[2], "said once"
     assert reason.split(" (")[0] in status_of(capsys, "rate", str(tmp_path / "run" / "games"))[1]
 
 
@@ -105,9 +106,29 @@ def test_endings_are_counted_for_the_loser():
         ("b", "time", 2, 3, "slow"), ("c", "forfeit", 1, 3, "crashed"), ("a", "resignation", 1, 6, ""),
     ]  # fmt: skip
     assert evidence(found, results) == [
-        "lost on time: b 2 of 3 games (slow)", "lost by forfeit: c 1 of 3 games (crashed)",
+        "lost on time: b 2 of 3 games (the first: slow)", "lost by forfeit: c 1 of 3 games (crashed)",
         "lost by resignation: a 1 of 6 games",
     ]  # fmt: skip
+
+
+def test_doubts_and_scoring_in_every_format():
+    """What the games were stands in short on the dashboard, in full below the table, in JSON and in CSV."""
+    same = ("go:3", "A1 pass pass")
+    results = [
+        Result("a", "b", 1.0, "F", "ended", same, "crash"), Result("a", "b", 1.0, "F", "", same, "illegal"),
+        Result("a", "b", 0.0, "", "", ("go:3", "B2"), "agreed"), Result("b", "a", math.nan, "", "b: no", None, "refused"),
+    ]  # fmt: skip
+    assert doubts(results) == ["2 distinct", "2 lost by forfeit", "1 without dead stones", "1 void"]
+    found = rate(results)
+    said = "\n".join(evidence(found, results))
+    assert said.count("; but ") == 1
+    assert "lost by forfeit: b 2 of 3 games (1 crash, 1 illegal; the first: ended)" in said
+    assert "1 game void, won and lost by nobody: an engine refused a legal move (b: no)" in said
+    data = summary(found, results)
+    assert (data["scoring"], data["endings"][0]["reasons"]) == ({"agreed": 1, "refused": 1}, {"crash": 1, "illegal": 1})
+    frame = summary_frame(found, results)
+    assert frame["distinct_games"].tolist() == [r.distinct_games for r in found.ratings] == [2, 2]
+    assert frame["scoring"].tolist() == ["1 agreed, 1 refused"] * 2
 
 
 def test_verdicts_are_on_those_who_met():

@@ -178,7 +178,7 @@ def test_an_analysis_from_python(installed):
     code = """
 import jubango as jb, my_plugin
 position = jb.position("tic_tac_toe", "B2 A1 A2 B1")
-found = jb.analyze(position, "uct", simulations=200)
+found = jb.analyze(position, "uct", simulations=60)
 search = jb.Search("wide", jb.Puct(), "mine", 8)
 result = jb.run(search, search.game.init())
 print(json.dumps([found.best.move, found.best.win_rate.black, int(result.visits.sum()), my_plugin.bots.OWNER]))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from jubango.arena.commands.output import Format, FormatOption, loading, messages
-from jubango.arena.commands.tournament import AgainOption, play_shown, print_ratings, show_remarks
+from jubango.arena.commands.tournament import AgainOption, play_shown, print_ratings
 
 
 def register(app: typer.Typer) -> None:
@@ -33,6 +33,5 @@ def register(app: typer.Typer) -> None:
             plan = match_plan(first, second, game, games, seed, clock)
         run = play_shown(plan, out, form, again)
         print_ratings(run.rating_list, run.results, form)
-        show_remarks(run)
         if out is None:
             messages().print("the games were not kept; --out DIR keeps them", style="dim")

@@ -50,7 +50,6 @@ def register(app: typer.Typer) -> None:
             plan = read_plan(file)
         run = play_shown(plan, out or Path("runs") / plan.name, form, again)
         print_ratings(run.rating_list, run.results, form)
-        show_remarks(run)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 
 
@@ -82,21 +81,9 @@ def _how_to_go_on(run: Run) -> str:
         return f"{done} and not kept (--out DIR keeps them)" if run.results else "no game is finished"
     if not (run.folder / PLAN_FILE).exists():
         return done
-    command = "jubango" if shutil.which("jubango") else sys.argv[0]
-    go_on = shlex.join([command, "tournament", str(run.folder / PLAN_FILE), "--out", str(run.folder)])
+    command = ["jubango"] if shutil.which("jubango") else [sys.executable, "-m", "jubango.arena.commands"]
+    go_on = shlex.join([*command, "tournament", str(run.folder / PLAN_FILE), "--out", str(run.folder)])
     return f"{done} and kept in {run.folder}; go on with: {go_on}"
-
-
-def show_remarks(run: Run) -> None:
-    """How games were scored and which are void, and a line for every bot that did not play all its games to their
-    ends."""
-    for remark in run.remarks:
-        messages().print(remark, style="yellow", highlight=False, soft_wrap=True)
-    for name, reasons in run.failures.items():
-        played = sum(name in result[:2] for result in run.results)
-        how = ", ".join(f"{count} by {reason}" for reason, count in sorted(reasons.items()))
-        line = f"{name}: of {played} games lost {how}"
-        messages().print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format, **more: object) -> None:

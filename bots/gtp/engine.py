@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from jubango.bots.config import GtpConfig
-from jubango.bots.gtp.protocol import Engine, EngineFailure, brief
+from jubango.bots.gtp.protocol import Engine, EngineFailure, ErrorAnswer, brief
 from jubango.bots.gtp.verdict import verdict_of
 from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict
 from jubango.sgf_games.errors import CannotGoOn, UserError
@@ -114,9 +115,7 @@ class GtpPlayer(Player):
         for i, action in enumerate(request.moves[seen:], seen):
             try:
                 engine.ask(f"play {COLOURS[(first + i) % 2]} {self._game.action_text(action)}", self._bot.move_seconds)
-            except EngineFailure as failure:
-                if failure.kind != "error":
-                    raise
+            except ErrorAnswer as failure:
                 raise EngineFailure("refused", str(failure)) from None
 
     def _move(self, engine: Engine, request: MoveRequest) -> MoveAnswer:
@@ -134,11 +133,8 @@ class GtpPlayer(Player):
         """GTP 2, section 4.2; an engine need not know the commands."""
         left = max(1, int(request.clock))
         for command in (f"time_settings {left} 0 0", f"time_left {COLOURS[request.colour]} {left} 0"):
-            try:
+            with contextlib.suppress(ErrorAnswer):
                 engine.ask(command, limit)
-            except EngineFailure as failure:
-                if failure.kind != "error":
-                    raise
 
     def _action(self, text: str, request: MoveRequest) -> int:
         """The move that an answer means. Raises EngineFailure if there is none in it, whatever it holds."""

@@ -29,6 +29,10 @@ class EngineFailure(Exception):
         self.kind = kind
 
 
+class ErrorAnswer(EngineFailure):
+    """The answer began with ``?``, which may be right: the engine lives."""
+
+
 def brief(text: str) -> str:
     """What an engine said, as one short line."""
     line = " ".join(text.split())
@@ -62,8 +66,8 @@ class Engine:
             os.set_blocking(file.fileno(), False)
 
     def ask(self, command: str, seconds: float) -> str:
-        """The answer's text, without its ``=``. Raises EngineFailure; but for an answer that is an error (``?``) the
-        engine is dead then."""
+        """The answer's text, without its ``=``. Raises ErrorAnswer for ``?``, and EngineFailure, after which the engine
+        is dead."""
         if self._stdin.closed:
             raise EngineFailure("crash", f"had ended before {command!r}")
         _read(self._stdout)  # what it said unasked is no answer
@@ -97,7 +101,7 @@ class Engine:
                 if late:
                     self._fail("time", f"no answer to {command!r} in {seconds:g} s")
         if answer.is_error:
-            raise EngineFailure("error", f"answered {command!r} with: {brief(answer.text) or 'an error'}")
+            raise ErrorAnswer("error", f"answered {command!r} with: {brief(answer.text) or 'an error'}")
         return answer.text
 
     def stop(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jubango.bots.gtp.protocol import Engine, EngineFailure
+from jubango.bots.gtp.protocol import Engine, ErrorAnswer
 from jubango.bots.player import Verdict
 from jubango.sgf_games.coordinates import Point, parse_vertex
 from jubango.sgf_games.errors import UserError
@@ -26,9 +26,7 @@ def _asked(engine: Engine, command: str, seconds: float) -> str | None:
     """The answer; None if it is an error."""
     try:
         return engine.ask(command, seconds)
-    except EngineFailure as failure:
-        if failure.kind != "error":
-            raise
+    except ErrorAnswer:
         return None
 
 

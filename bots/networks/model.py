@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,10 @@ GROUPS = 4  # of channels that are normalised together
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides the sizes of the weights. ``game`` is the spec it is meant for. Raises UserError for an odd size."""
+    """What decides the sizes of the weights. ``game`` is the spec it is meant for, in which equal ones may differ.
+    Raises UserError for an odd size."""
 
-    game: str
+    game: str = field(compare=False)
     height: int
     width: int
     planes: int

@@ -11,6 +11,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -71,6 +72,7 @@ _programs: OrderedDict[tuple[SearchSpec, int], Program] = OrderedDict()
 def program(search: SearchSpec, trees: int) -> Program:
     """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
     number, trees = spread(trees, search.leaves)
+    search = replace(search, game=search.game.compiled_as)
     key = search, trees
     if key not in _programs:
         while len(_programs) >= MOST_PROGRAMS:

@@ -103,7 +103,7 @@ def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, firs
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
     per_node = trees, nodes
-    first = game.without_history(game.init())
+    first = jax.eval_shape(lambda: game.without_history(game.init()))
     return Tree(
         edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(firsts)),
         parent=jnp.zeros(per_node, jnp.int32),
