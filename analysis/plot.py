@@ -28,6 +28,7 @@ from jubango.sgf_games.diagram import (
     readable_on,
     star_points,
 )
+from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.printable import printable
 
 if TYPE_CHECKING:
@@ -79,13 +80,18 @@ def stone_text(mark: str) -> Text:
 
 def board_text(
     stones: np.ndarray, last: Point | None = None, counts: np.ndarray | None = None,
-    written: Callable[[int], str] = short_count,
+    written: Callable[[int], str] = short_count, tight: bool = False,
 ) -> Text:  # fmt: skip
     """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets,
-    and, where ``counts`` [H, W] is positive, the visits as they are ``written``, on a colour where there is colour."""
+    and, where ``counts`` [H, W] is positive, the visits as they are ``written``, on a colour where there is colour.
+    ``tight``: a bracket may touch a number."""
     height, width = stones.shape
-    cell = 2 if counts is None else max(3, max((len(written(int(c))) for c in counts.flat), default=1) + 1)
-    largest = max(1, int(counts.max())) if counts is not None else 1
+    cell, largest = 2, 1
+    if counts is not None:
+        lengths = {point: len(written(int(count))) for point, count in np.ndenumerate(counts)}
+        beside = (last[0], last[1] + 1) if last is not None and not tight else None
+        cell = max(3, *(length + 1 + (point == beside) for point, length in lengths.items()))
+        largest = max(1, int(counts.max()))
     text = Text(no_wrap=True)
     header = "   " + "".join(column_name(c).rjust(cell) for c in range(width))
     text.append(header + "\n", style="dim")
@@ -116,12 +122,23 @@ def board_text(
 
 def visits_text(stones: np.ndarray, last: Point | None, counts: np.ndarray, width: int) -> Text:
     """The board with its visits in ``width`` characters; where their numbers are too wide, with their shares."""
-    board = board_text(stones, last, counts)
-    if max(map(len, board.plain.splitlines())) <= width:
-        return board
+    for tight in (False, True):
+        board = board_text(stones, last, counts, tight=tight)
+        if _fits(board, width):
+            return board
     total = max(1, int(counts.sum()))
-    shares = board_text(stones, last, counts, lambda count: str(min(99, round(100 * count / total))))
+
+    def share(count: int) -> str:
+        return str(min(99, round(100 * count / total)))
+
+    shares = board_text(stones, last, counts, share)
+    if not _fits(shares, width):
+        shares = board_text(stones, last, counts, share, tight=True)
     return Text("% of the visits; a wider terminal shows their numbers\n", style="dim", no_wrap=True) + shares
+
+
+def _fits(board: Text, width: int) -> bool:
+    return max(map(len, board.plain.splitlines())) <= width
 
 
 @dataclass(frozen=True)
@@ -273,6 +290,15 @@ def figure_size(diagram: Diagram) -> tuple[float, float]:
     """Inches: wide enough for the title, as high as the board asks."""
     height, width = diagram.stones.shape
     return 7.2, 6.6 * (height + 0.95) / (width + 0.95) + 0.6
+
+
+def check_format(path: Path) -> None:
+    """Raises UserError if pictures cannot be written in the format that the file's name asks for."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in known:
+        raise UserError(f'{path}: pictures have no format "{path.suffix[1:]}"{nearest(path.suffix[1:], known)}')
 
 
 def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> None:

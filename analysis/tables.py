@@ -34,7 +34,11 @@ def games_frame(folder: Path | str) -> pd.DataFrame:
         with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) as db:
             frame = pd.read_sql_query("select * from games order by game_id", db)
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
-        raise UserError(f"{path}: is no results file: {str(error).splitlines()[0]}") from None
+        cause = error.__cause__ or error  # without the statement
+        raise UserError(
+            f"{path}: is no results file: {str(cause).splitlines()[0]}; "
+            f"jubango check {folder} --rebuild makes one from games/"
+        ) from None
     missing = [column for column in COLUMNS if column not in frame]
     if missing:
         raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')

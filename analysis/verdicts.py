@@ -21,6 +21,7 @@ from jubango.analysis.results import (
     scorings,
 )
 from jubango.analysis.tables import ratings_frame
+from jubango.sgf_games.printable import printable
 
 MOST_IN_CROSSTABLE = 20  # players
 
@@ -122,7 +123,7 @@ def remarks(ratings: RatingList) -> list[str]:
     if len(set(ratings.scales)) > 1:
         names: dict[int, list[str]] = {}
         for rating, scale in zip(ratings.ratings, ratings.scales, strict=True):
-            names.setdefault(scale, []).append(rating.name)
+            names.setdefault(scale, []).append(printable(rating.name))
         said.append("\n  ".join(
             ["These groups never met, so that their ratings cannot be compared:", *map(", ".join, names.values())]
         ))  # fmt: skip

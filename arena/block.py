@@ -110,8 +110,7 @@ class Block:
         states = self._fetched()
         games = []
         for i in self.unasked:
-            lane = self.lanes[i]
-            assert lane is not None
+            lane = self._at(i)
             games.append((lane, jax.tree.map(lambda x, i=i: x[..., i], states)))
             self.lanes[i] = None
         self._release(self.unasked)
@@ -159,8 +158,7 @@ class Block:
     def _ask(self) -> None:
         requests: dict[Player, list[MoveRequest]] = {}
         for i in self.unasked:
-            lane = self.lanes[i]
-            assert lane is not None
+            lane = self._at(i)
             lane.asked_at = time.perf_counter()
             for name in self._judges(lane) if lane.played_out else [self._mover(i, lane)]:
                 requests.setdefault(self.players[name], []).append(self._request(i, lane, name))
@@ -199,71 +197,84 @@ class Block:
             player.hold()
 
     def _moved(self, players: Sequence[Player], more: bool) -> list[GameRecord]:
-        """What ``players`` answer is done."""
+        """What ``players`` answer is done. Returns the games that have ended."""
         answers = [answer for player in players for answer in player.advance()]
-        records: list[GameRecord] = []
-        moved: list[int] = []
-        made: list[tuple[Lane, MoveAnswer]] = []
-        judged: list[int] = []
-        for answer in answers:
-            i = answer.lane
-            lane = self.lanes[i]
-            assert lane is not None
-            if answer.verdict is not None:
-                lane.verdicts.append(answer.verdict)
-                if len(lane.verdicts) == len(self._judges(lane)):
-                    judged.append(i)
-                continue
-            if lane.clocks and not answer.failure:
-                spent, clock = answer.seconds, lane.clocks[self._player[i]]
-                if spent is None:
-                    spent = time.perf_counter() - lane.asked_at
-                if clock.spend(spent):
-                    lane.time_left.append(clock.reading)
-                else:
-                    answer = MoveAnswer(i, failure="time", detail=f"the clock ran out after {spent:.1f} s")
-            if not answer.failure:
-                self._told[self._rows[i], i] = answer.action
-                self._rows[i] += 1
-                lane.moves.append(answer.action)
-                lane.thoughts.append(answer.thought)
-                if not answer.goes_on:
-                    moved.append(i)
-            elif answer.failure == "undo":
-                self._take_back(i, lane)
-            else:
-                winner = "B" if self._player[i] else "W"
-                result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.failure)}", answer.detail
-                if answer.failure == "refused":
-                    result, detail = VOID, f"{self._mover(i, lane)}: {detail}"
-                records.append(self._end(i, lane, result, answer.failure, detail[:MOST_DETAIL]))
-                self._release([i])
-            if self.on_move:
-                made.append((lane, answer))
+        judged = [
+            answer.lane for answer in answers if answer.verdict is not None and self._hear(answer.verdict, answer.lane)
+        ]
+        made = [(self._at(answer.lane), self._timed(answer)) for answer in answers if answer.verdict is None]
+        records = [record for lane, answer in made if (record := self._take_in(lane, answer)) is not None]
         if self._rows.any():
             self.moves_made += int(self._rows.sum())
             self._step(restart=more and not self._judged)
         if self.on_move:
             for lane, answer in made:
                 self.on_move(lane, answer)
-        over = self._over[moved]
-        if over.any():
-            ended = [i for i, is_over in zip(moved, over.tolist(), strict=True) if is_over]
-            moved = [i for i, is_over in zip(moved, over.tolist(), strict=True) if not is_over]
-            margins = gathered(self._margins).tolist()
-            reason = "score" if isinstance(self.game, Go) else "line" if isinstance(self.game, LineGame) else "end"
-            for i in ended:
-                lane = self.lanes[i]
-                assert lane is not None
-                if self._judges(lane):
-                    lane.played_out = True
-                    moved.append(i)
-                    continue
-                records.append(self._end(i, lane, self.game.margin_text(margins[i]), reason))
-                self._release([i])
-        self.unasked += moved
+        records += self._go_on([answer.lane for _, answer in made if not answer.failure and not answer.goes_on])
         for i in judged:
             records += self._score(i)
+        return records
+
+    def _at(self, i: int) -> Lane:
+        """The game in a lane that has one."""
+        lane = self.lanes[i]
+        assert lane is not None
+        return lane
+
+    def _hear(self, verdict: Verdict, i: int) -> bool:
+        """Is it the last of the game's verdicts?"""
+        lane = self._at(i)
+        lane.verdicts.append(verdict)
+        return len(lane.verdicts) == len(self._judges(lane))
+
+    def _timed(self, answer: MoveAnswer) -> MoveAnswer:
+        """The answer, or that it came too late by the game's clock, which has run meanwhile."""
+        lane = self._at(answer.lane)
+        if not lane.clocks or answer.failure:
+            return answer
+        clock = lane.clocks[self._player[answer.lane]]
+        spent = time.perf_counter() - lane.asked_at if answer.seconds is None else answer.seconds
+        if not clock.spend(spent):
+            return MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
+        lane.time_left.append(clock.reading)
+        return answer
+
+    def _take_in(self, lane: Lane, answer: MoveAnswer) -> GameRecord | None:
+        """Have its move made with the next step, or do what its failure asks for; returns the game if that ends it."""
+        i = answer.lane
+        if not answer.failure:
+            self._told[self._rows[i], i] = answer.action
+            self._rows[i] += 1
+            lane.moves.append(answer.action)
+            lane.thoughts.append(answer.thought)
+            return None
+        if answer.failure == "undo":
+            self._take_back(i, lane)
+            return None
+        winner = "B" if self._player[i] else "W"
+        result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.failure)}", answer.detail
+        if answer.failure == "refused":
+            result, detail = VOID, f"{self._mover(i, lane)}: {detail}"
+        self._release([i])
+        return self._end(i, lane, result, answer.failure, detail[:MOST_DETAIL])
+
+    def _go_on(self, moved: list[int]) -> list[GameRecord]:
+        """After a move, ask the next player, or for verdicts where the game is over, or end it."""
+        over = [i for i in moved if self._over[i]]
+        self.unasked += [i for i in moved if not self._over[i]]
+        if not over:
+            return []
+        records = []
+        margins = gathered(self._margins).tolist()
+        reason = "score" if isinstance(self.game, Go) else "line" if isinstance(self.game, LineGame) else "end"
+        for i in over:
+            lane = self._at(i)
+            if self._judges(lane):
+                lane.played_out = True
+                self.unasked.append(i)
+            else:
+                self._release([i])
+                records.append(self._end(i, lane, self.game.margin_text(margins[i]), reason))
         return records
 
     def _score(self, i: int) -> list[GameRecord]:

@@ -90,8 +90,10 @@ def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = No
         data = tomllib.loads(text)
     except RecursionError:
         raise UserError(f"{source}: not TOML: brackets in brackets, too deep") from None
-    except ValueError as error:  # TOMLDecodeError, or a number of more digits than Python reads
+    except tomllib.TOMLDecodeError as error:
         raise UserError(f"{source}: not TOML: {error}") from None
+    except ValueError:
+        raise UserError(f"{source}: holds a number of more digits than can be read") from None
     if changes:
         data |= _as_in_a_file(changes)
     head = _head(data, source)

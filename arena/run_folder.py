@@ -120,7 +120,7 @@ class RunFolder:
 
 def rebuild_run(folder: Path) -> tuple[int, list[Problem]]:
     """Make a run's database again from its SGF files; see :func:`jubango.sgf_games.recovery.rebuild`."""
-    plan = _plan_in(folder)
+    plan = plan_in(folder)
 
     def belongs(record: GameRecord) -> bool:
         return record.game == plan.game.spec and record.seed == game_seed(plan.seed, record.game_id)
@@ -135,10 +135,11 @@ def open_run(folder: Path | str) -> Run:
     It may be at play at this moment. Raises UserError if the folder holds no run.
     """
     path = Path(folder)
-    return Run(_plan_in(path), RunFolder(path))
+    return Run(plan_in(path), RunFolder(path))
 
 
-def _plan_in(folder: Path) -> Plan:
+def plan_in(folder: Path) -> Plan:
+    """What is played in a run's folder. Raises UserError if it is none."""
     if not (folder / PLAN_FILE).is_file():
         raise UserError(f"{folder}: holds no {PLAN_FILE}; name a run's folder")
     return read_plan(folder / PLAN_FILE)

@@ -55,7 +55,7 @@ def standings_table(
     kept = [i for i, heading in enumerate(HEADINGS) if heading not in without]
     for i in kept:
         table.add_column(HEADINGS[i], justify="left" if HEADINGS[i] == "bot" else "right", no_wrap=True)
-    names = short_names([r.name for r in ratings.ratings], widest)
+    names = short_names([printable(r.name) for r in ratings.ratings], widest)
     for name, row in list(zip(names, standings_rows(ratings), strict=True))[:rows]:
         table.add_row(*(Text(name) if HEADINGS[i] == "bot" else row[i] for i in kept))
     return table
@@ -64,7 +64,7 @@ def standings_table(
 def standings_for(width: int, ratings: RatingList, rows: int, clear: int = 0) -> Table | None:
     """The standings in ``width`` characters, with as many columns as leave room for names that stay apart; None if
     there is no such room. With ``clear`` names need so many characters, or all that they have."""
-    names = [r.name for r in ratings.ratings]
+    names = [printable(r.name) for r in ratings.ratings]
     longest = max(map(len, names), default=0)
     for without in ((), ("W-D-L",), ("W-D-L", "games")):
         room = width - natural_width(standings_table(ratings, rows, without=("bot", *without))) - 2
@@ -82,7 +82,7 @@ def cross_table(results: list[Result], ratings: RatingList, widest: int = 32) ->
         table.add_column("row against column", no_wrap=True)
     for i in range(1, len(ratings.ratings) + 1):
         table.add_column(str(i), justify="center", no_wrap=True)
-    names = short_names([r.name for r in ratings.ratings], widest)
+    names = short_names([printable(r.name) for r in ratings.ratings], widest)
     for i, (name, row) in enumerate(zip(names, cross_rows(results, ratings), strict=True), 1):
         table.add_row(str(i), *([Text(name)] if widest else []), *row)
     return table
@@ -109,7 +109,7 @@ def print_standings(console: Console, ratings: RatingList, results: list[Result]
     if every <= MOST_IN_CROSSTABLE:
         console.print()
         console.print(cross_for(console.width, results, ratings) or "the crosstable is wider than this terminal")
-    for i, line in enumerate(evidence(ratings, results)):
+    for i, line in enumerate(map(printable, evidence(ratings, results))):
         console.print(f"\n{line}" if not i else line, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -17,6 +17,7 @@ from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.specs import parse_spec, value_text
 
 LONGEST_NAME = 80
+HUMAN = "human"  # a player of jubango play, and no bot
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # characters that are in no name; in a bot's no ~ either
 M = TypeVar("M", bound=BaseModel)
 
@@ -206,14 +207,17 @@ class GtpConfig(BotConfig):
 
     @property
     def usual_name(self) -> str:
-        """The program's name: ``gnugo``."""
+        """The program's name: ``gnugo``; of a script the script's."""
         try:
-            program = shlex.split(self.command)[0]
+            words = shlex.split(self.command)
+            script = next((word for word in words[1:] if not word.startswith("-")), "") if words else ""
+            program = script if INTERPRETERS.fullmatch(Path(words[0]).name) and Path(script).suffix else words[0]
         except (ValueError, IndexError):  # a command that cannot be started
             program = self.command
         return _short(Path(program).name or self.use)
 
 
+INTERPRETERS = re.compile(r"(python|pypy|node|perl|ruby|java|mono|wine|bash|sh)[0-9.]*(\.exe)?")
 MOST_SIMULATIONS = 50_000  # room for a search that is limited by seconds alone
 
 KINDS: dict[str, type[BotConfig]] = {
@@ -319,6 +323,8 @@ def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
     """The bot a ``[[bots]]`` table describes. Raises UserError, which begins with ``where``."""
     use = table.get("use", "uct")
     if not isinstance(use, str) or use not in PRESETS:
+        if use == HUMAN:
+            raise UserError(f"{where}: people play with jubango play")
         raise UserError(f'{where}: no bot is called "{use}"{nearest(str(use), PRESETS)}')
     kind, defaults, _ = PRESETS[use]
     model = KINDS[kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jubango.bots.config import BotConfig
+from jubango.bots.config import HUMAN, BotConfig
 from jubango.bots.player import MoveAnswer, MoveRequest, Player
 from jubango.sgf_games.game import State
 
@@ -12,11 +12,11 @@ from jubango.sgf_games.game import State
 class HumanConfig(BotConfig):
     """Whoever sits at the board; there is nothing to set."""
 
-    use: str = "human"
+    use: str = HUMAN
 
     @property
     def spec(self) -> str:
-        return "human"
+        return HUMAN
 
 
 class HumanPlayer(Player):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import codecs
+import functools
 import itertools
 import re
 
@@ -11,8 +12,24 @@ ASCII = bytes(range(32, 127)) + b"\\n\\u0041+AGE-"  # what an encoding has to le
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # What programs mean that write these names: the encoding of the system they run on, which holds more.
 MEANT = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950", "shift_jis": "cp932", "euc_kr": "cp949"}
+WINDOWS = re.compile(r"^windows-(9\d\d)$")  # names that Python lacks
 MOST_WRONG = 0.1  # of the characters beyond ASCII: a comment cut short is no other encoding
-ENOUGH = 2 / 3  # of them are everyday Chinese ones where GB18030 is guessed
+ENOUGH = 1 / 2  # of the letters beyond ASCII are everyday ones of the language that is guessed
+ENOUGH_HANGUL = 2 / 3  # are in SYLLABLES; of everyday Chinese characters, misread, fewer are
+# Encodings of two bytes whose everyday characters begin with these: the commoner half of what they hold, and kana.
+LEADS = {
+    "gb18030": range(0xB0, 0xD8),
+    "cp950": range(0xA4, 0xC7),
+    "cp932": [*range(0x82, 0x84), *range(0x88, 0x98)],
+}
+# Hangul lies where everyday Chinese characters do: what is common in names and in talk of Go tells them apart.
+SYLLABLES = (
+    "가각간갈감강개거건걸검경계고곡공과관광교구국군권귀규균그극근글금급기길김나난남내노누눈는니다단달담당대더덕데도독돌동두둑드득들등"
+    "디라락란람랑래량러력련령로록론료루류륙률르른를름리린림마만말맞매맹면명모목무문물미민바박반방배백번범법변병보복본봉부북불비빈사"
+    "산삼상새색생서석선설성세소손송수순숙술스승시식신실심십아안알애야약양어언얼업에여역연열영예오온올와완왕외요용우욱운울원월위유육윤"
+    "율은을음의이익인일임입있자작잔장재저적전점정제조종좌주준중지직진집차창채처천철첫청초최추축춘충치친칠카타탁태택토통투트특파판팔패편"
+    "평포표프하학한할함합해행향허혁현형호혼홍화환황회효후훈휘흑흥희"
+)
 
 
 def decoded(data: bytes, declared: re.Pattern[bytes], start: re.Pattern[bytes]) -> tuple[str, str]:
@@ -41,16 +58,17 @@ def _part(data: bytes, declared: str) -> tuple[str, str]:
         return text, ""
     unfit = f"is declared to be {declared}, which {'it is not' if usable else 'is no encoding known here'}"
     why = unfit if declared else "declares no encoding and is no UTF-8"
-    for guess in ("utf-8", "gb18030"):
-        if (text := _fitting(data, guess)) is not None and (guess == "utf-8" or _chinese(text)):
-            return text, "" if text.isascii() else f"the text {why}; read as {guess.upper()}, a guess"
-    return data.decode("latin-1"), f"the text {why}; read as Latin-1, a guess"
+    guess = "utf-8" if _fitting(data, "utf-8") is not None else _guessed(data)
+    text = _fitting(data, guess)
+    assert text is not None
+    names = {"latin-1": "Latin-1"}
+    return text, "" if text.isascii() else f"the text {why}; read as {names.get(guess, guess.upper())}, a guess"
 
 
 def _usable(name: str) -> str:
     """An encoding of Python's that reads files of this declared one; empty if there is none that leaves ASCII alone."""
     try:
-        known = codecs.lookup(name).name
+        known = codecs.lookup(WINDOWS.sub(r"cp\g<1>", name.lower().removeprefix("x-").replace("31j", "932"))).name
         return MEANT.get(known, known) if ASCII.decode(known, "replace") == ASCII.decode("ascii") else ""
     except (LookupError, ValueError):
         return ""
@@ -66,7 +84,28 @@ def _fitting(data: bytes, encoding: str) -> str | None:
     return text if text.count("�") <= MOST_WRONG * beyond else None
 
 
-def _chinese(text: str) -> bool:
-    """Is what is beyond ASCII mostly what GB2312 has? Of Latin letters in pairs, misread, little is."""
-    plain = sum(char.isascii() for char in text)
-    return (len(text.encode("gb2312", "ignore")) - plain) / 2 >= ENOUGH * (len(text) - plain)
+def _guessed(data: bytes) -> str:
+    """The encoding in which most of the letters are everyday ones of its language, else Latin-1."""
+    if not re.search(rb"[\x80-\xff]{2}", data):  # letters with accents stand alone, as a rule
+        return "latin-1"
+    texts = {name: text for name in ("cp949", *LEADS) if (text := _fitting(data, name)) is not None}
+    shares = {name: _share(text, _everyday(name)) for name, text in texts.items()}
+    if shares.pop("cp949", 0.0) > ENOUGH_HANGUL:
+        return "cp949"
+    best = max(shares, key=shares.__getitem__, default="latin-1")
+    return best if shares.get(best, 0.0) >= ENOUGH else "latin-1"
+
+
+def _share(text: str, known: frozenset[str]) -> float:
+    letters = [char for char in text if not char.isascii() and char.isalpha()]
+    return sum(char in known for char in letters) / max(1, len(letters))
+
+
+@functools.cache
+def _everyday(encoding: str) -> frozenset[str]:
+    """Characters that texts of this encoding are mostly made of."""
+    if encoding == "cp949":
+        return frozenset(SYLLABLES)
+    first = 0xA1 if encoding == "gb18030" else 0x40
+    pairs = (bytes([lead, trail]) for lead in LEADS[encoding] for trail in range(first, 0xFF))
+    return frozenset("".join(pair.decode(encoding, "ignore") for pair in pairs))

@@ -25,6 +25,6 @@ class CannotGoOn(RuntimeError):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`` (did you mean "x"?)`` for a near miss, else the list of what there is."""
-    names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f'; did you mean "{close[0]}"?' if close else f"; known: {', '.join(names)}"
+    names = {name.lower(): name for name in sorted(known)}
+    close = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    return f'; did you mean "{names[close[0]]}"?' if close else f"; known: {', '.join(names.values())}"

@@ -60,18 +60,20 @@ RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)", re.IGNORECAS
 class Library:
     """The results of one run's folder. One process writes; others may read meanwhile.
 
-    ``mended`` names the files that were missing or damaged when it was opened, and are written again.
+    ``mended`` names the files that were missing or damaged when it was opened, and are written again. Games without an
+    index are refused, unless it is made ``anew``.
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, anew: bool = False) -> None:
         self.folder = Path(folder)
         self.mended: list[str] = []
         path = self.folder / DATABASE
         try:
             _make_folder(self.folder / "games")
-            if not path.exists() and any((self.folder / "games").glob("*.sgf")):
+            problem = "is empty" if path.exists() else "is missing"
+            if not anew and not _holds_something(path) and any((self.folder / "games").glob("*.sgf")):
                 raise UserError(
-                    f"{path}: is missing, though games/ holds games; "
+                    f"{path}: {problem}, though games/ holds games; "
                     f"jubango check {self.folder} --rebuild makes it again"
                 )
             self._db = sqlite3.connect(path, timeout=30)
@@ -82,7 +84,7 @@ class Library:
                 raise
             self._identity = _identity(path)
         except OSError as error:
-            raise UserError(f"{self.folder}: cannot be written: {error.strerror}") from None
+            raise UserError(f"{error.filename or self.folder}: cannot be written: {error.strerror}") from None
         except sqlite3.OperationalError as error:
             raise UserError(f"{path}: cannot be written: {error}") from None
         except sqlite3.Error as error:
@@ -274,7 +276,7 @@ def file_name(game_id: str) -> str:
     else, @, is followed by where they are.
     """
     name = quote(game_id, safe="=+")
-    if RESERVED.match(name):
+    if RESERVED.match(name) or name.startswith("."):  # a file that nobody is shown
         name = f"%{ord(name[0]):02X}{name[1:]}"
     capitals = "".join(str(int(letter.isupper())) for letter in re.findall("[A-Za-z]", game_id)).rstrip("0")
     if capitals:
@@ -313,6 +315,11 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return stat.st_dev, stat.st_ino
+
+
+def _holds_something(path: Path) -> bool:
+    """Is anything in the file, or in the one beside it where SQLite keeps what was written last?"""
+    return any(part.exists() and part.stat().st_size for part in (path, path.with_name(f"{path.name}-wal")))
 
 
 def _reason(error: OSError | sqlite3.Error) -> str:

@@ -15,6 +15,7 @@ from jubango.sgf_games.library import COLUMNS, DATABASE, Library, is_whole
 from jubango.sgf_games.record import GameRecord
 from jubango.sgf_games.sgf import parse_sgf
 
+NO_ROW = "has no row"
 SIDES = ("black", "white")
 # The root's comment.
 HEAD = re.compile(
@@ -49,7 +50,7 @@ def problems(folder: Path) -> list[Problem]:
         if problem:
             found.append(Problem(row["game_id"], row["sgf"], problem))
     known = {row["sgf"] for row in rows}
-    return found + [Problem("", name, "has no row") for name in files if name not in known]
+    return found + [Problem("", name, NO_ROW) for name in files if name not in known]
 
 
 def _rows(folder: Path) -> list[sqlite3.Row]:
@@ -96,9 +97,8 @@ def rebuild(folder: Path, belongs: Callable[[GameRecord], bool]) -> tuple[int, l
         for part in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 (folder / f"{DATABASE}{part}").replace(folder / f"{DATABASE}.damaged{part}")
-        (folder / DATABASE).touch()
     adopted, unused = 0, []
-    with contextlib.closing(Library(folder)) as library:
+    with contextlib.closing(Library(folder, anew=True)) as library:
         done, known = library.finished(), library.files()
         for path in sorted((folder / "games").glob("*.sgf")):
             name = f"games/{path.name}"

@@ -2,7 +2,8 @@
 
 Games other than Go have no settled SGF form. Here m,n,k games and connect four are GM[4] on the
 square board that holds theirs (SZ is one number, so that every reader loads it), a stone's point is
-where it comes to lie, and the private root property JG holds the game's spec string.
+where it comes to lie, and the private root property JG holds the game's spec string. Where a game's moves
+have no places on a board that readers have, they are texts in the private properties JB and JW.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from jubango.sgf_games.go import Go
 from jubango.sgf_games.record import GameRecord
 
 SPEC_PROPERTY = "JG"
+MOVE_TEXTS = {"B": "JB", "W": "JW"}
+LARGEST_BOARD = 26  # that other readers have
 LARGEST_FILE = 20_000_000  # bytes
 
 # Where an encoding is declared, and where a game begins.
@@ -63,9 +66,9 @@ def write_record(record: GameRecord) -> bytes:
     tree = sgf_grammar.Coarse_game_tree()
     tree.sequence.append(root)
     points = game.move_points([game.parse_action(text) for text in record.moves])
-    for i, point in enumerate(points):
+    for i, (text, point) in enumerate(zip(record.moves, points, strict=True)):
         player = "W" if i % 2 else "B"
-        node = {player: [sgf_pair(point).encode()]}
+        node = {player: [sgf_pair(point).encode()]} if _has_board(game) else {MOVE_TEXTS[player]: [_raw(text)]}
         if i < len(record.time_left):
             seconds, periods = record.time_left[i]
             node |= {f"{player}L": [_real(round(seconds, 3))]}
@@ -83,13 +86,18 @@ def write_record(record: GameRecord) -> bytes:
 @functools.lru_cache(maxsize=64)
 def _shared_properties(game: Game, spec: str) -> dict[str, list[bytes]]:
     """The root's properties that all records of a game share."""
+    size = {"SZ": str(max(game.width, game.height))} if _has_board(game) else {}
     texts = {
-        "FF": "4", "CA": "UTF-8", "GM": "4", "SZ": str(max(game.width, game.height)), "AP": f"jubango:{VERSION}",
+        "FF": "4", "CA": "UTF-8", "GM": "4", **size, "AP": f"jubango:{VERSION}",
         SPEC_PROPERTY: spec, "TM": "0", "OT": "none", "HA": "0",
     }  # fmt: skip
     if isinstance(game, Go):
         texts |= {"GM": "1", "KM": _real(game.komi).decode(), "RU": _rules_name(game)}
     return {key: [_raw(text)] for key, text in texts.items()}
+
+
+def _has_board(game: Game) -> bool:
+    return max(game.width, game.height) <= LARGEST_BOARD
 
 
 def _real(number: float) -> bytes:
@@ -197,30 +205,39 @@ def _read_game(sequence: list[dict[str, list[bytes]]], source: str) -> SgfGame:
     nodes: list[SgfNode] = []
     number = 0
     for i, raw in enumerate(sequence):
-        nodes.append(_read_node(raw, game, f"move {number + 1}" if i else "root node"))
-        number += nodes[-1].move is not None
+        read = _read_node(raw, game, f"move {number + 1}" if i else "root node")
+        nodes += read
+        number += sum(node.move is not None for node in read)
     nodes, guess = _with_handicap(nodes, properties, game)
     return SgfGame(source, game, tuple(nodes), properties, guessed_stones=guess)
 
 
-def _read_node(raw: dict[str, list[bytes]], game: Game, where: str) -> SgfNode:
+def _read_node(raw: dict[str, list[bytes]], game: Game, where: str) -> list[SgfNode]:
+    """A node; if it holds several moves, which some programs write, in their order, one of each."""
+
     def points(key: str) -> tuple[Point, ...]:
         found: list[Point] = []
         for value in raw.get(key, []):
             found += _points(value.decode("utf-8"), game, f"{where}: {key}")
         return tuple(found)
 
-    move = None
-    for player, key in enumerate("BW"):
-        if key in raw and move is None:
-            value = raw[key][0].decode("utf-8").strip()
+    moves: list[tuple[int, Point | None]] = []
+    players = {key: i for i, keys in enumerate(MOVE_TEXTS.items()) for key in keys}
+    for key in raw:
+        for value in raw[key] if key in players else ():
+            text = value.decode("utf-8").strip()
             try:
-                move = (player, parse_sgf_pair(value, game.height, game.width))
+                if key in MOVE_TEXTS:
+                    point = parse_sgf_pair(text, game.height, game.width)
+                else:
+                    point = game.action_point(None, game.parse_action(text))
+                moves.append((players[key], point))
             except UserError as error:
-                raise UserError(f"{where}: {key}[{value}]: {error}") from None
+                raise UserError(f"{where}: {key}[{text}]: {error}") from None
     turn = {"B": 0, "W": 1}.get(_text(raw["PL"]).strip().upper()[:1]) if "PL" in raw else None
     comment = _text(raw["C"]) if "C" in raw else ""
-    return SgfNode(points("AB"), points("AW"), points("AE"), turn, move, comment)
+    first = SgfNode(points("AB"), points("AW"), points("AE"), turn, moves[0] if moves else None, comment)
+    return [first, *(SgfNode(move=move) for move in moves[1:])]
 
 
 def _text(values: list[bytes]) -> str:
@@ -247,7 +264,7 @@ def _game_of(properties: dict[str, str]) -> Game:
     if SPEC_PROPERTY in properties:
         return make_game(properties[SPEC_PROPERTY])
     kind = properties.get("GM", "1").strip() or "1"
-    size = properties.get("SZ", "15" if kind == "4" else "19").strip()
+    size = properties.get("SZ", "").strip() or ("15" if kind == "4" else "19")
     if not re.fullmatch(r"\d{1,3}(:\d{1,3})?", size, re.ASCII):
         raise UserError(f"SZ[{size[:20]}] is no board size")
     size = size.replace(":", "x")

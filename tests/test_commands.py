@@ -111,7 +111,7 @@ def test_analyze_draws(files, capsys):
         (["analyze", "none.sgf"], "none.sgf: cannot be read"), (["analyze", "game.sgf", "--move", "99"], "between 0 and 5"),
         (["analyze", "game.sgf", "--bot", "random"], "searching bot"), (["analyze", "two.sgf", "--game-number", "3"], "no game 3"),
         (["analyze", "game.sgf", "--png", "no/such/x.png", *FAST], "cannot be written"),
-        (["analyze", "game.sgf", "--png", "x.wat", *FAST], "cannot be written"),
+        (["analyze", "game.sgf", "--png", "x.wat", *FAST], "pictures have no format"),
         (["analyze", "game.sgf", "--simulations", "0"], "simulations"), (["analyze"], "Missing argument"),
         (["match", "uct", "utc", "--games", "2"], 'did you mean "uct"'), (["match", "uct", "random", "--games", "3"], "even"),
         (["match", "uct:c=-1", "random"], "c=-1"), (["match", "uct:c=inf", "random"], "c=inf"),
@@ -184,3 +184,36 @@ def test_the_examples_are_valid():
 
     plans = [read_plan(path) for path in sorted((ROOT / "examples").glob("*.toml"))]
     assert len(plans) >= 5
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("match UCT random", 'bot "UCT": no bot is called "UCT"; did you mean "uct"?'),
+        ("match random random --game Go:9", 'game "Go:9": no game is called "Go"; did you mean "go"?'),
+        ("match human random", 'bot "human": people play with jubango play'),
+        ("play --black utc", 'bot "utc": no bot is called "utc"; did you mean "uct"? (a person is "human")'),
+        ("play --black uct:c=x", 'bot "uct:c=x": c=x: should be a valid number, unable to parse string as a number'),
+        ("check nowhere", "nowhere: holds no tournament.toml; name a run's folder"),
+        ("analyze g.sgf --png a.pnk", 'a.pnk: pictures have no format "pnk"; did you mean "png"?'),
+        ("turnament x", "No such command 'turnament'. Did you mean 'tournament'? (see jubango --help)"),
+        ("match uct", "Missing argument 'BOT' (see jubango match --help)"),
+    ],
+)  # fmt: skip
+def test_a_slip_is_answered_by_what_was_meant(words, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(words.split()) == 2
+    assert capsys.readouterr().err == f"jubango: {said}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_under_the_output_is_no_error_of_this_program():
+    code = "from jubango.arena.commands import main; main()"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, "--version"], stdout=full, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    assert "jubango: there is no room for what is written: No space left on device\n" in done.stderr
+    assert "error of this program" not in done.stderr
+    assert done.returncode != 0

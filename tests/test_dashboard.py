@@ -282,6 +282,19 @@ def test_a_board_with_visits_fits_a_small_screen():
     assert {word for word in narrow.splitlines()[5].split() if word != "·"} == {"16", "75"}
 
 
+@pytest.mark.parametrize(("size", "width"), [(9, 80), (13, 120), (13, 80), (19, 120), (19, 80)])
+def test_the_last_move_s_bracket_touches_no_number_where_there_is_room(size, width):
+    stones, counts = np.zeros((size, size), np.int8), np.full((size, size), 1290)
+    stones[4, 4], counts[4, 4] = 2, 0
+    board = visits_text(stones, (4, 4), counts, width).plain.splitlines()
+    assert max(map(len, board)) <= width
+    row = board[5 + ("%" in board[0])]
+    if 7 + 6 * size <= width:
+        assert "(○) 1290 " in row
+    else:
+        assert "(○)1290 " in row if 7 + 5 * size <= width else "(○) 0 " in row
+
+
 def test_numbers_for_people():
     assert [clock(x) for x in (None, 0, 59.6, 3661)] == ["?", "0:00", "1:00", "1:01:01"]
     assert [short_count(n) for n in (0, 9999, 10_000, 999_499, 1_234_567)] == ["0", "9999", "10k", "999k", "1.2M"]

@@ -92,6 +92,15 @@ def test_komi(text, komi):
     assert read(f"(;SZ[9]KM[{text}])").game.komi == komi
 
 
+def test_a_size_without_a_value_is_the_usual_one():
+    assert read("(;SZ[]KM[]HA[];B[pd])").game.spec == "go:19,komi=6.5"
+
+
+@pytest.mark.parametrize("nodes", ["B[aa]W[bb];B[cc]", "B[aa];W[bb]B[cc]"])
+def test_no_move_of_a_node_with_several_is_lost(nodes):
+    assert read(f"(;SZ[9];{nodes})").nodes[1:] == read("(;SZ[9];B[aa];W[bb];B[cc])").nodes[1:]
+
+
 LONG = "9" * 5000
 
 
@@ -181,6 +190,37 @@ def test_a_second_byte_that_looks_like_a_backslash_or_a_bracket_is_none(encoding
     sgf = read(data)
     assert (sgf.name(0), sgf.name(1), sgf.game) == (name, name, make_game("go:9,komi=0"))
     assert sgf.move_count == 1
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding", "name"),
+    [
+        ("x-sjis", "cp932", "ソ連 表"), ("Windows-31J", "cp932", "ソ①"), ("x-windows-949", "cp949", "똠이창호"),
+        ("windows-936", "gbk", "乗柯洁"), ("Windows-950", "cp950", "許功蓋"), ("x-euc-jp", "euc-jp", "本因坊"),
+    ],
+)  # fmt: skip
+def test_other_programs_names_of_encodings(declared, encoding, name):
+    sgf = read(f"(;CA[{declared}]PB[{name}]PW[b];B[aa])".encode(encoding))
+    assert (sgf.name(0), sgf.name(1), sgf.guesses) == (name, "b", [])
+
+
+# As Tygem, CyberOro, Fox and older Japanese and Taiwanese collections write them: no word of the encoding.
+@pytest.mark.parametrize(
+    ("encoding", "named", "players"),
+    [
+        ("cp949", "CP949", ("박영훈 (P)", "이세돌 (D)")), ("cp949", "CP949", ("신진서", "커제")),
+        ("cp949", "CP949", ("똠방각하", "이창호 9단")), ("cp950", "CP950", ("周俊勳", "許功蓋")),
+        ("cp950", "CP950", ("林海峰", "陳祈睿")), ("cp932", "CP932", ("井山裕太", "ソ連")),
+        ("cp932", "CP932", ("のりたま", "一力遼")), ("gb18030", "GB18030", ("柯洁", "古力")),
+        ("gb18030", "GB18030", ("谢尔豪", "芈昱廷")), ("gb18030", "GB18030", ("李钦诚", "朴文垚")),
+        ("latin-1", "Latin-1", ("Señor Núñez", "Ágnes Tóth")), ("latin-1", "Latin-1", ("Åse", "Guðmundur Öß")),
+    ],
+)  # fmt: skip
+def test_undeclared_encodings_are_told_by_their_everyday_characters(encoding, named, players):
+    data = f"(;GM[1]SZ[19]PB[{players[0]}]PW[{players[1]}]KM[6.5];B[pd])".encode(encoding)
+    sgf = read(data)
+    assert (sgf.name(0), sgf.name(1), sgf.move_count) == (*players, 1)
+    assert sgf.guesses == [f"x.sgf: the text declares no encoding and is no UTF-8; read as {named}, a guess"]
 
 
 def test_games_of_several_encodings_in_one_file():

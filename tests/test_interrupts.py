@@ -100,3 +100,17 @@ gc.callbacks.append(collected)
 gc.collect()
 """
     ended(begun(tmp_path, [sys.executable, "-c", LISTENING.format(work=work)]), quiet="")
+
+
+def test_the_command_listens_before_it_imports_what_takes_time(tmp_path):
+    impatient = """
+import os, signal, sys
+class Impatient:
+    def find_spec(self, name, *rest):
+        if name in ("rich", "typer"):
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Impatient())
+from jubango.arena.commands import main
+main()
+"""
+    ended(begun(tmp_path, [sys.executable, "-c", impatient]), quiet="jubango: interrupted")

@@ -84,6 +84,7 @@ def test_terminals_see_no_foreign_sequences(tmp_path):
         csv.writer(file).writerows([("black", "white", "result"), (EVIL, "=1+2", "1-0"), ("two\nlines", EVIL, "0-1")])
     text = on_a_terminal(["rate", "r.csv"], ["rate", "r.csv", "--format", "csv"], ["rate", f"{EVIL}.csv"], cwd=tmp_path)
     assert_harmless(text)
+    assert "two lines" in text
     assert text.count("a␛]0;title␇b␛[2Jc�31md�gfe�[/red]:cat:") >= 3
     assert "=1+2" in text
 

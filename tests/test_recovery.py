@@ -22,13 +22,14 @@ from jubango.sgf_games.sgf import write_record
 
 IDS = [
     "ὠ0", "😀", "!00", "℀", " x", "%20x", "x", "X", "foo~Bar~1", "Foo~bar~1", "foo~bar~1", "FOO~BAR~1", "con", "CON", "nul.x",
-    "a~b~00001", "a~b/1", "aaaB", "aaaaaaaB", "é", "É", "a" * 300, "a" * 299 + "A", "a" * 299 + "b", "a@8", "a%408",
+    "a~b~00001", "a~b/1", "aaaB", "aaaaaaaB", "é", "É", "a" * 300, "a" * 299 + "A", "a" * 299 + "b", "a@8", "a%408", "..", ".x", "%2Ex",
 ]  # fmt: skip
 
 
 def test_a_files_name_is_one_to_one_with_the_game(tmp_path):
     names = [file_name(game_id) for game_id in IDS]
     assert len({name.casefold() for name in names}) == len(IDS)
+    assert not any(name.startswith(".") for name in names), "nothing is hidden"
     assert all(name.isascii() and len(name) < 250 and not set(name) & set('\\/:*?"<>| ') for name in names)
     assert not {name.casefold().split(".")[0] for name in names} & {"con", "nul", "prn", "aux", "com1"}
     ordinary = "mcts-400~uct:c=0.7+x_y~00001"
@@ -210,3 +211,23 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path):
         library.add(some_records(100))
         library.close()
         assert len(kept(run)) == 100
+
+
+def test_games_are_not_played_again_over_an_empty_database(tmp_path):
+    """What a copy that was cut short, or a slip of the shell, leaves of it."""
+    library = Library(tmp_path)
+    library.add(some_records(3))
+    library.close()
+    before = kept(tmp_path)
+    (tmp_path / "results.sqlite").write_bytes(b"")
+    with pytest.raises(
+        UserError, match=r"results.sqlite: is empty, though games/ holds games; jubango check .* --rebuild"
+    ):
+        Library(tmp_path)
+    with pytest.raises(UserError, match=r"is no results file: no such table: games; jubango check .* --rebuild"):
+        games_frame(tmp_path)
+    assert rebuild(tmp_path, lambda record: True) == (3, [])
+    assert kept(tmp_path) == before
+    (tmp_path / "fresh").mkdir()
+    (tmp_path / "fresh" / "results.sqlite").touch()  # a run that was killed before its first game
+    Library(tmp_path / "fresh").close()

@@ -6,11 +6,11 @@ moment, and in the sub-commands what their work needs, so that ``--help`` answer
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 from jubango.arena.commands import interrupts
-from jubango.arena.commands.output import print_line
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def run(arguments: list[str]) -> int:
 
     try:
         _load_plugins()
-        result = app(arguments, standalone_mode=False)
+        result = app(arguments, prog_name="jubango", standalone_mode=False)
         sys.stdout.flush()
         status = result if isinstance(result, int) else 0
         return _interrupted() if status == interrupts.INTERRUPTED else status  # typer may have caught Ctrl-C itself
@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message(), file=sys.stderr)
             return 2
-        hint = f"; see {error.ctx.command_path} --help" if getattr(error, "ctx", None) else ""
+        hint = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
         return _complain(" ".join(error.format_message().split()).rstrip(".") + hint)
     except UserError as error:
         return _complain(str(error))
@@ -59,10 +59,16 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        _show_traceback()
-        what = " ".join(str(error).split())[:300]
-        print_line(f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)")
-        return 1
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return _complain(f"there is no room for what is written: {error.strerror}", status=1)
+        return _surprised(error)
+
+
+def _surprised(error: Exception) -> int:
+    _show_traceback()
+    what = " ".join(str(error).split())[:300]
+    said = f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)"
+    return _complain(said, status=1)
 
 
 def _load_plugins() -> None:
@@ -98,10 +104,11 @@ def _show_traceback() -> None:
 
 
 def _interrupted(said: str = "") -> int:
-    print_line(f"interrupted{'; ' * bool(said)}{said}")
-    return interrupts.status()
+    return _complain(f"interrupted{'; ' * bool(said)}{said}", interrupts.status())
 
 
 def _complain(message: str, status: int = 2) -> int:
+    from jubango.arena.commands.output import print_line
+
     print_line(message)
     return status

@@ -46,6 +46,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Visits, win rates and principal variations of a position, and its visit-count heatmap."""
         with loading():
+            from jubango.analysis.plot import check_format
             from jubango.analysis.position import analysis_frame, searching_bot
             from jubango.analysis.position import analyze as search
             from jubango.sgf_games.errors import UserError
@@ -59,6 +60,8 @@ def register(app: typer.Typer) -> None:
         config = searching_bot(bot, **({} if simulations is None else {"simulations": simulations}))
         for path in filter(None, (png, csv)):
             check_writable(path)
+        if png is not None:
+            check_format(png)
         games = read_games(file)
         if number > len(games):
             raise UserError(f"{file}: holds {len(games)} game(s); there is no game {number}")

@@ -26,20 +26,29 @@ def register(app: typer.Typer) -> None:
         """
         import pandas as pd
 
-        from jubango.arena.run_folder import open_run, rebuild_run
-        from jubango.sgf_games.recovery import Problem, problems
+        from jubango.arena.run_folder import open_run, plan_in, rebuild_run
+        from jubango.sgf_games.recovery import NO_ROW, Problem, problems
 
+        plan_in(folder)
         if rebuild:
             made, unused = rebuild_run(folder)
-            messages().print(f"{made} rows were made from SGF files", highlight=False)
+            messages().print(f"{made} rows were made from SGF files", soft_wrap=True)
             for _, file, problem in unused:
-                messages().print(f"{folder / file}: {problem}: left as it is", highlight=False, markup=False)
+                messages().print(f"{folder / file}: {problem}: left as it is", soft_wrap=True)
         found = problems(folder)
         if found or form is not Format.table:
             print_frame(pd.DataFrame(found, columns=list(Problem._fields)), form)
         run = open_run(folder)
         count = f"{len(run.results)} of {run.plan.total} games are finished"
-        state = f"{len(found)} files are not as their rows say" if found else "rows and files agree"
-        messages().print(f"{count}; {state}", highlight=False)
+        rowless = sum(problem == NO_ROW for _, _, problem in found)
+        others = len(found) - rowless
+        states = [f"{others} files are not as their rows say"] if others else []
+        # Files come before rows, so that a process that dies leaves some.
+        states += (
+            [f"{rowless} files have no row: going on plays these games again, or --rebuild takes them"]
+            if rowless
+            else []
+        )
+        messages().print(f"{count}; {'; '.join(states) or 'rows and files agree'}", soft_wrap=True)
         if found:
             raise typer.Exit(1)

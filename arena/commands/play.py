@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import select
+import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -35,15 +37,21 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Play in the terminal. Moves like D4; pass, undo, resign, help, quit."""
         with loading():
-            from jubango.bots.config import bot_from_spec, told_apart
+            from jubango.bots.config import HUMAN, PRESETS, bot_from_spec, told_apart
             from jubango.bots.human import HumanConfig
             from jubango.sgf_games.catalogue import make_game
             from jubango.sgf_games.errors import UserError
 
             rules_of = make_game(game)
-            bots = told_apart(
-                HumanConfig(name="human") if spec == "human" else bot_from_spec(spec) for spec in (black, white)
-            )
+
+            def player(spec: str) -> BotConfig:
+                try:
+                    return HumanConfig(name=HUMAN) if spec == HUMAN else bot_from_spec(spec)
+                except UserError as error:
+                    known = spec.partition(":")[0] in PRESETS
+                    raise UserError(f"{error}" if known else f'{error} (a person is "{HUMAN}")') from None
+
+            bots = told_apart(map(player, (black, white)))
         if bots[0].name == bots[1].name and bots[0] != bots[1]:
             raise UserError(f'both players are called "{bots[0].name}"; name=... gives a bot another name')
         if rules_of.num_players != 2:
@@ -72,6 +80,8 @@ class Session:
         self.people = [bot.name for bot in bots if isinstance(bot, HumanConfig)]
         self.task = GameTask("play", bots[0].name, bots[1].name, seed)
         others = ", ".join(dict.fromkeys(bot.name for bot in bots if not isinstance(bot, HumanConfig)))
+        if bots[0].name in self.people and console.is_terminal:
+            console.print("a move may be typed already; it is played when everything is ready", style="dim")
         with shown(console, Preparing(f"{game.spec}{' for ' * bool(others)}{others}")):
             from jubango.arena.table import Table
 
@@ -143,7 +153,7 @@ class Session:
         from jubango.sgf_games.errors import UserError
 
         while True:
-            text = self.console.input(f"{SIDES[request.colour]} to move: ").strip().lower()
+            text = self._input(f"{SIDES[request.colour]} to move: ").strip().lower()
             if text in ("", "help", "?"):
                 self.console.print(HELP, style="dim", highlight=False)
             elif text == "quit":
@@ -164,6 +174,14 @@ class Session:
                     return MoveAnswer(request.lane, action)
                 self.console.print(f"{text.upper()} is not a legal move here", highlight=False, markup=False)
 
+    def _input(self, prompt: str) -> str:
+        """A line; one that was there before the prompt, typed ahead or from a file, is shown after it."""
+        ahead = _is_waiting(sys.stdin)
+        text = self.console.input(prompt)
+        if ahead:
+            self.console.print(text)
+        return text
+
     def _unfinished(self) -> GameRecord:
         """The game as far as it has come."""
         lane = self.table.lanes[0]
@@ -181,3 +199,11 @@ class Session:
             write_safely(self.sgf, write_record(record))
         except OSError as error:
             raise UserError(f"{self.sgf}: cannot be written: {error.strerror}") from None
+
+
+def _is_waiting(stream: TextIO) -> bool:
+    """Can something be read from it at once?"""
+    try:
+        return bool(select.select([stream], [], [], 0)[0])
+    except (OSError, ValueError):  # Windows asks sockets only
+        return False
