@@ -140,7 +140,7 @@ class SearchConfig(BotConfig):
     cutoff: Literal["value", "draw"] = _key("value", "what a leaf at that depth counts")
     opponent: Literal["searched", "sampled"] = _key("searched", "replies: best, or drawn from the prior")
     draws: Literal["half", "random"] = _key("half", "count half, or go to a random side")
-    solver: bool = _key(False, "back up proved wins, losses and draws as such")
+    solver: bool = _key(False, "prove bounds of values and search no further what they decide")
     move: Literal["visits", "value", "prior", "gumbel"] = _key("visits", "what the move is chosen by in the end")
     temperature: Annotated[float, Field(ge=0, le=1000)] = _key(0.0, "the move is drawn from visits^(1/t); 0: the most")
     temperature_moves: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "of a game that have it; 0: all")
@@ -239,7 +239,7 @@ _ALPHAZERO = {
 PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
     "random": ("random", {}, "any legal move, uniformly"),
     "uct": ("search", {}, "UCT, one random rollout a leaf (Kocsis & Szepesvari 2006)"),
-    "uct-solver": ("search", {"solver": True}, "UCT that backs up proved wins and losses (Winands et al. 2008)"),
+    "uct-solver": ("search", {"solver": True}, "UCT that proves bounds of values (Cazenave & Saffidine 2010)"),
     **{
         f"mcts-{n}": ("search", {"simulations": n}, f"the playout ladder: UCT with {n} rollouts a move")
         for n in (400, 800, 1600, 3200, 6400)

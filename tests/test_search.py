@@ -19,7 +19,7 @@ from jubango.bots.search.driver import Driver
 from jubango.bots.search.onward import can_go_on
 from jubango.bots.search.orders import Order
 from jubango.bots.search.result import lane_of, search_tree
-from jubango.bots.search.root import Numbers, final_move, merged
+from jubango.bots.search.root import Numbers, final_move, final_moves, merged
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.puct import Puct
@@ -30,7 +30,7 @@ from jubango.bots.search.search import Search
 from jubango.bots.search.simulate import normalised
 from jubango.bots.search.state import RootStatistics
 from jubango.bots.search.ties import drawn, drawn_on_device, tie_dice
-from jubango.bots.search.tree import UNKNOWN, tree_bytes
+from jubango.bots.search.tree import tree_bytes
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, initial_states, rules, stacked
 from jubango.sgf_games.errors import UserError
@@ -229,6 +229,33 @@ def test_the_solver_proves_what_is_so():
         assert -exact_values(TTT, best, known) == exact
 
 
+def test_tic_tac_toe_is_proved_a_draw():
+    """A constant of 0.5 takes about 16,000 simulations, and no move at the root is a win or, once refuted, played."""
+    search = Search(TTT, Ucb1(), Rollout(), 20_000, solver=True)
+    for result in run_many(search, [initial_state(TTT)] * 2, Numbers(20_000, 0.5)):
+        assert result.simulations < 19_000
+        assert result.value == result.tree.lower[0] == result.tree.upper[0] == 0
+        chosen = int(result.tree.children(0)[result.tree.action[result.tree.children(0)] == result.action][0])
+        assert result.tree.lower[chosen] == result.tree.upper[chosen] == 0
+
+
+def test_an_ensemble_shares_what_its_trees_prove():
+    """One tree knows that the first move draws at least, another that the second does no more: together it is decided."""
+    both = lambda a, b: np.array([a, b], float)  # noqa: E731
+    rows = RootStatistics(
+        visits=np.array([[2, 6], [2, 6]]), value=np.array([[-0.5, 0.5], [0.1, 0.2]]), prior=np.full((2, 2), 0.5),
+        mean=np.array([0.4, -0.3]), raw=np.zeros(2), final=np.zeros((2, 2)),
+        bounds=np.stack([both([0, -1], [0.5, 1]), both([-1, -1], [1, 0])]), done=np.array([8, 8]),
+        remaining=np.array([0, 0]),
+    )  # fmt: skip
+    one = merged(rows, 2)
+    assert one.bounds.tolist() == [[[0, -1], [0.5, 0]]]
+    assert one.value.tolist() == [[0, 0]]
+    assert final_moves(one, ["visits"], [0.0], [1]).tolist() == [0]
+    with pytest.raises(UserError, match="searched"):
+        Search(TTT, Ucb1(), Rollout(), 8, solver=True, draws="random")
+
+
 def test_transpositions_share_nodes():
     """No two nodes of a depth are one position, and the shared tree is smaller than the plain one."""
     plain, shared = (Search(TTT, Ucb1(), Uniform(), 400, transpositions=t) for t in (False, True))
@@ -318,10 +345,10 @@ def test_a_policy_s_rollouts_follow_the_policy():
     assert np.all(np.asarray(found.value) == 0), "one row, stones alternate: a draw"
 
 
-def statistics(visits, value=None, prior=None, exact=(), final=()):
+def statistics(visits, value=None, prior=None, lower=(), upper=(), final=()):
     n = len(visits)
     return RootStatistics(
-        np.array(visits), np.array(value or [0.0] * n), np.array(prior or [1 / n] * n), 0.0, 0.0, np.array(exact),
+        np.array(visits), np.array(value or [0.0] * n), np.array(prior or [1 / n] * n), 0.0, 0.0, np.array([lower, upper]),
         np.array(final), sum(visits), 0,
     )  # fmt: skip
 
@@ -335,10 +362,13 @@ def test_final_moves_by_hand():
     assert {final_move(statistics([2, 2, 2]), seed=k, ties="random") for k in range(30)} == {0, 1, 2}
     assert final_move(statistics([0, 0], prior=[0.3, 0.7])) == 1, "no visits: the prior"
     assert final_move(statistics([9, 1, 0], prior=[0.5, 0.5, 0.0], final=[-np.inf, 2.0, -np.inf]), "gumbel") == 1
-    unknown = UNKNOWN
-    assert final_move(statistics([9, 1, 3], exact=[unknown, 1.0, unknown])) == 1, "a proved win"
-    assert final_move(statistics([9, 1, 3], exact=[-1.0, unknown, unknown])) == 2, "not the proved loss"
-    assert final_move(statistics([9, 1, 3], exact=[-1.0, -1.0, -1.0])) == 0
+    assert final_move(statistics([9, 1, 3], lower=[-1, 1, -1], upper=[1, 1, 1])) == 1, "a proved win"
+    assert final_move(statistics([9, 1, 3], lower=[-1, -1, -1], upper=[-1, 1, 1])) == 2, "not the proved loss"
+    assert final_move(statistics([9, 1, 3], lower=[-1, -1, -1], upper=[-1, -1, -1])) == 0
+    assert final_move(statistics([1, 9, 3], lower=[0, -1, -1], upper=[0, -0.5, 0])) == 0, "the others are no better"
+    assert final_move(statistics([1, 9, 3], lower=[0, -1, 0.5], upper=[1, 1, 0.5])) == 1, "only what is proved is out"
+    assert final_move(statistics([1, 9, 3], lower=[0, -1, 0.5], upper=[0.25, 0.25, 1])) == 2
+    assert final_move(statistics([1, 9, 3], lower=[0, 0, -1], upper=[1, 0, 0])) == 0, "a draw, and maybe more"
 
 
 def test_temperature_draws_by_visits():
@@ -441,7 +471,7 @@ def test_priors_are_masked_and_normalised():
 def test_an_ensemble_merges_visits():
     rows = RootStatistics(
         visits=np.array([[2, 6], [6, 2]]), value=np.array([[0.5, 0.0], [0.1, -1.0]]), prior=np.full((2, 2), 0.5),
-        mean=np.array([0.2, 0.4]), raw=np.zeros(2), exact=np.zeros((2, 0)), final=np.zeros((2, 0)),
+        mean=np.array([0.2, 0.4]), raw=np.zeros(2), bounds=np.zeros((2, 2, 0)), final=np.zeros((2, 0)),
         done=np.array([8, 8]), remaining=np.array([0, 3]),
     )  # fmt: skip
     one = merged(rows, 2)

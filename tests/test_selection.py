@@ -62,6 +62,68 @@ def test_agrees_with_the_textbook(name, leaves, seed):
         assert result.value == pytest.approx(textbook.root.total / textbook.root.visits, abs=1e-4)
 
 
+def worth(lists, position=0):
+    """Plain minimax: the value of every position from here on, for its own player."""
+    if lists["terminal"][position]:
+        return {position: lists["value"][position]}
+    found, mine = {}, lists["player"][position]
+    for child in (child for child in lists["child"][position] if child >= 0):
+        found |= worth(lists, child)
+    best = max(
+        found[child] if lists["player"][child] == mine else -found[child]
+        for child in lists["child"][position]
+        if child >= 0
+    )
+    return found | {position: best}
+
+
+@pytest.mark.parametrize("leaves", [1, 5])
+@pytest.mark.parametrize("name", ["ucb1", "puct, parent"])
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), results=st.sampled_from([1, 2, 0]))
+def test_the_solver_agrees_with_the_textbook(name, leaves, seed, results):
+    """Node by node, bounds included; no bound is false, and a root that is proved has its value and a move that keeps it.
+    results: wins and losses; draws and quarters too; any number."""
+    rule, referee, c, options = RULES[name]
+    rng = np.random.default_rng(seed)
+    games = [random_tree(rng, results=results) for _ in range(3)]
+    games.append(random_tree(rng, one_player=True, results=results))
+    search = Search(Tiny(), rule, Table(), 96, leaves=leaves, solver=True)
+    found = run_many(search, [state for state, _ in games], Numbers(96, c, options.get("reduction", 0.0)))
+    for result, (_, lists) in zip(found, games, strict=True):
+        textbook = TextbookSearch(lists, referee(c, **options), leaves, solver=True).run(96)
+        assert same_tree(result.tree, textbook.root) >= 2
+        exact, tree, positions = worth(lists), result.tree, [0]
+        for node in range(1, len(tree)):
+            positions.append(lists["child"][positions[tree.parent[node]]][tree.action[node]])
+        for node, position in enumerate(positions):
+            assert tree.lower[node] <= exact[position] <= tree.upper[node]
+            if tree.ended[node]:
+                assert tree.lower[node] == tree.upper[node] == tree.raw_value[node]
+        assert tree.lower[0] - 1e-6 <= result.value <= tree.upper[0] + 1e-6
+        assert tree.ended[0] or result.simulations == 96
+        child = lists["child"][0][result.action]
+        gain = exact[child] if lists["player"][child] == lists["player"][0] else -exact[child]
+        assert gain >= tree.lower[0], "the move keeps what the root has for sure"
+
+
+@pytest.mark.parametrize("part", ["width", "transpositions", "depth"])
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_bound_is_false_with_other_parts(part, seed):
+    rng = np.random.default_rng(seed)
+    games = [random_tree(rng, results=1) for _ in range(4)]
+    options = {"width": {"width": 2}, "transpositions": {"transpositions": True}, "depth": {}}[part]
+    search = Search(Tiny(), Puct(), Table(), 96, solver=True, **options)
+    numbers = Numbers(96, 1.5, depth=3 if part == "depth" else 0)
+    for result, (_, lists) in zip(run_many(search, [state for state, _ in games], numbers), games, strict=True):
+        exact, tree, positions = worth(lists), result.tree, [0]
+        for node in range(1, len(tree)):
+            positions.append(lists["child"][positions[tree.parent[node]]][tree.action[node]])
+        for node, position in enumerate(positions):
+            assert tree.lower[node] <= exact[position] <= tree.upper[node]
+
+
 @pytest.mark.parametrize(("rule", "c"), [(Ucb1(), math.sqrt(2)), (Puct(), 1.25), (AlphaGo(), 5.0)])
 def test_constants_nobody_gave(rule, c):
     """A search without a constant is the search with the rule's usual one, and not another."""

@@ -11,8 +11,13 @@ from jubango.analysis.position import analyze
 from jubango.arena.pairings import round_robin
 from jubango.arena.table import Table
 from jubango.bots.config import bot_from_spec
+from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.minimax import MinimaxPlayer
 from jubango.bots.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.ucb1 import Ucb1
+from jubango.bots.search.run import run_many
+from jubango.bots.search.search import Search
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, rules, stacked
 from jubango.sgf_games.replay import Position
@@ -137,6 +142,49 @@ def test_finds_forced_wins(plies):
             winning = board.wins(board.play(moves), len(moves) % 2, 20 - len(moves))
         assert one.best.action in winning, (moves, winning)
         assert one.best.win_rate.mover > 0.8
+
+
+@pytest.mark.parametrize(("spec", "stones"), [("4x4", 8), ("5x5", 13)])
+def test_the_solver_is_right_about_connect_four(spec, stones):
+    """Random positions against plain minimax: no bound is false, and the move keeps what a proved root is worth."""
+    game = make_game(f"connect_four:{spec}")
+    board, rng, known = Columns(game.width, game.height), np.random.default_rng(stones), {}
+
+    def worth(columns, player):
+        """The value for ``player``, who is to move."""
+        if (columns, player) not in known:
+            replies = [(m, board.drop(columns, m, player)) for m in board.legal(columns)]
+            values = (1 if board.made_line(after, m) else -worth(after, 1 - player) for m, after in replies)
+            known[columns, player] = max(values, default=0)
+        return known[columns, player]
+
+    cases = []
+    while len(cases) < 12:
+        columns, moves = board.play([]), []
+        while len(moves) < stones:
+            moves.append(int(rng.choice(board.legal(columns))))
+            columns = board.drop(columns, moves[-1], (len(moves) - 1) % 2)
+            if board.made_line(columns, moves[-1]):
+                break
+        else:
+            cases.append((columns, after(game, " ".join("ABCDE"[m] for m in moves))))
+    search, mover = Search(game, Ucb1(), Rollout(), 4000, solver=True), stones % 2
+    results = run_many(search, [state for _, state in cases], Numbers(4000, 1.0))
+    assert sum(result.simulations < 4000 for result in results) >= 6, "proved"
+    for result, (columns, _) in zip(results, cases, strict=True):
+        tree, exact = result.tree, worth(columns, mover)
+        reached = [(columns, mover, None)]
+        for node in range(1, len(tree)):
+            above, player, _ = reached[tree.parent[node]]
+            move = int(tree.action[node])
+            below = board.drop(above, move, player)
+            reached.append((below, 1 - player, move))
+            value = -1 if board.made_line(below, move) else worth(below, 1 - player)
+            assert tree.lower[node] <= value <= tree.upper[node]
+        if tree.ended[0]:
+            below = board.drop(columns, result.action, mover)
+            kept = 1 if board.made_line(below, result.action) else -worth(below, 1 - mover)
+            assert result.value == kept == exact
 
 
 def test_three_by_three_go_is_nine_points():

@@ -87,9 +87,9 @@ class Table(Evaluator):
         return Evaluation(*jax.vmap(one, in_axes=-1)(states))
 
 
-def random_tree(rng, positions=60, actions=4, one_player=False):
+def random_tree(rng, positions=60, actions=4, one_player=False, results=0):
     """(state, the same as lists for the referee): a random tree with terminal leaves, and players who
-    now and then move twice."""
+    now and then move twice. results: 0 for any, else finished games are worth multiples of 1 / ``results``."""
     child = np.full((positions, actions), -1, np.int32)
     player, depth = np.zeros(positions, np.int32), np.zeros(positions, int)
     used = 1
@@ -106,6 +106,8 @@ def random_tree(rng, positions=60, actions=4, one_player=False):
                 used += 1
     terminal = ~(child >= 0).any(axis=1)
     value = rng.uniform(-1, 1, positions).astype(np.float32)
+    if results:
+        value = np.where(terminal, np.round(value * results * 1.4) / results, value).clip(-1, 1).astype(np.float32)
     prior = rng.uniform(0.05, 1, (positions, actions)) * (child >= 0)
     prior = (prior / np.maximum(prior.sum(axis=1, keepdims=True), 1e-9)).astype(np.float32)
     state = TinyState(jnp.int32(0), *(jnp.asarray(x) for x in (child, player, terminal, value, prior)))
@@ -127,6 +129,7 @@ def same_tree(found, referee, tolerance=1e-4):
         below = {int(found.action[k]): int(k) for k in found.children(i)}
         theirs = {a: child for a, child in node.children.items() if child.visits}
         assert below.keys() == theirs.keys()
+        assert (found.lower[i], found.upper[i]) == (node.lower, node.upper)
         pairs += [(k, theirs[a]) for a, k in below.items()]
     assert compared == len(found)
     return compared

@@ -103,7 +103,8 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         found, taken = now.found, jnp.broadcast_to(now.steps, s.done.shape)
         progress = jnp.stack([found.done, found.remaining, now.made, now.moves.number, taken], axis=-1)
         visits = jax.lax.bitcast_convert_type(found.visits, jnp.float32)
-        columns = [visits, found.value, found.prior, found.exact, found.final, found.mean[:, None], found.raw[:, None]]
+        bounds = found.bounds.reshape(found.bounds.shape[0], -1)
+        columns = [visits, found.value, found.prior, bounds, found.final, found.mean[:, None], found.raw[:, None]]
         return s, progress, now.moves.rows, jnp.concatenate(columns, axis=-1)
 
     shapes = jax.eval_shape(lambda: life.idle(search, trees))
@@ -283,11 +284,12 @@ class Driver:
         done, remaining = self._progress
         packed = gathered(self._packed)[rows]
         a = self.search.game.num_actions
-        ends = np.cumsum([a, a, a, a if self.search.solver else 0, a])
-        visits, value, prior, proved, final, rest = np.split(packed, ends, axis=1)
+        ends = np.cumsum([a, a, a, 2 * a if self.search.solver else 0, a])
+        visits, value, prior, bounds, final, rest = np.split(packed, ends, axis=1)
         visits = np.ascontiguousarray(visits).view(np.int32)
         found = RootStatistics(
-            visits, value, prior, rest[:, 0], rest[:, 1], proved, final, done[rows], remaining[rows]
+            visits, value, prior, rest[:, 0], rest[:, 1], bounds.reshape(len(rows), 2, -1), final, done[rows],
+            remaining[rows],
         )  # fmt: skip
         return merged(found, self.ensemble)
 

@@ -22,16 +22,21 @@ from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Paths, RootStatistics, Searching
 from jubango.bots.search.transpositions import empty_table
 from jubango.bots.search.tree import (
+    EXACT,
     LONGEST_LINE,
+    LOWER,
     OPEN,
     PRIOR,
-    UNKNOWN,
+    UPPER,
     VISITS,
+    Tree,
     child_of,
     empty_tree,
+    in_question,
     lanes_first,
     put,
     subtree,
+    within,
 )
 from jubango.sgf_games.game import State
 
@@ -59,20 +64,42 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
     root = jnp.where(mask, 0, search.spare)
     tree = tree._replace(
         state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(cue.roots)),
-        end=put(tree.end, OPEN, b, root),  # what was proved may not hold with the exact legal moves
+        end=put(tree.end, OPEN, b, root),
         edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
     )
     chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.settings, s.settings)
+    wanted = jnp.minimum(chosen.simulations, search.capacity)
+    if search.solver:
+        tree, proved = _still_proved(tree, kept, cue.legal, choices)
+        wanted = jnp.where(proved, s.done, wanted)
     return s._replace(
         tree=tree,
         settings=chosen,
         seed=jnp.where(mask, cue.seeds, s.seed),
         done=jnp.where(mask & ~kept, 0, s.done),
-        wanted=jnp.where(mask, jnp.minimum(chosen.simulations, search.capacity), s.wanted),
+        wanted=jnp.where(mask, wanted, s.wanted),
         fresh=jnp.where(mask, ~kept, s.fresh),
         legal=jnp.where(mask[:, None], cue.legal, s.legal),
         table=s.table and s.table._replace(node=jnp.where(mask[:, None], -1, s.table.node)),
     )
+
+
+def _still_proved(tree: Tree, kept: jax.Array, legal: jax.Array, choices: jax.Array) -> tuple[Tree, jax.Array]:
+    """(the trees, which of the roots that were ``kept`` are proved) with the exact legal moves."""
+    b, spare = jnp.arange(kept.shape[0]), tree.end.shape[1] - 1
+    low, high = tree.bounds[:, 0, LOWER], tree.bounds[:, 0, UPPER]
+    high = jnp.where(choices, high, jnp.where(legal, 1.0, -1.0))  # nothing was known of a move that is no choice
+    low = jnp.where(choices, low, -1.0)
+    best = jnp.max(low, axis=-1)
+    proved = kept & (best >= jnp.max(high, axis=-1))
+    root, solved = jnp.where(kept, 0, spare), jnp.where(proved, 0, spare)
+    tree = tree._replace(
+        bounds=put(tree.bounds, jnp.stack([low, high], axis=1), b, root),
+        sure=put(tree.sure, best, b, root),
+        end=put(tree.end, EXACT, b, solved),
+        value=put(tree.value, best, b, solved),
+    )
+    return tree, proved
 
 
 def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax.Array]:
@@ -117,27 +144,31 @@ def advance(
 
 def root_edges(s: Searching) -> Edges:
     visits, value_sum, prior, _, *firsts = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
-    return Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *firsts)
+    edges = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *firsts)
+    bounds = s.tree.bounds[:, 0]
+    return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
 
 def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Array]:
     tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(s)
     final = jnp.where(edges.prior > 0, search.rule.final(edges, s.settings), -jnp.inf)
-    value = edges.q
+    value, mean, bounds = edges.q, mean_value(tree, b, jnp.zeros_like(s.done)), tree.bounds[:, 0]
     if search.solver:
-        value = jnp.where(tree.exact[:, 0] < UNKNOWN, tree.exact[:, 0], value)
-    mean = mean_value(tree, b, jnp.zeros_like(s.done))
+        value = jnp.clip(value, bounds[:, LOWER], bounds[:, UPPER])
+        mean = jnp.clip(mean, *jnp.moveaxis(jnp.max(bounds, axis=-1), 1, 0))
     return RootStatistics(
-        edges.visits, value, edges.prior, mean, edges.value, tree.exact[:, 0], final, s.done,
+        edges.visits, value, edges.prior, mean, edges.value, bounds, final, s.done,
         s.wanted - s.done + s.fresh,
     )  # fmt: skip
 
 
 def leading(found: RootStatistics[jax.Array]) -> jax.Array:
-    """bool [B, A]: the actions that nothing but dice can tell apart as the best: by the rule, the visits, the value and
-    the prior, in this order."""
+    """bool [B, A]: the actions that nothing but dice can tell apart as the best: by what is proved, the rule, the
+    visits, the value and the prior, in this order."""
     searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
     best = found.prior > 0
+    if found.bounds.shape[-1]:
+        best = in_question(found.bounds, best)
     for score in (jnp.where(searched, found.final, found.prior), found.visits, found.value, found.prior):
         best &= score == jnp.max(jnp.where(best, score, -jnp.inf), axis=-1, keepdims=True)
     return best

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jubango.bots.search.state import Searching
-from jubango.bots.search.tree import CHILD, OPEN
+from jubango.bots.search.tree import CHILD, LOWER, OPEN, UPPER
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class SearchTree:
     player: np.ndarray  # int, to move
     depth: np.ndarray  # int, edges from the root
     ended: np.ndarray  # bool: the game is over, proved, or the depth limit reached
+    lower: np.ndarray  # float, the least that a solver has proved for the player to move at the node; -1: nothing
+    upper: np.ndarray  # float, the most; 1: nothing
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -40,7 +42,7 @@ class SearchResult:
     """What a search found. Values are in [-1, 1], for the player to move at the root."""
 
     visits: np.ndarray  # int [A]
-    values: np.ndarray  # float [A], mean of each action; 0 where unvisited
+    values: np.ndarray  # float [A], mean of each action, within what is proved of it; 0 where nothing is known
     priors: np.ndarray  # float [A], root noise included; 0 where illegal
     action: int  # the move to play
     value: float  # mean of all values at the root
@@ -69,7 +71,7 @@ class SearchResult:
 
 def lane_of(s: Searching, index: int) -> dict[str, np.ndarray]:
     """The arrays of one tree on the host."""
-    names = ("edges", "parent", "action", "player", "value", "end")
+    names = ("edges", "parent", "action", "player", "value", "end", "bounds")
     lane = jax.device_get({name: getattr(s.tree, name)[index] for name in names})
     visits, value_sum, prior, child = np.moveaxis(lane.pop("edges")[:, : CHILD + 1], 1, 0)
     return {**lane, "visits": visits.astype(int), "value_sum": value_sum, "prior": prior, "child": child.astype(int)}
@@ -102,7 +104,12 @@ def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:
     prior[0] = 1.0
     up, act = np.where(kept == 0, -1, place[up]), np.where(kept == 0, -1, act)
     ended = lane["end"][kept] != OPEN
-    return SearchTree(up, act, visits, value, prior, lane["value"][kept], player[kept], depth[kept], ended)
+    lower, upper = np.full(len(kept), -1.0), np.full(len(kept), 1.0)
+    if lane["bounds"].shape[-1]:
+        lower, upper = (lane["bounds"][kept, row].max(axis=-1) for row in (LOWER, UPPER))
+    return SearchTree(
+        up, act, visits, value, prior, lane["value"][kept], player[kept], depth[kept], ended, lower, upper
+    )
 
 
 def variation(lane: dict[str, np.ndarray], first: int, longest: int = 60) -> tuple[int, ...]:

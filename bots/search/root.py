@@ -10,7 +10,7 @@ import numpy as np
 from jubango.bots.search.rules.rule import MoveRule
 from jubango.bots.search.state import RootStatistics
 from jubango.bots.search.ties import drawn, tie_dice
-from jubango.bots.search.tree import UNKNOWN
+from jubango.bots.search.tree import LOWER, UPPER, in_question
 
 
 class Numbers(NamedTuple):
@@ -39,17 +39,13 @@ def final_moves(
 
     moves: what each is chosen by. With a temperature t > 0 it is drawn with probabilities visits^(1/t) (AlphaGo Zero,
     Methods, "Play"), prior^(1/t) or exp(value / t). At 0 the largest decides; among equals the more visits, the
-    higher mean, the higher prior, and then the lowest action or, ``ties`` being "random", any. A
-    proved win is always played and a proved loss never while there is something else.
+    higher mean, the higher prior, and then the lowest action or, ``ties`` being "random", any. An action of which it
+    is proved that another is no worse, and may be better, is not played.
     """
     visits, value, prior = found.visits, found.value, found.prior
     legal: np.ndarray = prior > 0
-    if found.exact.shape[-1]:
-        proved = np.where(legal & (found.exact < UNKNOWN), found.exact, 0.0)
-        wins, losses_out = proved >= 1, legal & (proved > -1)
-        legal = np.where(
-            wins.any(1, keepdims=True), wins, np.where(losses_out.any(1, keepdims=True), losses_out, legal)
-        )
+    if found.bounds.shape[-1]:
+        legal = in_question(found.bounds, legal)
     seen = legal & (visits > 0)
     by_visits = np.array([rule in ("visits", "value") for rule in moves])
     by_visits &= seen.any(axis=1)  # without visits the prior decides
@@ -99,11 +95,13 @@ def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics[n
     each = RootStatistics(*(x.reshape(len(x) // ensemble, ensemble, *x.shape[1:]) for x in found))
     visits: Any = each.visits.sum(axis=1)
     value: Any = (each.value * each.visits).sum(axis=1) / np.maximum(visits, 1)
-    mean = lambda x: x.mean(axis=1)  # noqa: E731
-    exact = each.exact.min(axis=1)  # proved anywhere is proved; UNKNOWN is the largest
-    if exact.shape[-1]:
-        value = np.where(exact <= 1, exact, value)
+    average = lambda x: x.mean(axis=1)  # noqa: E731
+    mean, bounds = average(each.mean), each.bounds[:, 0]
+    if bounds.shape[-1]:  # proved anywhere is proved
+        low, high = each.bounds[:, :, LOWER].max(axis=1), each.bounds[:, :, UPPER].min(axis=1)
+        bounds = np.stack([low, high], axis=1)
+        value, mean = np.clip(value, low, high), np.clip(mean, low.max(axis=1), high.max(axis=1))
     done, left = each.done.sum(axis=1), each.remaining.max(axis=1)
     return RootStatistics(
-        visits, value, mean(each.prior), mean(each.mean), mean(each.raw), exact, mean(each.final), done, left
+        visits, value, average(each.prior), mean, average(each.raw), bounds, average(each.final), done, left
     )

@@ -14,7 +14,7 @@ from jubango.bots.search import life
 from jubango.bots.search.rules.gumbel import schedules
 from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree import lanes_last
+from jubango.bots.search.tree import in_question, lanes_last
 from jubango.sgf_games.catalogue import as_game
 from jubango.sgf_games.dice import random_bits
 from jubango.sgf_games.errors import UserError
@@ -123,7 +123,8 @@ class Search(SearchSpec):
         lots = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
         chosen = first_largest(jnp.where(life.leading(found), lots, -1).astype(jnp.int32))
         heat = each(temperature, jnp.float32)[:, None]
-        logits = jnp.where(found.prior > 0, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)
+        choices = in_question(found.bounds, found.prior > 0) if self.solver else found.prior > 0
+        logits = jnp.where(choices, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)
         drawn = jax.random.categorical(for_action, logits / jnp.maximum(heat, 1e-6)).astype(jnp.int32)
         action = jnp.where(heat[:, 0] > 0, drawn, chosen)
         return SearchOutput(action, found.visits, found.value, policy, found.prior, found.mean, found.raw)

@@ -22,14 +22,15 @@ from jubango.bots.search.tree import (
     CHILD,
     CUT_OFF,
     EXACT,
+    LOWER,
     OPEN,
-    PRIOR,
-    UNKNOWN,
+    UPPER,
     Tree,
     child_of,
     count,
     count_firsts,
     edges_of,
+    first_bounds,
     lanes_first,
     lanes_last,
     no_edges,
@@ -42,7 +43,7 @@ from jubango.sgf_games.kernels import first_largest
 
 LEVELS = 4  # levels of a path that are backed up in one go
 GOLDEN = 0x9E3779B9
-PROVED_LOSS = -1e9  # chosen only where all is lost
+OUT = -2e9  # below every score; chosen only where nothing else may be
 TINY = 1e-37  # a prior that is as good as zero
 
 
@@ -54,12 +55,16 @@ def simulate(search: SearchSpec, params: Params, s: Searching) -> Searching:
     s, leaf, levels = select(search, s, active)
     active, order = without_doubles(search, leaf, active)
     s, node, value, firsts = expand(search, params, s, leaf, active, order)
+    if search.solver:
+        s = s._replace(tree=prove(search, s, node, leaf, active))
     tree = back_up(search, s, node, value, active, levels)
     if search.rule.firsts:
         tree = back_up_firsts(search, s._replace(tree=tree), node, value, firsts, active, levels)
     made = jnp.sum(active.reshape(-1, search.leaves), axis=-1, dtype=jnp.int32)
     s = s._replace(tree=tree, done=s.done + jnp.where(s.fresh, 0, made), fresh=jnp.zeros_like(s.fresh))
-    return prove(search, s, node, leaf, active) if search.solver else s
+    if search.solver:  # a root that is proved has all that it wants
+        s = s._replace(wanted=jnp.where((tree.end[:, 0] == EXACT) & (s.wanted > 0), s.done, s.wanted))
+    return s
 
 
 def tree_of_lanes(search: SearchSpec, s: Searching) -> jax.Array:
@@ -165,7 +170,11 @@ def best_action(
         settings, seed = jax.tree.map(functools.partial(per_lane, search), (settings, seed))
     scores = search.rule.root(edges, settings) if root else search.rule(edges, settings)
     if search.solver:
-        scores = jnp.where(pick(tree.exact, b, node) <= -1, PROVED_LOSS, scores)
+        low, high = (pick(tree.bounds, b, node, row) for row in (LOWER, UPPER))
+        best = pick(tree.sure, b, node)[:, None]
+        sure = (low >= best) & (best > -1)  # searched on at the root, where a move is played by its visits
+        worst = jnp.where(sure, jnp.where(node[:, None] > 0, OUT, scores), 2 * OUT)
+        scores = jnp.where(high > best, scores, jnp.minimum(scores, worst))
     if search.opponent == "sampled":
         replies = pick(tree.player, b, node) != pick(tree.player[:, 0], b)
         scores = jnp.where(replies[:, None], random_scores(search, s, edges.prior, depth), scores)
@@ -236,7 +245,7 @@ def expand(
         value = jnp.where(shared, mean_value(tree, b, jnp.maximum(twin, 0)), value)
         table = remember(table, b, jnp.where(new & ~fresh, place, table.node.shape[1]), key, node)
     at, above = jnp.where(new, node, search.spare), jnp.where(active & ~known & ~fresh, leaf.parent, search.spare)
-    tree = write(tree, b, at, states, player, end, prior, value)
+    tree = write(search, tree, b, at, states, player, end, prior, value, legal)
     tree = tree._replace(
         edges=put(tree.edges, node.astype(jnp.float32), b, above, CHILD, leaf.action),
         parent=put(tree.parent, leaf.parent, b, at),
@@ -290,18 +299,22 @@ def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
 
 
 def write(
-    tree: Tree, b: jax.Array, node: jax.Array, states: State, player: jax.Array, end: jax.Array,
-    prior: jax.Array, value: jax.Array,
+    search: SearchSpec, tree: Tree, b: jax.Array, node: jax.Array, states: State, player: jax.Array, end: jax.Array,
+    prior: jax.Array, value: jax.Array, legal: jax.Array,
 ) -> Tree:  # fmt: skip
-    """Fill a new node: no visits, no children and no proofs."""
+    """Fill a new node: no visits, no children, and nothing proved but the result of a finished game."""
     at = (b, node)
+    if search.solver:
+        tree = tree._replace(
+            bounds=put(tree.bounds, first_bounds(legal, end == EXACT, value), *at),
+            sure=put(tree.sure, jnp.where(end == EXACT, value, -1.0), *at),
+        )
     return tree._replace(
         edges=put(tree.edges, no_edges(prior, tree.edges.shape[2]), *at),
         player=put(tree.player, player, *at),
         value=put(tree.value, value, *at),
         end=put(tree.end, end, *at),
         state=jax.tree.map(lambda x, y: put(x, y, *at), tree.state, lanes_first(states)),
-        exact=put(tree.exact, UNKNOWN, *at),
     )
 
 
@@ -311,24 +324,49 @@ def write(
 def back_up(
     search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
 ) -> Tree:
-    """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the proved ones do."""
+    """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a
+    solver a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the
+    moves that are still searched for a better one."""
     tree, b = s.tree, tree_of_lanes(search, s)
     player = pick(tree.player, b, node)
 
-    def some_levels(carry: tuple) -> tuple:
-        depth, edges = carry
+    def counted(depth: jax.Array, edges: jax.Array, worth: tuple) -> tuple[jax.Array, tuple]:
         rows = (LEVELS, b.shape[0])
         nodes = lax.dynamic_slice(s.paths.node, (depth, 0), rows)
         actions = lax.dynamic_slice(s.paths.action, (depth, 0), rows)
         nodes = jnp.where((depth + jnp.arange(LEVELS) < levels)[:, None], nodes, search.spare)
-        gain = jnp.where(pick(tree.player, b, nodes) == player, value, -value)
+        if search.solver:
+            gain, worth = bounded(nodes, *worth)
+        else:
+            gain = jnp.where(pick(tree.player, b, nodes) == player, value, -value)
         visits = jnp.float32(1)
         if search.leaves > 1:  # the visits are there; take back the virtual losses, and what was a double
             visits, gain = jnp.where(active, 0.0, -1.0), jnp.where(active, gain, 0.0) + 1.0
-        return depth + LEVELS, count(edges, visits, gain, b, nodes, actions)
+        return count(edges, visits, gain, b, nodes, actions), worth
 
-    start = jnp.int32(0), tree.edges
-    return tree._replace(edges=lax.while_loop(lambda c: c[0] < levels, some_levels, start)[1])
+    def bounded(nodes: jax.Array, value: jax.Array, mover: jax.Array) -> tuple[jax.Array, tuple]:
+        """(the gains at the nodes of some levels, what comes out above them and whose it is)."""
+        owners, sure = pick(tree.player, b, nodes), pick(tree.sure, b, nodes)
+        gains = []
+        for k in reversed(range(LEVELS)):
+            here = nodes[k] != search.spare
+            gains.append(jnp.where(owners[k] == mover, value, -value))
+            value = jnp.where(here, jnp.maximum(gains[-1], sure[k]), value)
+            mover = jnp.where(here, owners[k], mover)
+        return jnp.stack(gains[::-1]), (value, mover)
+
+    def down(carry: tuple) -> tuple:
+        depth, edges = carry
+        return depth + LEVELS, counted(depth, edges, ())[0]
+
+    def up(carry: tuple) -> tuple:
+        depth, edges, worth = carry
+        return depth - LEVELS, *counted(depth, edges, worth)
+
+    if search.solver:
+        start = (levels - 1) // LEVELS * LEVELS, tree.edges, (value, player)
+        return tree._replace(edges=lax.while_loop(lambda c: c[0] >= 0, up, start)[1])
+    return tree._replace(edges=lax.while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
 
 
 def back_up_firsts(
@@ -361,28 +399,38 @@ def back_up_firsts(
     return tree._replace(edges=lax.while_loop(lambda c: c[0] >= 0, level, start)[2])
 
 
-def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Searching:
-    """Where a leaf's value is exact, prove what follows from it on its path: a node is won if one
-    action wins, and has its best action's value once all are proved. A proved value changes sides here where the player
-    does, as all others do in :func:`back_up`."""
+def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Tree:
+    """Where something is proved of a leaf, prove what follows from it on its path, as far as that is news: a node's
+    bounds are the best lower and the best upper one of its actions, and it has its value where they meet (Cazenave &
+    Saffidine 2010). An action that is legal and not considered (``width``) may be worth anything."""
     b, lanes, tree = tree_of_lanes(search, s), jnp.arange(node.shape[0]), s.tree
 
-    def level(carry: tuple) -> tuple:
-        depth, child, going, exact, end, value = carry
-        at = jnp.where(going, s.paths.node[depth, lanes], search.spare)
-        gain = pick(value, b, child)
-        gain = jnp.where(pick(tree.player, b, at) == pick(tree.player, b, child), gain, -gain)
-        exact = put(exact, gain, b, at, s.paths.action[depth, lanes])
-        row, legal = pick(exact, b, at), pick(tree.edges, b, at, PRIOR) > 0
-        best = jnp.max(jnp.where(legal & (row < UNKNOWN), row, -1.0), axis=-1)
-        all_known = ~jnp.any(legal & (row == UNKNOWN), axis=-1) & (search.width == 0)
-        proved = going & ((best >= 1) | all_known)
-        at = jnp.where(proved, at, search.spare)
-        end, value = put(end, EXACT, b, at), put(value, best, b, at)
-        return jnp.maximum(depth - 1, 0), at, proved & (depth > 0), exact, end, value
+    def known(bounds: jax.Array, node: jax.Array) -> jax.Array:
+        return jnp.max(pick(bounds, b, node), axis=-1)  # float32 [L, 2]
 
-    start = (jnp.maximum(leaf.length - 1, 0), node, active & (pick(tree.end, b, node) == EXACT),
-             tree.exact, tree.end, tree.value)  # fmt: skip
-    *_, exact, end, value = lax.while_loop(lambda c: jnp.any(c[2]), level, start)
-    wanted = jnp.where((end[:, 0] == EXACT) & (s.wanted > 0), s.done, s.wanted)
-    return s._replace(tree=tree._replace(exact=exact, end=end, value=value), wanted=wanted)
+    def level(carry: tuple) -> tuple:
+        depth, going, child, below, bounds, sure, end, value = carry
+        at, action = jnp.where(going, s.paths.node[depth, lanes], search.spare), s.paths.action[depth, lanes]
+        same = pick(tree.player, b, at) == pick(tree.player, b, child)
+        gain = jnp.where(same[:, None], below, -below[:, ::-1])
+        going &= jnp.any(gain != pick(bounds, b, at, slice(None), action), axis=-1)
+        at = jnp.where(going, at, search.spare)
+        bounds = put(bounds, gain, b, at, slice(None), action)
+        own = known(bounds, at)
+        sure = put(sure, own[:, LOWER], b, at)
+        proved = jnp.where(own[:, LOWER] >= own[:, UPPER], at, search.spare)
+        end, value = put(end, EXACT, b, proved), put(value, own[:, LOWER], b, proved)
+        return jnp.maximum(depth - 1, 0), going & (depth > 0) & told(own), at, own, bounds, sure, end, value
+
+    def told(bounds: jax.Array) -> jax.Array:
+        return (bounds[:, LOWER] > -1) | (bounds[:, UPPER] < 1)
+
+    over = pick(tree.end, b, node) == EXACT
+    result = jnp.where(over, pick(tree.value, b, node), 0.0)[:, None]
+    below = jnp.where(over[:, None], result, jnp.array([-1.0, 1.0]))
+    if search.transpositions:  # a node that is new here may be known in part
+        below = known(tree.bounds, node)
+    start = (jnp.maximum(leaf.length - 1, 0), active & (leaf.length > 0) & told(below), node, below,
+             tree.bounds, tree.sure, tree.end, tree.value)  # fmt: skip
+    *_, bounds, sure, end, value = lax.while_loop(lambda c: jnp.any(c[1]), level, start)
+    return tree._replace(bounds=bounds, sure=sure, end=end, value=value)

@@ -22,7 +22,8 @@ class SearchSpec:
     cutoff: a leaf at the depth limit counts as the evaluator says ("value") or as a draw ("draw").
     opponent: replies are "searched", or "sampled" from the prior (AlphaGo as the articles describe it).
     draws: count "half", or go to a "random" side.
-    solver: back up proved wins, losses and draws as such (Winands et al. 2008, MCTS-Solver).
+    solver: prove bounds of values and search no further what they decide (Cazenave & Saffidine 2010, Score Bounded
+        Monte-Carlo Tree Search). They are those of the best replies, so that it needs these searched and draws half.
     transpositions: positions reached by different orders share a node.
     leaves: K, evaluated at once in one tree, kept apart by virtual losses (Chaslot et al. 2008).
     ties: between equal scores the "first" action or a "random" one.
@@ -44,6 +45,10 @@ class SearchSpec:
     def __post_init__(self) -> None:
         if not 0 <= self.capacity <= MOST_NODES - 2:
             raise UserError(f"capacity={self.capacity}: a tree has room for 0 to {MOST_NODES - 2:,} simulations")
+        if self.solver and (self.opponent, self.draws) != ("searched", "half"):
+            raise UserError(
+                'solver=True proves what the best replies allow; it needs opponent="searched" and draws="half"'
+            )
 
     @property
     def spare(self) -> int:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple
 
 import jax
-import numpy as np
 
 from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.transpositions import Transpositions
-from jubango.bots.search.tree import Tree
-
-Array = TypeVar("Array", jax.Array, np.ndarray)
+from jubango.bots.search.tree import Array, Tree
 
 
 class Paths(NamedTuple):
@@ -52,7 +49,7 @@ class RootStatistics(NamedTuple, Generic[Array]):
     prior: Array  # float32 [B, A], noise included
     mean: Array  # float32 [B], of all values at the root, for the player to move
     raw: Array  # float32 [B], what the evaluator said
-    exact: Array  # float32 [B, A], proved values or UNKNOWN; A is 0 without a solver
+    bounds: Array  # float32 [B, 2, A], what is proved of the actions' values, see Tree; A is 0 without a solver
     final: Array  # float32 [B, A], the rule's score of the moves to play
     done: Array  # int32 [B], simulations made
     remaining: Array  # int32 [B], simulations still to make, the root's evaluation included

@@ -7,7 +7,7 @@ belong to the parent, so that one row tells a node's whole choice.
 What is known of a node's actions lies in one block, so that a step down the tree meets the memory once. Its visits and
 children are whole numbers, which float32 holds exactly up to MOST_NODES.
 
-Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 52), with a solver 4 A more, and
+Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 52), with a solver 8 A + 4 more, and
 with transpositions at least 24 for the table.
 """
 
@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from jubango.bots.search.rules.rule import Edges
@@ -24,10 +25,11 @@ from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import IN_BOUNDS
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
-UNKNOWN = 2.0  # no value is as large
+LOWER, UPPER = range(2)  # the rows of a node's bounds
 VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the columns of a node's actions
 MOST_NODES = 2**24
 T = TypeVar("T")  # a pytree of arrays
+Array = TypeVar("Array", jax.Array, np.ndarray)
 LONGEST_LINE = 4  # moves after which a tree can still be kept
 
 
@@ -41,7 +43,9 @@ class Tree(NamedTuple):
     value: jax.Array  # float32 [B, N], the evaluator's, or the exact value where that is known
     end: jax.Array  # int8 [B, N]: OPEN, EXACT or CUT_OFF
     state: State  # the game's state, batch axes [B, N] first
-    exact: jax.Array  # float32 [B, N, A], proved values of actions or UNKNOWN; A is 0 without a solver
+    bounds: jax.Array  # float32 [B, N, 2, A]: what is proved of an action's value for the node's player, from LOWER to
+    # UPPER: -1 to 1 at first, -1 to -1 where illegal, the result where the game is over; A is 0 without a solver
+    sure: jax.Array  # float32 [B, N], the best LOWER of a node's actions; N is 0 without a solver
 
 
 Index = jax.Array | int | slice
@@ -99,6 +103,31 @@ def no_edges(prior: jax.Array, columns: int) -> jax.Array:
     return jnp.stack([zero, zero, prior, zero - 1, zero, zero][:columns], axis=-2)
 
 
+def first_bounds(legal: jax.Array, over: jax.Array, value: jax.Array) -> jax.Array:
+    """float32 [..., 2, A]: what is known of a new node's actions; ``over`` and ``value`` are [...]."""
+    known = jnp.stack([jnp.full(legal.shape, -1.0), jnp.where(legal, 1.0, -1.0)], axis=-2)
+    return jnp.where(over[..., None, None], value[..., None, None], known)
+
+
+def within(edges: Edges, low: jax.Array, high: jax.Array) -> Edges:
+    """The actions with no mean beyond its bounds."""
+    visits = edges.visits.astype(jnp.float32)
+    return edges._replace(value_sum=jnp.clip(edges.value_sum, low * visits, high * visits))
+
+
+def in_question(bounds: Array, choices: Array) -> Array:
+    """bool [..., A]: which of the ``choices`` are moves to play by their ``bounds``
+    [..., 2, A]; numpy's arrays or JAX's.
+
+    They may be better than what the best one has for sure, or have just that for sure while none of those may be better
+    still.
+    """
+    low, high = bounds[..., LOWER, :], bounds[..., UPPER, :]
+    best = low.max(axis=-1, keepdims=True)
+    better, sure = choices & (high > best), choices & (low >= best)
+    return better | (sure & ~(better & sure).any(axis=-1, keepdims=True))
+
+
 def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, firsts: bool = False) -> Tree:
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
@@ -112,7 +141,8 @@ def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, firs
         value=jnp.zeros(per_node, jnp.float32),
         end=jnp.zeros(per_node, jnp.int8),
         state=jax.tree.map(lambda x: jnp.zeros((trees, nodes, *x.shape), x.dtype), first),
-        exact=jnp.full((*per_node, actions if solver else 0), UNKNOWN, jnp.float32),
+        bounds=jnp.zeros((*per_node, 2, actions if solver else 0), jnp.float32),
+        sure=jnp.zeros((trees, nodes if solver else 0), jnp.float32),
     )
 
 
@@ -120,7 +150,8 @@ def tree_bytes(game: Game, capacity: int, solver: bool = False, firsts: bool = F
     """Memory of one tree, transpositions aside."""
     first = jax.eval_shape(lambda: game.without_history(game.init()))
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(first))
-    return (capacity + 2) * ((4 * columns_of(firsts) + (4 if solver else 0)) * game.num_actions + 17 + state)
+    proofs = 8 * game.num_actions + 4 if solver else 0
+    return (capacity + 2) * (4 * columns_of(firsts) * game.num_actions + 17 + proofs + state)
 
 
 def subtree(tree: Tree, root: jax.Array) -> Tree:
@@ -145,7 +176,7 @@ def subtree(tree: Tree, root: jax.Array) -> Tree:
     )  # fmt: skip
     kept = index < count
     source = jnp.where(kept, source, nodes - 1)
-    moved = jax.tree.map(lambda x: x[b, source], tree)
+    moved = jax.tree.map(lambda x: x[b, source] if x.shape[1] else x, tree)
     known = moved.edges[:, :, CHILD].astype(jnp.int32)
     below = jnp.maximum(known, 0)
     stays = (known >= 0) & kept[..., None] & inside[b[..., None], below]  # a shared node may lie outside

@@ -15,18 +15,56 @@ class Node:
     total: float = 0.0  # of values for the player to move here
     lost: int = 0  # virtual losses of the edge that leads here
     children: dict[int, Node] = field(default_factory=dict)
+    lower: float = -1.0  # the value for the player to move here is proved to be no less,
+    upper: float = 1.0  # and no more
 
 
 class TextbookSearch:
     """``game`` is a dict of lists: child, player, value, prior, terminal, indexed by position.
 
     A value is for the player to move. ``rule(node, n, q, prior)`` scores an action; q is None for an
-    unvisited one.
+    unvisited one. With ``solver`` it proves bounds of values (Cazenave & Saffidine 2010).
     """
 
-    def __init__(self, game, rule, leaves=1, root=0):
-        self.game, self.rule, self.leaves = game, rule, leaves
+    def __init__(self, game, rule, leaves=1, root=0, solver=False):
+        self.game, self.rule, self.leaves, self.solver = game, rule, leaves, solver
         self.root = Node(root, 1, game["value"][root])
+
+    def seen_from(self, node, child):
+        """The bounds of an action's value for the player who chooses it."""
+        if child is None:
+            return -1.0, 1.0
+        if self.game["player"][child.position] == self.game["player"][node.position]:
+            return child.lower, child.upper
+        return -child.upper, -child.lower
+
+    def mean(self, node, child):
+        """The mean of an action with visits, virtual losses included."""
+        sign = 1 if self.game["player"][child.position] == self.game["player"][node.position] else -1
+        return (sign * child.total - child.lost) / (child.visits + child.lost)
+
+    def in_question(self, node):
+        """The actions that are searched."""
+        legal = self.legal(node.position)
+        if not self.solver:
+            return legal
+        bounds = {a: self.seen_from(node, node.children.get(a)) for a in legal}
+        best = max(low for low, _ in bounds.values())
+        better = [a for a, (_, high) in bounds.items() if high > best]
+        sure = [a for a, (low, _) in bounds.items() if low == best]
+        if not better:
+            return sure
+        if node is self.root and best > -1:
+            return [a for a in legal if a in better or a in sure]
+        return better
+
+    def prove(self, path):
+        for node, _ in reversed(path):
+            bounds = [self.seen_from(node, node.children.get(a)) for a in self.legal(node.position)]
+            node.lower, node.upper = (max(side) for side in zip(*bounds, strict=True))
+
+    def solved(self, node):
+        return self.game["terminal"][node.position] or node.lower == node.upper
 
     def legal(self, position):
         return [a for a, child in enumerate(self.game["child"][position]) if child >= 0]
@@ -35,13 +73,11 @@ class TextbookSearch:
         """The best action; of equals the first."""
         best, chosen = -math.inf, -1
         total = sum(child.visits + child.lost for child in node.children.values())
-        for action in self.legal(node.position):
+        for action in self.in_question(node):
             child = node.children.get(action)
             n, q = 0, None
             if child is not None and child.visits + child.lost:
-                n = child.visits + child.lost
-                sign = 1 if self.game["player"][child.position] == self.game["player"][node.position] else -1
-                q = (sign * child.total - child.lost) / n
+                n, q = child.visits + child.lost, self.mean(node, child)
             score = self.rule(self, node, 1 + total, n, q, self.game["prior"][node.position][action])
             if score > best:
                 best, chosen = score, action
@@ -58,35 +94,46 @@ class TextbookSearch:
                 node.children[action] = Node(self.game["child"][node.position][action], visits=0)
             child = node.children[action]
             child.lost += 1
-            if fresh or child.visits == 0 or self.game["terminal"][child.position]:
+            if fresh or child.visits == 0 or self.solved(child):
                 return path
             node = child
 
     def run(self, simulations):
         done = 0
-        while done < simulations:
+        while done < simulations and not self.solved(self.root):
             paths = [self.descend() for _ in range(min(self.leaves, simulations - done))]
             for node, action in (edge for path in paths for edge in path):
                 node.children[action].lost -= 1
             fresh = {
                 id(path[-1][0].children[path[-1][1]]) for path in paths if not path[-1][0].children[path[-1][1]].visits
             }
-            seen = set()
+            seen, values = set(), []
             for path in paths:
                 node, action = path[-1]
                 leaf = node.children[action]
                 if id(leaf) in fresh & seen:
                     continue  # another made this node in the same batch
                 seen.add(id(leaf))
-                value = self.game["value"][leaf.position]
-                mover = self.game["player"][leaf.position]
-                for above, act in path:
-                    below = above.children[act]
+                value, mover = self.game["value"][leaf.position], self.game["player"][leaf.position]
+                if self.solver:
+                    if self.game["terminal"][leaf.position]:
+                        leaf.lower = leaf.upper = value
+                    elif leaf.lower == leaf.upper:
+                        value = leaf.lower
+                    self.prove(path)
+                values.append((path, value, mover))
+            for path, value, mover in values:
+                for above, act in reversed(path):
+                    below, player = above.children[act], self.game["player"][above.position]
                     below.visits += 1
                     below.total += value if self.game["player"][below.position] == mover else -value
-                self.root.total += value if self.game["player"][self.root.position] == mover else -value
+                    value, mover = value if player == mover else -value, player
+                    gain, value = value, max(value, above.lower)  # the player has that for sure
+                self.root.total += gain
                 self.root.visits += 1
                 done += 1
+        if self.solved(self.root):  # then its own value is what is proved
+            self.root.total += self.root.lower - self.game["value"][self.root.position]
         return self
 
 
@@ -102,11 +149,8 @@ def puct(c, fpu="zero", reduction=0.0, base=0.0):
         weight = c + (math.log((1 + total + base) / base) if base else 0.0)
         if q is None:
             seen = sum(search.game["prior"][node.position][a] for a, k in node.children.items() if k.visits + k.lost)
-            own = search.game["player"][node.position]  # virtual losses count in the mean as well
-            gains = [
-                (k.total if search.game["player"][k.position] == own else -k.total) - k.lost
-                for k in node.children.values()
-            ]
+            known = [k for k in node.children.values() if k.visits + k.lost]
+            gains = [search.mean(node, k) * (k.visits + k.lost) for k in known]
             mean = (search.game["value"][node.position] + sum(gains)) / total
             q = {"zero": 0.0, "loss": -1.0, "win": 1.0, "parent": mean - reduction * math.sqrt(seen)}[fpu]
         return q + weight * prior * math.sqrt(total) / (1 + n)
