@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from referee.search import TextbookSearch, alphago, puct, ucb1
-from tiny import Table, Tiny, random_tree, same_tree
+from referee.search import TextbookSearch, alphago, puct, rave, ucb1
+from tiny import Table, Telling, Tiny, game_from, random_tree, same_tree
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.bots.search.root import Numbers
@@ -60,6 +60,29 @@ def test_agrees_with_the_textbook(name, leaves, seed):
         assert same_tree(result.tree, textbook.root) >= 2
         assert result.visits.sum() == result.simulations == SIMULATIONS
         assert result.value == pytest.approx(textbook.root.total / textbook.root.visits, abs=1e-4)
+
+
+@pytest.mark.parametrize("leaves", [1, 5])
+@pytest.mark.parametrize("telling", [False, True])
+@settings(max_examples=3, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_rave_agrees_with_the_textbook(telling, leaves, seed):
+    """Both schedules; with the moves of the evaluator's games, and with those of the paths alone."""
+    rng = np.random.default_rng(seed)
+    games = [random_tree(rng), random_tree(rng), random_tree(rng, one_player=True)]
+    constants = [{"k": 20.0}, {"bias": 0.3}, {"k": 1000.0}]
+    search = Search(Tiny(), Rave(), Telling() if telling else Table(), SIMULATIONS, leaves=leaves)
+    numbers = [Numbers(SIMULATIONS, 0.2, equivalence=own.get("k", 9.0), bias=own.get("bias", 0.0)) for own in constants]
+    results = run_many(search, [state for state, _ in games], numbers)
+    for result, (_, lists), own in zip(results, games, constants, strict=True):
+        value, actions = lists["value"], range(4)
+        nobody = lambda p: ([-1] * 4, value[p])  # noqa: B023, E731
+        told = [
+            lambda p, g=g: ([game_from(p, a, g) for a in actions], value[p] * (-1) ** g)  # noqa: B023
+            for g in range(2)
+        ]
+        textbook = TextbookSearch(lists, rave(0.2, **own), leaves, games=told if telling else [nobody])
+        assert same_tree(result.tree, textbook.run(SIMULATIONS).root) >= 2
 
 
 def worth(lists, position=0):
