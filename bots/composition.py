@@ -17,6 +17,7 @@ from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
@@ -69,8 +70,9 @@ def numbers_for(game: Game, bot: SearchConfig, legal: np.ndarray) -> Numbers:
     if bot.simulations == 0:  # each move once, or none at all
         simulations = int(legal.sum()) if bot.move == "value" else 0
     return Numbers(
-        simulations, bot.c, bot.fpu_reduction, bot.depth, bot.noise, bot.alpha, bot.considered, bot.gumbel_scale
-    )
+        simulations, bot.c, bot.fpu_reduction, bot.depth, bot.noise, bot.alpha, bot.considered, bot.gumbel_scale,
+        bot.equivalence, bot.bias,
+    )  # fmt: skip
 
 
 def temperature_for(bot: SearchConfig, ply: int) -> float:
@@ -83,6 +85,8 @@ def _rule(bot: SearchConfig) -> Rule:
         return Ucb1(bot.order)
     if bot.selection == "puct":
         return Puct(bot.base, bot.fpu)
+    if bot.selection == "rave":
+        return Rave()
     if bot.selection == "alphago":
         return AlphaGo()
     return Gumbel(bot.c_visit, bot.c_scale)
@@ -113,7 +117,7 @@ def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
     network, weights = _loaded(game, bot.network, network_of(bot)) if bot.network else (None, ())
     moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
     policy = network if moves == "policy" else None
-    rollout = Rollout(bot.rollouts, moves, policy, bot.draws)
+    rollout = Rollout(bot.rollouts, moves, policy, bot.draws, firsts=bot.selection == "rave")
     for_rollout: Params = weights if policy else ()
     if bot.evaluator == "rollout" or (bot.evaluator in ("network", "mixed") and network is None):
         return rollout, for_rollout

@@ -112,12 +112,18 @@ class SearchConfig(BotConfig):
     use: str = "uct"
     simulations: Annotated[int, Field(ge=0, le=1_000_000)] = _key(400, "a move; 0 only with move=prior or value")
     seconds: Annotated[float, Field(ge=0, le=86_400)] = _key(0.0, "a move at most; 0: no limit")
-    selection: Literal["ucb1", "puct", "alphago", "gumbel"] = _key("ucb1", "which child a simulation goes down to")
+    selection: Literal["ucb1", "rave", "puct", "alphago", "gumbel"] = _key(
+        "ucb1", "which child a simulation goes down to"
+    )
     c: Annotated[float, Field(ge=0, le=1000)] = _key(math.sqrt(2), "exploration: C of ucb1, c_puct, or eta of alphago")
     base: Annotated[float, Field(ge=0, le=1e9)] = _key(0.0, "of puct's log term, AlphaZero's is 19652; 0: none")
     fpu: Literal["zero", "parent", "loss", "win"] = _key("zero", "puct's value of an unvisited action")
     fpu_reduction: Annotated[float, Field(ge=0, le=10)] = _key(0.0, "what fpu=parent is lowered by")
     order: Literal["any", "prior"] = _key("any", "of ucb1's unvisited actions")
+    equivalence: Annotated[float, Field(ge=0, le=1e9)] = _key(1000.0, "rave: visits at which it counts half (k)")
+    bias: Annotated[float, Field(ge=0, le=10)] = _key(
+        0.0, "rave: of its values, and the schedule of least error; 0: k's"
+    )
     considered: Annotated[int, Field(ge=1, le=1024)] = _key(16, "actions a gumbel root begins with")
     gumbel_scale: Annotated[float, Field(ge=0, le=100)] = _key(1.0, "of the gumbel noise; 0: none")
     c_visit: Annotated[float, Field(ge=0, le=1e6)] = _key(50.0, "gumbel: sigma(q) = (c_visit + max n) c_scale q")
@@ -159,6 +165,9 @@ class SearchConfig(BotConfig):
             "selection=gumbel needs a number of simulations, not seconds": gumbel and self.seconds > 0,
             "selection=gumbel needs leaves=1": gumbel and self.leaves > 1,
             "selection=gumbel needs reuse=false": gumbel and self.reuse,
+            "selection=rave needs rollout_moves=game or uniform": (
+                self.selection == "rave" and self.rollout_moves == "policy"
+            ),
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
         }
         for text, clash in clashes.items():
@@ -235,6 +244,11 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
         f"mcts-{n}": ("search", {"simulations": n}, f"the playout ladder: UCT with {n} rollouts a move")
         for n in (400, 800, 1600, 3200, 6400)
     },
+    "rave": (
+        "search",
+        {"selection": "rave", "c": 0.0},
+        "UCT that learns from all moves as if first (Gelly & Silver 2011)",
+    ),
     "minimax": ("minimax", {}, "alpha-beta to a fixed depth, exact in tic-tac-toe (Knuth & Moore 1975)"),
     "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, network and rollouts (Silver et al. 2016)"),
     "alphazero": ("search", _ALPHAZERO, "PUCT on a network, tree kept, temperature (Silver et al. 2017, 2018)"),

@@ -77,7 +77,8 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     largest: dict[Any, int] = {}  # bytes of a game's trees, for each player
     for bot in bots:
         if isinstance(bot, SearchConfig):
-            need = bot.ensemble * tree_bytes(game, room_for(simulations_for(game, bot)), bot.solver)
+            room, firsts = room_for(simulations_for(game, bot)), bot.selection == "rave"
+            need = bot.ensemble * tree_bytes(game, room, bot.solver, firsts)
             if need > memory:
                 raise UserError(
                     f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from jubango.bots.search.rules.gumbel import Gumbel as Gumbel
     from jubango.bots.search.rules.puct import Puct as Puct
     from jubango.bots.search.rules.rule import Rule as Rule
+    from jubango.bots.search.rules.rave import Rave as Rave
     from jubango.bots.search.rules.ucb1 import Ucb1 as Ucb1
     from jubango.bots.search.run import run as run
     from jubango.bots.search.run import run_many as run_many
@@ -77,6 +78,7 @@ _HOMES = {
     "bots.search.rules.gumbel": ("Gumbel",),
     "bots.search.rules.puct": ("Puct",),
     "bots.search.rules.rule": ("Rule",),
+    "bots.search.rules.rave": ("Rave",),
     "bots.search.rules.ucb1": ("Ucb1",),
     "bots.search.run": ("run", "run_many"),
     "bots.search.search": ("Search", "SearchOutput"),

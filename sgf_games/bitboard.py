@@ -207,6 +207,12 @@ def to_bits(board: jax.Array, width: int) -> jax.Array:
     return ((board[:, None] >> columns) & 1).astype(bool).reshape(-1)
 
 
+def owners(first: Rows, second: Rows, width: int) -> jax.Array:
+    """int32 [H * W, B] of rows [B]: 0 for a point of the first player, 1 for one of the second, else -1."""
+    bits = jax.vmap(functools.partial(to_bits, width=width), in_axes=-1, out_axes=-1)
+    return jnp.where(bits(pack(first)), 0, jnp.where(bits(pack(second)), 1, -1))
+
+
 def drawn(own: jax.Array, opp: jax.Array, player: int, width: int) -> np.ndarray:
     """int8 [H, W] for display: 0 empty, 1 the first player's stones, 2 the second's."""
     mine, theirs = (np.asarray(rows).astype(np.int64)[:, None] >> np.arange(width) & 1 for rows in (own, opp))

@@ -115,25 +115,44 @@ class Game(ABC):
 
         This plain version serves any game; the package's own games override it.
         """
+        return self._random_games(states, seeds, lambda nothing, states, action: nothing, ())[0]
+
+    def random_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """As :meth:`random_playout`, and int32 [A, B]: the player who was the first to take an action in that game, or
+        -1 (all moves as first: Gelly & Silver 2011, section 4)."""
+        actions = jnp.arange(self.num_actions)[:, None]
+
+        def note(firsts: jax.Array, states: State, action: jax.Array) -> jax.Array:
+            live = ~jax.vmap(self.is_terminal, in_axes=-1)(states)
+            mover = jax.vmap(self.current_player, in_axes=-1)(states)
+            return jnp.where((actions == action) & live & (firsts < 0), mover, firsts)
+
+        nobody = jnp.full((self.num_actions, seeds.shape[0]), -1, jnp.int32)
+        return self._random_games(states, seeds, note, nobody)
+
+    def _random_games(
+        self, states: State, seeds: jax.Array, note: Callable[[Any, State, jax.Array], Any], noted: Any
+    ) -> tuple[jax.Array, Any]:
+        """(results of random games, what ``note(noted, states, action)`` makes of every move)."""
         step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
         legal_mask = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)
         terminal = jax.vmap(self.is_terminal, in_axes=-1)
 
-        def body(carry: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
-            states, t = carry
+        def body(carry: tuple[State, jax.Array, Any]) -> tuple[State, jax.Array, Any]:
+            states, t, noted = carry
             legal = legal_mask(states)  # [A, B]
             rank = jnp.cumsum(legal.astype(jnp.int32), axis=0)
             total = rank[-1].astype(jnp.uint32)
             bits = random_bits(seeds, jnp.full(seeds.shape, t))
             pick = (((bits >> 16) * total) >> 16).astype(jnp.int32)
             action = jnp.argmax((rank == pick + 1) & legal, axis=0).astype(jnp.int32)
-            return step(states, action), t + 1
+            return step(states, action), t + 1, note(noted, states, action)
 
-        def going_on(carry: tuple[State, jax.Array]) -> jax.Array:
+        def going_on(carry: tuple[State, jax.Array, Any]) -> jax.Array:
             return ~jnp.all(terminal(carry[0])) & (carry[1] < self.max_plies)
 
-        states, _ = lax.while_loop(going_on, body, (states, jnp.int32(0)))
-        return jax.vmap(self.returns, in_axes=-1, out_axes=-1)(states)
+        states, _, noted = lax.while_loop(going_on, body, (states, jnp.int32(0), noted))
+        return jax.vmap(self.returns, in_axes=-1, out_axes=-1)(states), noted
 
     # -- words and pictures ------------------------------------------------------------------
 

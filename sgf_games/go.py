@@ -182,13 +182,24 @@ class Go(Game):
 
     def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """Uniformly random moves that never fill an own eye; see ``go_playout``."""
-        own, opp, turn = playout(
+        return self._random_end(states, seeds, firsts=False)[0]
+
+    def random_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        returns, black, white = self._random_end(states, seeds, firsts=True)
+        points = bb.owners(black, white, self.width)
+        return returns, jnp.pad(points, ((0, 1), (0, 0)), constant_values=-1)  # passes are nobody's
+
+    def _random_end(self, states: GoState, seeds: jax.Array, firsts: bool) -> tuple[jax.Array, bb.Rows, bb.Rows]:
+        """(results, the points that Black took first, White's, both empty if not asked for) of random games."""
+        own, opp, turn, first = playout(
             bb.unpack(states.own), bb.unpack(states.opp), states.ko, states.passes,
-            self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40,
+            self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, firsts=firsts,
         )  # fmt: skip
-        mover = area_margin(own, opp, self.width)
-        black = jnp.where((states.player + turn) % 2 == 0, mover, -mover) - states.komi
-        return jnp.stack([jnp.sign(black), -jnp.sign(black)])
+        mover, blacks = area_margin(own, opp, self.width), (states.player + turn) % 2 == 0
+        black = jnp.where(blacks, mover, -mover) - states.komi
+        mine, theirs = first or ([], [])
+        blacks_first, whites_first = bb.choose(blacks, mine, theirs), bb.choose(blacks, theirs, mine)
+        return jnp.stack([jnp.sign(black), -jnp.sign(black)]), blacks_first, whites_first
 
     def turn_to(self, state: GoState, player: int) -> GoState:
         """The same position with ``player`` to move (records may hold two moves of one colour)."""

@@ -44,24 +44,27 @@ class Playing(NamedTuple):
     attempts: jax.Array  # int32, points tried and passes
     counter: jax.Array  # int32, random numbers used
     seed: jax.Array  # uint32
+    firsts: tuple[bb.Rows, bb.Rows] | None = None  # if asked for: points that the player to move took first, the other
 
 
 def start(
-    own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array, seed: jax.Array, width: int
-) -> Playing:
+    own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array, seed: jax.Array, width: int,
+    firsts: bool = False,
+) -> Playing:  # fmt: skip
     row, column = jnp.divmod(ko, width)
     barred = bb.point_rows(row, column, ko >= 0, len(own), own[0].dtype.type)
     nothing = [jnp.zeros_like(row) for row in own]
     zero = jnp.zeros(seed.shape, jnp.int32)
     passes = jnp.where(over, 2, passes)
-    return Playing(own, opp, barred, nothing, passes, zero, zero, zero, seed)
+    return Playing(own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if firsts else None)
 
 
 def playout(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array,
-    seed: jax.Array, width: int, limit: int,
-) -> tuple[bb.Rows, bb.Rows, jax.Array]:  # fmt: skip
-    """Play every lane to its end or for ``limit`` attempts. Returns (own, opp, turns played).
+    seed: jax.Array, width: int, limit: int, firsts: bool = False,
+) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:  # fmt: skip
+    """Play every lane to its end or for ``limit`` attempts. Returns (own, opp, turns played, and with ``firsts`` the
+    points that the player now to move, and the other, took before anybody else).
 
     A quarter of the lanes take as long again as all the others: what is left of many is played on by itself.
     """
@@ -74,14 +77,14 @@ def playout(
         """Play on while more than so many lanes are live."""
         return lax.while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
 
-    playing = start(own, opp, ko, passes, over, seed, width)
+    playing = start(own, opp, ko, passes, over, seed, width, firsts)
     if seed.size < 3 * VECTOR:
         end = until(playing, 0)
-        return end.own, end.opp, end.turn
+        return end.own, end.opp, end.turn, end.firsts
     most = until(playing, VECTOR)
     last = jnp.nonzero(live(most), size=VECTOR, fill_value=0)[0]  # a lane that is there twice plays the same twice
     rest = until(jax.tree.map(lambda x: x[last], most), 0)
-    result, new = ((p.own, p.opp, p.turn) for p in (most, rest))
+    result, new = ((p.own, p.opp, p.turn, p.firsts) for p in (most, rest))
     return jax.tree.map(lambda x, y: x.at[last].set(y), result, new)
 
 
@@ -128,7 +131,13 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
         decided: jax.Array, done: jax.Array,
     ) -> tuple:  # fmt: skip
         dead = bb.without(p.opp, p.reached)
+        firsts = p.firsts
+        if p.firsts:
+            mine, theirs = p.firsts
+            taken = bb.either(mine, bb.without(move, theirs))
+            firsts = bb.choose(done, theirs, mine), bb.choose(done, taken, theirs)
         after = p._replace(
+            firsts=firsts,
             own=bb.choose(done, bb.choose(hit, bb.both(p.opp, p.reached), p.opp), p.own),
             opp=bb.choose(done, bb.either(p.own, move), p.opp),
             barred=bb.choose(done, bb.only_if(ko, dead), bb.either(p.barred, bb.only_if(~again, move))),

@@ -61,7 +61,7 @@ def playout_program(width: int, height: int) -> Callable[..., jax.Array]:
         mine, theirs = (bb.choose(first, bb.unpack(a), bb.unpack(b)) for a, b in ((own, opp), (opp, own)))
         none, seeds = jnp.zeros(LANES, jnp.int32), mix(seed * LANES + lane.astype(jnp.uint32))
         limit = 4 * width * height + 40
-        mine, theirs, turn = playout(mine, theirs, none - 1, none, none > 0, seeds, width, limit)
+        mine, theirs, turn, _ = playout(mine, theirs, none - 1, none, none > 0, seeds, width, limit)
         mover, other = areas(mine, theirs, width)
         same = first == (turn % 2 == 0)  # lanes in which ``own`` is to move at the end
         sides = bb.choose(same, other, mover), bb.choose(same, mover, other)

@@ -134,6 +134,21 @@ class LineGame(Game):
         return stacked.reshape(self.height, self.width, 3)
 
     def random_playout(self, states: LineState, seeds: jax.Array) -> jax.Array:
+        return self._random_end(states, seeds)[0]
+
+    def random_playout_with_firsts(self, states: LineState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Stones stay: the first to take an action owns, in the end, the point where it would have put a stone."""
+        returns, first, second = self._random_end(states, seeds)
+        actions = jnp.arange(self.num_actions)
+        points = jax.vmap(jax.vmap(self.point_of, in_axes=(None, 0)), in_axes=(-1, None), out_axes=-1)
+        row, column = points(states, actions)
+        legal = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)(states)
+        point = jnp.where(legal, row * self.width + column, 0)
+        owners = jnp.take_along_axis(bb.owners(first, second, self.width), point, axis=0)
+        return returns, jnp.where(legal, owners, -1)
+
+    def _random_end(self, states: LineState, seeds: jax.Array) -> tuple[jax.Array, bb.Rows, bb.Rows]:
+        """(results, the first player's stones, the second's) of random games."""
         move = self.random_move()
 
         def going_on(carry: tuple) -> jax.Array:
@@ -143,8 +158,9 @@ class LineGame(Game):
         start = (bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won)
         zero = jnp.zeros(seeds.shape, jnp.int32)
         end = lax.while_loop(going_on, twice(lambda c: move(*c)), (*start, seeds, zero, zero))
-        first = jnp.where(end[3], jnp.where(end[2] == 1, 1.0, -1.0), 0.0)
-        return jnp.stack([first, -first])
+        own, opp, player, won, *_ = end
+        first = jnp.where(won, jnp.where(player == 1, 1.0, -1.0), 0.0)
+        return jnp.stack([first, -first]), bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
 
     def random_move(self, restart: bool = False) -> Callable[[*Playing], Playing]:
         """``move(own, opp, player, won, seed, turns, games)``: one random move in every lane, over the

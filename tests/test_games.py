@@ -12,6 +12,7 @@ import pytest
 from jubango.sgf_games.catalogue import CATALOGUE, make_game, register_game
 from jubango.sgf_games.compiled import LEAVE, MOST_TOLD, initial_state, initial_states, rules, table_program
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
 from jubango.sgf_games.machine import jit
 
 SPECS = [
@@ -259,3 +260,30 @@ def test_a_table_makes_several_moves_in_one_step():
             state = rules(game).step(state, action)
         for x, y in zip(jax.tree.leaves(states), jax.tree.leaves(state), strict=True):
             assert np.array_equal(np.asarray(x)[..., lane], np.asarray(y))
+
+
+@pytest.mark.parametrize("spec", ["tic_tac_toe", "gomoku:7", "connect_four", "go:3"])
+@pytest.mark.parametrize("plain", [False, True])
+def test_who_took_what_first_in_random_games(spec, plain):
+    """What a random game tells of its moves fits the game; the plain form, which serves any game, as a game's own."""
+    game = make_game(spec)
+    states = initial_states(game, 32)
+    for action in (1, 0):
+        states = jax.vmap(game.step, in_axes=(-1, None), out_axes=-1)(states, action)
+    states = game.without_history(states)
+    seeds = jnp.arange(32, dtype=jnp.uint32) * 5 + 2
+    kind = Game if plain else type(game)
+    returns = jit(lambda states, seeds: kind.random_playout(game, states, seeds))(states, seeds)
+    told, first = map(
+        np.asarray, jit(lambda states, seeds: kind.random_playout_with_firsts(game, states, seeds))(states, seeds)
+    )
+    assert np.array_equal(told, returns), "it is the same game"
+    assert set(np.unique(first)) == {-1, 0, 1}
+    if spec in ("tic_tac_toe", "gomoku:7"):  # every stone is the first on its point
+        assert (first[:2] == -1).all(), "these had been taken before"
+        by = [(first == player).sum(axis=0) for player in (0, 1)]
+        assert np.isin(by[0] - by[1], (0, 1)).all()
+        won, full = np.asarray(returns[0]) != 0, sum(by) == game.num_actions - 2
+        assert (won | full).all()
+        black_last = by[0] > by[1]
+        assert np.array_equal(np.asarray(returns[0])[won] > 0, black_last[won]), "who moves last has won"

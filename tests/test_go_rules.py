@@ -186,6 +186,7 @@ def test_random_playouts_end_in_finished_positions_of_legal_games():
     )
     attempt = jit(go_playout.attempt(game.width))
     referees = [RefereeGo(5, 5) for _ in range(lanes)]
+    first = np.full((game.num_actions, lanes), -1)  # who took a point first
     for _ in range(game.max_plies * 2):
         before, playing = playing, attempt(playing, 10_000)
         for lane, referee in enumerate(referees):
@@ -201,6 +202,9 @@ def test_random_playouts_end_in_finished_positions_of_legal_games():
             )  # fmt: skip
             played = np.argwhere((new == mover) & (old == 0))
             assert len(played) <= 1
+            for r, c in played:
+                if first[r * 5 + c, lane] < 0:
+                    first[r * 5 + c, lane] = mover - 1
             referee.play(tuple(int(x) for x in played[0]) if len(played) else PASS)
             colours = {0: None, 1: "b", 2: "w"}
             assert all(referee.stones.get((r, c)) == colours[new[r, c]] for r in range(5) for c in range(5))
@@ -208,6 +212,10 @@ def test_random_playouts_end_in_finished_positions_of_legal_games():
     result = jit(game.random_playout)(states, seeds)
     margins = [referee.area() for referee in referees]
     assert np.array_equal(np.asarray(result[0]), np.sign(margins))
+    told = jit(game.random_playout_with_firsts)(states, seeds)
+    assert np.array_equal(told[0], result)
+    assert np.array_equal(told[1], first)
+    assert (first[:-1] >= 0).mean() > 0.9
 
 
 @pytest.mark.parametrize("size", [(2, 2), (5, 5), (4, 7), (9, 9)])

@@ -23,6 +23,7 @@ from jubango.bots.search.root import Numbers, final_move, final_moves, merged
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.run import run, run_many
 from jubango.bots.search.search import Search
@@ -47,6 +48,7 @@ COMPOSITIONS = {
     "draws": Search(TTT, Ucb1(), Rollout(draws="random"), 96, draws="random", ties="random"),
     "ttt": Search(TTT, Ucb1(), Rollout(), 96, ties="random"),
     "go": Search(make_game("go:3"), Ucb1(), Rollout(), 96, ties="random"),
+    "rave": Search(make_game("go:3"), Rave(), Rollout(2, firsts=True), 96, leaves=4, ties="random"),
 }
 
 

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from referee.search import TextbookSearch, alphago, puct, ucb1
-from tiny import Table, Tiny, random_tree, same_tree
+from referee.search import TextbookSearch, alphago, puct, rave, ucb1
+from tiny import Table, Telling, Tiny, game_from, random_tree, same_tree
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel, considered_visits
 from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.rule import Edges, Settings, steady_sum
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.run import run_many
@@ -59,6 +60,29 @@ def test_agrees_with_the_textbook(name, leaves, seed):
         assert same_tree(result.tree, textbook.root) >= 2
         assert result.visits.sum() == result.simulations == SIMULATIONS
         assert result.value == pytest.approx(textbook.root.total / textbook.root.visits, abs=1e-4)
+
+
+@pytest.mark.parametrize("leaves", [1, 5])
+@pytest.mark.parametrize("telling", [False, True])
+@settings(max_examples=3, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_rave_agrees_with_the_textbook(telling, leaves, seed):
+    """Both schedules; with the moves of the evaluator's games, and with those of the paths alone."""
+    rng = np.random.default_rng(seed)
+    games = [random_tree(rng), random_tree(rng), random_tree(rng, one_player=True)]
+    constants = [{"k": 20.0}, {"bias": 0.3}, {"k": 1000.0}]
+    search = Search(Tiny(), Rave(), Telling() if telling else Table(), SIMULATIONS, leaves=leaves)
+    numbers = [Numbers(SIMULATIONS, 0.2, equivalence=own.get("k", 9.0), bias=own.get("bias", 0.0)) for own in constants]
+    results = run_many(search, [state for state, _ in games], numbers)
+    for result, (_, lists), own in zip(results, games, constants, strict=True):
+        value, actions = lists["value"], range(4)
+        nobody = lambda p: ([-1] * 4, value[p])  # noqa: B023, E731
+        told = [
+            lambda p, g=g: ([game_from(p, a, g) for a in actions], value[p] * (-1) ** g)  # noqa: B023
+            for g in range(2)
+        ]
+        textbook = TextbookSearch(lists, rave(0.2, **own), leaves, games=told if telling else [nobody])
+        assert same_tree(result.tree, textbook.run(SIMULATIONS).root) >= 2
 
 
 def worth(lists, position=0):
@@ -138,16 +162,33 @@ def edges(visits, value_sum, prior, value=0.0):
     return Edges(jnp.array([visits]), as_float(value_sum), as_float(prior), jnp.array([value], jnp.float32))
 
 
-def numbers(c, reduction=0.0, gumbel=(), considered=()):
+def numbers(c, reduction=0.0, gumbel=(), considered=(), equivalence=1000.0, bias=0.0):
     one = lambda x: jnp.array([x], jnp.float32)  # noqa: E731
     return Settings(
         jnp.array([9]), one(c), one(reduction), jnp.array([99]), one(0.0), one([0.0]), one(gumbel),
-        jnp.array([considered], jnp.int32),
+        jnp.array([considered], jnp.int32), one(equivalence), one(bias),
     )  # fmt: skip
 
 
 def scores(rule, e, s):
     return np.asarray(rule(e, s))[0]
+
+
+def test_rave_by_hand():
+    """N is 1 + 4 visits; k = 5: beta = sqrt(5 / 20) = 1/2 for what has visits. The third action was only ever taken
+    later, the fourth never."""
+    e = edges([3, 1, 0, 0], [1.0, -1.0, 0.0, 0.0], [0.25] * 4)
+    e = e._replace(first_visits=jnp.array([[8.0, 2.0, 4.0, 0.0]]), first_sum=jnp.array([[4.0, 1.0, -2.0, 0.0]]))
+    found = scores(Rave(), e, numbers(0.0, equivalence=5.0))
+    assert found == pytest.approx([(2 / 3 + 3 / 4) / 2, (0 + 3 / 4) / 2, 1 / 4, 1.0], abs=1e-6)
+    # Least error with bias 1/2: 4 b^2 = 1, beta = 8 / (3 + 8 + 24) and 2 / (1 + 2 + 2).
+    found = scores(Rave(), e, numbers(0.0, bias=0.5))
+    first, second = 8 / 35, 2 / 5
+    wanted = [(1 - first) * 2 / 3 + first * 3 / 4, second * 3 / 4, 1 / 4, 1.0]
+    assert found == pytest.approx(wanted, abs=1e-6)
+    explored = scores(Rave(), e, numbers(0.3, bias=0.5))
+    bonus = 0.3 * math.sqrt(math.log(5))
+    assert explored - found == pytest.approx([bonus / math.sqrt(3), bonus, bonus, bonus], abs=1e-6)
 
 
 def test_ucb1_by_hand():

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Firsts
 from jubango.sgf_games.game import Game
 
 
@@ -85,6 +85,21 @@ class Table(Evaluator):
             return state.prior[state.position], state.value[state.position]
 
         return Evaluation(*jax.vmap(one, in_axes=-1)(states))
+
+
+@dataclass(frozen=True)
+class Telling(Table):
+    """The same, with the moves of two games from each position."""
+
+    def __call__(self, params, game, states, legal, seeds):
+        plain = super().__call__(params, game, states, legal, seeds)
+        told = [game_from(states.position[:, None], jnp.arange(game.actions), g) for g in range(2)]
+        return plain._replace(firsts=Firsts(jnp.stack(told, 1), jnp.stack([plain.value, -plain.value], 1)))
+
+
+def game_from(position, action, game):
+    """The player who takes an action first in one of the games from a position, or -1: as good as any."""
+    return (position * 7 + action * 3 + position * action + game) % 3 - 1
 
 
 def random_tree(rng, positions=60, actions=4, one_player=False, results=0):

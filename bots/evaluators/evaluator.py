@@ -19,11 +19,19 @@ from jubango.sgf_games.game import Game, State
 Params: TypeAlias = Any  # a pytree of arrays: the weights of an evaluator, () where it has none
 
 
+class Firsts(NamedTuple):
+    """Who played what first, in G games from each of B positions (all moves as first, AMAF)."""
+
+    player: jax.Array  # int32 [B, G, A], the first to take the action, or -1
+    result: jax.Array  # float32 [B, G], for the player to move in the position
+
+
 class Evaluation(NamedTuple):
     """Of a batch of B positions."""
 
     prior: jax.Array  # float32 [B, A], weights of the actions; the search masks and normalises them
     value: jax.Array  # float32 [B] in [-1, 1], from the view of the player to move
+    firsts: Firsts | None = None  # for rules that ask for it (Rave), where games have been played
 
 
 class Evaluator(ABC):

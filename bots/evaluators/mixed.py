@@ -27,4 +27,5 @@ class Mixed(Evaluator):
         first, second = params or ((), ())
         a = self.first(first, game, states, legal, mix(seeds))  # its dice are not the second's
         b = self.second(second, game, states, legal, seeds)
-        return Evaluation(a.prior, (1 - self.weight) * a.value + self.weight * b.value)
+        value = (1 - self.weight) * a.value + self.weight * b.value
+        return Evaluation(a.prior, value, a.firsts if b.firsts is None else b.firsts)

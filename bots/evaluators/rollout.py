@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Firsts, Params
 from jubango.sgf_games.dice import coin, lottery, mix, random_bits
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import first_largest
@@ -24,12 +24,14 @@ class Rollout(Evaluator):
     moves: "game", random as the game plays them itself (in Go never filling an own eye); "uniform", any
         legal move; or "policy", drawn from the prior of ``policy`` (Silver et al. 2016, rollout policy).
     draws: count "half", or each goes to a "random" side.
+    firsts: tell also who played what first.
     """
 
     rollouts: int = 1
     moves: Literal["game", "uniform", "policy"] = "game"
     policy: Evaluator | None = None
     draws: Literal["half", "random"] = "half"
+    firsts: bool = False
 
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         lanes = seeds.shape[0]
@@ -37,7 +39,11 @@ class Rollout(Evaluator):
         repeated = jax.tree.map(lambda x: jnp.concatenate([x] * self.rollouts, axis=-1), states)
         which = jnp.repeat(jnp.arange(1, self.rollouts + 1, dtype=jnp.uint32), lanes)
         each = mix(jnp.tile(seeds, self.rollouts) + which * jnp.uint32(0x632BE5AB))
-        returns = self._play(params, game, repeated, each)  # [players, rollouts * B]
+        firsts = None
+        if self.firsts:
+            returns, first = self._play_telling(game, repeated, each)
+        else:
+            returns = self._play(params, game, repeated, each)  # [players, rollouts * B]
         mover = jnp.tile(jax.vmap(game.current_player, in_axes=-1)(states), self.rollouts)
         result = jnp.take_along_axis(returns, mover[None], axis=0)[0]
         if self.draws == "random":
@@ -46,7 +52,15 @@ class Rollout(Evaluator):
         total = value[0]
         for k in range(1, self.rollouts):  # in this order whatever the batch
             total = total + value[k]
-        return Evaluation(legal.astype(jnp.float32), total / self.rollouts)
+        if self.firsts:
+            firsts = Firsts(jnp.moveaxis(first.reshape(-1, self.rollouts, lanes), -1, 0).swapaxes(1, 2), value.T)
+        return Evaluation(legal.astype(jnp.float32), total / self.rollouts, firsts)
+
+    def _play_telling(self, game: Game, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        if self.moves == "game":
+            return game.random_playout_with_firsts(states, seeds)
+        assert self.moves == "uniform", "a policy's rollouts do not tell who played what first"
+        return Game.random_playout_with_firsts(game, states, seeds)
 
     def _play(self, params: Params, game: Game, states: State, seeds: jax.Array) -> jax.Array:
         if self.moves == "game":

@@ -56,7 +56,7 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
     """Start over in the trees of the cue; their roots are evaluated in the next step. Those ``kept`` go on from what
     :func:`keep` has left, unless it holds visits of moves that are not legal any more."""
     tree, mask, b = s.tree, cue.mask, jnp.arange(cue.mask.shape[0])
-    before, _, prior, _ = root_edges(s)
+    before, _, prior, *_ = root_edges(s)
     choices = cue.legal & (prior > 0)
     kept = mask & cue.kept & jnp.any(choices, axis=-1)
     kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
@@ -143,8 +143,9 @@ def advance(
 
 
 def root_edges(s: Searching) -> Edges:
-    visits, value_sum, prior, _ = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
-    edges, bounds = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0]), s.tree.bounds[:, 0]
+    visits, value_sum, prior, _, *firsts = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
+    edges = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *firsts)
+    bounds = s.tree.bounds[:, 0]
     return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
 
@@ -180,10 +181,10 @@ def idle(search: SearchSpec, trees: int) -> Searching:
     gumbel, schedule = (actions, search.capacity) if search.rule.scheduled else (0, 0)
     path = jnp.full((search.capacity + 1 + LEVELS, trees * search.leaves), search.spare, jnp.int32)
     return Searching(
-        tree=empty_tree(search.game, trees, search.capacity, search.solver),
+        tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.firsts),
         settings=Settings(
             zero, number, number, zero, number, jnp.zeros((trees, actions), jnp.float32),
-            jnp.zeros((trees, gumbel), jnp.float32), jnp.zeros((trees, schedule), jnp.int32),
+            jnp.zeros((trees, gumbel), jnp.float32), jnp.zeros((trees, schedule), jnp.int32), number, number,
         ),
         seed=zero.astype(jnp.uint32),
         done=zero,

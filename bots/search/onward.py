@@ -19,7 +19,7 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.life import Cue, begin, leading, root_statistics, working
-from jubango.bots.search.orders import MOST_MOVES, Script
+from jubango.bots.search.orders import MOST_MOVES, REAL, Script
 from jubango.bots.search.rules.rule import Rule, Settings
 from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
@@ -132,10 +132,13 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
         moves.stuck | (ready & ~mask),
         moves.rows.at[b, jnp.where(mask, now, MOST_MOVES)].set(row),
     )
-    numbers = [pick(x, b, player) for x in (script.simulations, script.c, script.fpu_reduction, script.depth)]
-    simulations, c, fpu_reduction, depth = numbers
     settings = Settings(
-        simulations, c, fpu_reduction, depth, jnp.zeros_like(c), jnp.zeros(best.shape, jnp.float32),
-        s.settings.gumbel, s.settings.considered,
-    )  # fmt: skip
+        simulations=pick(script.simulations, b, player),
+        depth=pick(script.depth, b, player),
+        noise=jnp.zeros(ready.shape, jnp.float32),
+        dirichlet=jnp.zeros(best.shape, jnp.float32),
+        gumbel=s.settings.gumbel,
+        considered=s.settings.considered,
+        **{name: pick(script.real, b, i, player) for i, name in enumerate(REAL)},
+    )
     return after, Cue(mask, jnp.zeros_like(mask), states, legal, settings, pick(script.seeds, b, now + 1))

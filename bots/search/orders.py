@@ -18,10 +18,12 @@ from jubango.bots.search.ties import tie_dice
 from jubango.sgf_games.compiled import MOST_TOLD
 
 BEGIN, STOP = 1, 2
-WORDS = 7  # before those of the legal actions: flags, seed, simulations, depth, c, fpu_reduction, noise
+WORDS = 9  # before those of the legal actions: flags, seed, simulations, depth, and REAL with the noise
+REAL = ("c", "fpu_reduction", "equivalence", "bias")  # numbers of either player that are real
 MOST_MOVES = MOST_TOLD - 1  # that a tree makes by itself between two hand-overs
 SEEDS = MOST_MOVES + 1  # of the search under way and those after the moves
-SCRIPT = 9 + 2 * SEEDS  # words of a script: moves; of either player simulations, depth, c, fpu_reduction; seeds; dice
+HEAD = 5 + 2 * len(REAL)  # words of a script before its seeds: moves; of either player simulations, depth and REAL
+SCRIPT = HEAD + 2 * SEEDS  # seeds and dice
 
 
 class Onward(NamedTuple):
@@ -78,18 +80,22 @@ def pack(search: SearchSpec, orders: Sequence[Order], stop: np.ndarray, trees: i
         return np.repeat(np.array(values, kind).view(np.uint32), ensemble)
 
     seeds = np.concatenate([tree_seeds(order.seed, ensemble) for order in orders])
-    usual = search.rule.usual_c
     legal = np.zeros((len(orders), 32 * -(-actions // 32)), bool)
     legal[:, :actions] = [order.legal for order in orders]
     out[at, 0] = BEGIN
     out[at, 1] = seeds
     out[at, 2] = column([n.simulations for n in own])
     out[at, 3] = column([n.depth or 2**30 for n in own])
-    out[at, 4] = column([usual if n.c is None else n.c for n in own], np.float32)
-    out[at, 5] = column([n.fpu_reduction for n in own], np.float32)
-    out[at, 6] = column([n.noise for n in own], np.float32)
+    for i, values in enumerate([*_real(search, own), [n.noise for n in own]], 4):
+        out[at, i] = column(values, np.float32)
     out[at, WORDS:] = np.repeat(np.packbits(legal, axis=1, bitorder="little").view("<u4"), ensemble, axis=0)
     return out
+
+
+def _real(search: SearchSpec, each: Sequence[Numbers]) -> list[list[float]]:
+    """The real numbers that are in settings and scripts alike, each of everybody's."""
+    usual = [n if n.c is not None else n._replace(c=search.rule.usual_c) for n in each]
+    return [[getattr(n, name) for n in usual] for name in REAL]
 
 
 class Script(NamedTuple):
@@ -98,30 +104,28 @@ class Script(NamedTuple):
     moves: jax.Array  # int32 [B]
     simulations: jax.Array  # int32 [B, 2]
     depth: jax.Array  # int32 [B, 2]
-    c: jax.Array  # float32 [B, 2]
-    fpu_reduction: jax.Array  # float32 [B, 2]
+    real: jax.Array  # float32 [B, REAL, 2]
     seeds: jax.Array  # uint32 [B, SEEDS]
     dice: jax.Array  # uint32 [B, SEEDS], between equal moves of each search
 
 
 def scripts_of(search: SearchSpec, each: Sequence[Onward]) -> np.ndarray:
     """uint32 [n, SCRIPT]: what :func:`read_script` reads."""
-    usual, rows = search.rule.usual_c, np.zeros((len(each), SCRIPT), np.uint32)
+    rows = np.zeros((len(each), SCRIPT), np.uint32)
     for row, onward in zip(rows, each, strict=True):
         both = onward.numbers
         row[:5] = [MOST_MOVES, *(n.simulations for n in both), *(n.depth or 2**30 for n in both)]
-        real = [*(usual if n.c is None else n.c for n in both), *(n.fpu_reduction for n in both)]
-        row[5:9] = np.array(real, np.float32).view(np.uint32)
-        row[9:-SEEDS] = [onward.seeds(k) for k in range(SEEDS)]
-    rows[:, -SEEDS:] = tie_dice(rows[:, 9:-SEEDS].reshape(-1)).reshape(-1, SEEDS)
+        row[5:HEAD] = np.array(_real(search, both), np.float32).view(np.uint32).reshape(-1)
+        row[HEAD:-SEEDS] = [onward.seeds(k) for k in range(SEEDS)]
+    rows[:, -SEEDS:] = tie_dice(rows[:, HEAD:-SEEDS].reshape(-1)).reshape(-1, SEEDS)
     return rows
 
 
 def read_script(packed: jax.Array) -> Script:
     whole = packed[:, :5].astype(jnp.int32)
-    real = lax.bitcast_convert_type(packed[:, 5:9], jnp.float32)
-    seeds, dice = packed[:, 9:-SEEDS], packed[:, -SEEDS:]
-    return Script(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real[:, :2], real[:, 2:], seeds, dice)
+    real = lax.bitcast_convert_type(packed[:, 5:HEAD], jnp.float32).reshape(-1, len(REAL), 2)
+    seeds, dice = packed[:, HEAD:-SEEDS], packed[:, -SEEDS:]
+    return Script(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real, seeds, dice)
 
 
 def roll_on(script: np.ndarray, moves: Sequence[tuple[int, int, Sequence[int]]]) -> None:
@@ -129,7 +133,7 @@ def roll_on(script: np.ndarray, moves: Sequence[tuple[int, int, Sequence[int]]])
     dice = tie_dice(np.array([seed for _, _, seeds in moves for seed in seeds], np.uint32))
     for row, n, seeds in moves:
         new, dice = dice[:n], dice[n:]
-        for own, after in ((script[row, 9:-SEEDS], seeds), (script[row, -SEEDS:], new)):
+        for own, after in ((script[row, HEAD:-SEEDS], seeds), (script[row, -SEEDS:], new)):
             own[:-n] = own[n:].copy()
             own[-n:] = after
 
@@ -150,10 +154,9 @@ def unpack(search: SearchSpec, packed: jax.Array, noise: Noise) -> Told:
     number = lax.bitcast_convert_type(packed[:, 4:WORDS], jnp.float32)
     settings = Settings(
         simulations=packed[:, 2].astype(jnp.int32),
-        c=number[:, 0],
-        fpu_reduction=number[:, 1],
+        **{name: number[:, i] for i, name in enumerate(REAL)},
         depth=packed[:, 3].astype(jnp.int32),
-        noise=number[:, 2],
+        noise=number[:, len(REAL)],
         dirichlet=jnp.asarray(noise.dirichlet),
         gumbel=jnp.asarray(noise.gumbel),
         considered=jnp.asarray(noise.considered),

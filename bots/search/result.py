@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jubango.bots.search.state import Searching
-from jubango.bots.search.tree import LOWER, OPEN, UPPER
+from jubango.bots.search.tree import CHILD, LOWER, OPEN, UPPER
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def lane_of(s: Searching, index: int) -> dict[str, np.ndarray]:
     """The arrays of one tree on the host."""
     names = ("edges", "parent", "action", "player", "value", "end", "bounds")
     lane = jax.device_get({name: getattr(s.tree, name)[index] for name in names})
-    visits, value_sum, prior, child = np.moveaxis(lane.pop("edges"), 1, 0)
+    visits, value_sum, prior, child = np.moveaxis(lane.pop("edges")[:, : CHILD + 1], 1, 0)
     return {**lane, "visits": visits.astype(int), "value_sum": value_sum, "prior": prior, "child": child.astype(int)}
 
 

@@ -24,6 +24,8 @@ class Numbers(NamedTuple):
     alpha: float = 0.0  # of the Dirichlet distribution; 0: 10 / legal actions
     considered: int = 16  # actions a Gumbel root begins with
     gumbel_scale: float = 1.0  # 0: no Gumbel noise
+    equivalence: float = 1000.0  # of a Rave search, in visits
+    bias: float = 0.0  # of a Rave search
 
 
 def final_moves(

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.evaluators.evaluator import Firsts, Params
 from jubango.bots.search.rules.rule import steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Leaf, Paths, Searching
@@ -28,6 +28,7 @@ from jubango.bots.search.tree import (
     Tree,
     child_of,
     count,
+    count_firsts,
     edges_of,
     first_bounds,
     lanes_first,
@@ -53,10 +54,12 @@ def simulate(search: SearchSpec, params: Params, s: Searching) -> Searching:
     active = worker_of_lanes(search, s) < per_lane(search, left)
     s, leaf, levels = select(search, s, active)
     active, order = without_doubles(search, leaf, active)
-    s, node, value = expand(search, params, s, leaf, active, order)
+    s, node, value, firsts = expand(search, params, s, leaf, active, order)
     if search.solver:
         s = s._replace(tree=prove(search, s, node, leaf, active))
     tree = back_up(search, s, node, value, active, levels)
+    if search.rule.firsts:
+        tree = back_up_firsts(search, s._replace(tree=tree), node, value, firsts, active, levels)
     made = jnp.sum(active.reshape(-1, search.leaves), axis=-1, dtype=jnp.int32)
     s = s._replace(tree=tree, done=s.done + jnp.where(s.fresh, 0, made), fresh=jnp.zeros_like(s.fresh))
     if search.solver:  # a root that is proved has all that it wants
@@ -208,8 +211,9 @@ def without_doubles(search: SearchSpec, leaf: Leaf, active: jax.Array) -> tuple[
 
 def expand(
     search: SearchSpec, params: Params, s: Searching, leaf: Leaf, active: jax.Array, order: jax.Array
-) -> tuple[Searching, jax.Array, jax.Array]:
-    """Make a node of each leaf that is new. Returns also the nodes and their values for their players."""
+) -> tuple[Searching, jax.Array, jax.Array, Firsts | None]:
+    """Make a node of each leaf that is new. Returns also the nodes, their values for their players, and who took what
+    first after them."""
     tree, b, fresh = s.tree, tree_of_lanes(search, s), per_lane(search, s.fresh)
     parents = lanes_last(jax.tree.map(lambda x: pick(x, b, leaf.parent), tree.state))
     stepped = jax.vmap(search.game.step, in_axes=(-1, 0), out_axes=-1)(parents, leaf.action)
@@ -218,7 +222,7 @@ def expand(
     legal = jnp.where(fresh[:, None], per_lane(search, s.legal), legal)
     made = per_lane(search, s.done) + ~fresh + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
-    player, terminal, prior, value = judge(search, params, states, legal, seeds)
+    player, terminal, prior, value, firsts = judge(search, params, states, legal, seeds)
     noise, dirichlet, depth = (per_lane(search, x) for x in (s.settings.noise, s.settings.dirichlet, s.settings.depth))
     prior = jnp.where(fresh[:, None], noisy(prior, noise, dirichlet), prior)
     too_deep = leaf.length >= depth
@@ -249,7 +253,7 @@ def expand(
     )
     if search.draws == "random":
         value = jnp.where((end == EXACT) & (value == 0), coin(seeds), value)
-    return s._replace(tree=tree, table=table), jnp.where(active, node, search.spare), value
+    return s._replace(tree=tree, table=table), jnp.where(active, node, search.spare), value, firsts
 
 
 def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
@@ -267,8 +271,8 @@ def noisy(prior: jax.Array, noise: jax.Array, dirichlet: jax.Array) -> jax.Array
 
 def judge(
     search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """(player, terminal, prior, value): the exact result of finished games, else the evaluator's."""
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Firsts | None]:
+    """(player, terminal, prior, value, firsts): the exact result of finished games, else the evaluator's."""
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
     evaluation = search.evaluator(params, search.game, states, legal, seeds)
@@ -278,7 +282,7 @@ def judge(
         return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0], evaluation.value)
 
     value = lax.cond(jnp.any(terminal), exact, lambda: evaluation.value)
-    return player, terminal, normalised(evaluation.prior, legal, search.width), value
+    return player, terminal, normalised(evaluation.prior, legal, search.width), value, evaluation.firsts
 
 
 def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
@@ -306,7 +310,7 @@ def write(
             sure=put(tree.sure, jnp.where(end == EXACT, value, -1.0), *at),
         )
     return tree._replace(
-        edges=put(tree.edges, no_edges(prior), *at),
+        edges=put(tree.edges, no_edges(prior, tree.edges.shape[2]), *at),
         player=put(tree.player, player, *at),
         value=put(tree.value, value, *at),
         end=put(tree.end, end, *at),
@@ -363,6 +367,36 @@ def back_up(
         start = (levels - 1) // LEVELS * LEVELS, tree.edges, (value, player)
         return tree._replace(edges=lax.while_loop(lambda c: c[0] >= 0, up, start)[1])
     return tree._replace(edges=lax.while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
+
+
+def back_up_firsts(
+    search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, firsts: Firsts | None, active: jax.Array,
+    levels: jax.Array,
+) -> Tree:  # fmt: skip
+    """Tell every node of the path which actions its player was the first to take, from there to the end of the game:
+    those of the path below it and those of the evaluator's games (Gelly & Silver 2011, section 4.1)."""
+    tree, b, actions = s.tree, tree_of_lanes(search, s), jnp.arange(search.game.num_actions)
+    player = pick(tree.player, b, node)
+    if firsts is None:  # the moves of the path are all there is
+        firsts = Firsts(jnp.full((node.shape[0], 1, actions.size), -1), value[:, None])
+    gain = jnp.where(active[:, None], firsts.result, 0.0)
+
+    def level(carry: tuple) -> tuple:
+        depth, first, edges = carry
+        at, action = (lax.dynamic_index_in_dim(x, depth, keepdims=False) for x in s.paths)
+        mover = pick(tree.player, b, at)
+        taken = (actions == action[:, None]) & (at != search.spare)[:, None]
+        first = jnp.where(taken[:, None], mover[:, None, None], first)
+        own = ((first == mover[:, None, None]) & active[:, None, None]).astype(jnp.float32)
+        gains = own * jnp.where(mover == player, 1.0, -1.0)[:, None, None] * gain[:, :, None]
+        return depth - 1, first, count_firsts(edges, mean(own), mean(gains), b, at)
+
+    def mean(x: jax.Array) -> jax.Array:
+        """Over the games, in this order whatever the batch."""
+        return functools.reduce(jnp.add, jnp.unstack(x, axis=1)) / x.shape[1]
+
+    start = levels - 1, firsts.player, tree.edges
+    return tree._replace(edges=lax.while_loop(lambda c: c[0] >= 0, level, start)[2])
 
 
 def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Tree:

@@ -26,7 +26,7 @@ from jubango.sgf_games.kernels import IN_BOUNDS
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 LOWER, UPPER = range(2)  # the rows of a node's bounds
-VISITS, VALUE_SUM, PRIOR, CHILD = range(4)  # the columns of a node's actions
+VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the columns of a node's actions
 MOST_NODES = 2**24
 T = TypeVar("T")  # a pytree of arrays
 Array = TypeVar("Array", jax.Array, np.ndarray)
@@ -35,7 +35,8 @@ LONGEST_LINE = 4  # moves after which a tree can still be kept
 
 class Tree(NamedTuple):
     edges: jax.Array  # float32 [B, N, 4, A]: visits; value sum, from the view of the node's player; prior, zero where
-    # illegal; child, the node an action leads to, or -1
+    # illegal; child, the node an action leads to, or -1. [B, N, 6, A] for rules that want it: the games from here in
+    # which the node's player was the first to take the action, sooner or later; their value sum
     parent: jax.Array  # int32 [B, N]
     action: jax.Array  # int32 [B, N], the parent's action that leads here
     player: jax.Array  # int32 [B, N]
@@ -67,8 +68,10 @@ def add(array: jax.Array, value: ArrayLike, *index: Index) -> jax.Array:
 
 def edges_of(tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
     """The actions of ``node`` of tree ``b``, a row each."""
-    visits, value_sum, prior = (pick(tree.edges, b, node, column) for column in (VISITS, VALUE_SUM, PRIOR))
-    return Edges(visits.astype(jnp.int32), value_sum, prior, pick(tree.value, b, node))
+    columns = [VISITS, VALUE_SUM, PRIOR, *range(FIRST_VISITS, tree.edges.shape[2])]
+    visits, *rest = (pick(tree.edges, b, node, column) for column in columns)
+    value_sum, prior, *firsts = rest
+    return Edges(visits.astype(jnp.int32), value_sum, prior, pick(tree.value, b, node), *firsts)
 
 
 def child_of(tree: Tree, b: jax.Array, node: jax.Array, action: jax.Array) -> jax.Array:
@@ -84,10 +87,20 @@ def count(
     return add(edges, both, b, node, slice(VISITS, VALUE_SUM + 1), action)
 
 
-def no_edges(prior: jax.Array) -> jax.Array:
-    """float32 [..., 4, A]: the block of a node nothing has gone through."""
+def count_firsts(edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array) -> jax.Array:
+    """The trees' edges with so much more of what the node's player took first, [L, A] each."""
+    return add(edges, jnp.stack([share, gain], axis=-2), b, node, slice(FIRST_VISITS, FIRST_SUM + 1))
+
+
+def columns_of(firsts: bool) -> int:
+    """How many numbers an action has."""
+    return 1 + (FIRST_SUM if firsts else CHILD)
+
+
+def no_edges(prior: jax.Array, columns: int) -> jax.Array:
+    """float32 [..., columns, A]: the block of a node nothing has gone through."""
     zero = jnp.zeros_like(prior)
-    return jnp.stack([zero, zero, prior, zero - 1], axis=-2)
+    return jnp.stack([zero, zero, prior, zero - 1, zero, zero][:columns], axis=-2)
 
 
 def first_bounds(legal: jax.Array, over: jax.Array, value: jax.Array) -> jax.Array:
@@ -115,13 +128,13 @@ def in_question(bounds: Array, choices: Array) -> Array:
     return better | (sure & ~(better & sure).any(axis=-1, keepdims=True))
 
 
-def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False) -> Tree:
+def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, firsts: bool = False) -> Tree:
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
     per_node = trees, nodes
     first = jax.eval_shape(lambda: game.without_history(game.init()))
     return Tree(
-        edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32)),
+        edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(firsts)),
         parent=jnp.zeros(per_node, jnp.int32),
         action=jnp.zeros(per_node, jnp.int32),
         player=jnp.zeros(per_node, jnp.int32),
@@ -133,12 +146,12 @@ def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False) -> T
     )
 
 
-def tree_bytes(game: Game, capacity: int, solver: bool = False) -> int:
+def tree_bytes(game: Game, capacity: int, solver: bool = False, firsts: bool = False) -> int:
     """Memory of one tree, transpositions aside."""
     first = jax.eval_shape(lambda: game.without_history(game.init()))
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(first))
     proofs = 8 * game.num_actions + 4 if solver else 0
-    return (capacity + 2) * (16 * game.num_actions + 17 + proofs + state)
+    return (capacity + 2) * (4 * columns_of(firsts) * game.num_actions + 17 + proofs + state)
 
 
 def subtree(tree: Tree, root: jax.Array) -> Tree:
@@ -168,7 +181,7 @@ def subtree(tree: Tree, root: jax.Array) -> Tree:
     below = jnp.maximum(known, 0)
     stays = (known >= 0) & kept[..., None] & inside[b[..., None], below]  # a shared node may lie outside
     child = jnp.where(stays, new_index[b[..., None], below], -1)
-    edges = jnp.where(kept[..., None, None], moved.edges, no_edges(moved.edges[:, :, PRIOR]))
+    edges = jnp.where(kept[..., None, None], moved.edges, no_edges(moved.edges[:, :, PRIOR], moved.edges.shape[2]))
     return moved._replace(
         edges=edges.at[:, :, CHILD].set(child.astype(jnp.float32)),
         parent=jnp.where(kept & (index > 0), new_index[b, moved.parent], 0),

@@ -17,17 +17,20 @@ class Node:
     children: dict[int, Node] = field(default_factory=dict)
     lower: float = -1.0  # the value for the player to move here is proved to be no less,
     upper: float = 1.0  # and no more
+    first: dict[int, tuple[float, float]] = field(default_factory=dict)  # of actions the player here took first in a
+    # game from here, now or later: (games, their values)
 
 
 class TextbookSearch:
     """``game`` is a dict of lists: child, player, value, prior, terminal, indexed by position.
 
-    A value is for the player to move. ``rule(node, n, q, prior)`` scores an action; q is None for an
-    unvisited one. With ``solver`` it proves bounds of values (Cazenave & Saffidine 2010).
+    A value is for the player to move. ``rule(search, node, total, n, q, prior, action)`` scores an action; q is None
+    for an unvisited one. With ``solver`` it proves bounds of values (Cazenave & Saffidine 2010). ``games`` are
+    functions ``position -> (the player who takes each action first or -1, the result for the player to move)``.
     """
 
-    def __init__(self, game, rule, leaves=1, root=0, solver=False):
-        self.game, self.rule, self.leaves, self.solver = game, rule, leaves, solver
+    def __init__(self, game, rule, leaves=1, root=0, solver=False, games=()):
+        self.game, self.rule, self.leaves, self.solver, self.games = game, rule, leaves, solver, games
         self.root = Node(root, 1, game["value"][root])
 
     def seen_from(self, node, child):
@@ -78,7 +81,7 @@ class TextbookSearch:
             n, q = 0, None
             if child is not None and child.visits + child.lost:
                 n, q = child.visits + child.lost, self.mean(node, child)
-            score = self.rule(self, node, 1 + total, n, q, self.game["prior"][node.position][action])
+            score = self.rule(self, node, 1 + total, n, q, self.game["prior"][node.position][action], action)
             if score > best:
                 best, chosen = score, action
         return chosen
@@ -123,6 +126,9 @@ class TextbookSearch:
                     self.prove(path)
                 values.append((path, value, mover))
             for path, value, mover in values:
+                leaf = path[-1][0].children[path[-1][1]]
+                for first, result in [game(leaf.position) for game in self.games]:
+                    self.remember(path, list(first), result, mover)
                 for above, act in reversed(path):
                     below, player = above.children[act], self.game["player"][above.position]
                     below.visits += 1
@@ -136,16 +142,41 @@ class TextbookSearch:
             self.root.total += self.root.lower - self.game["value"][self.root.position]
         return self
 
+    def remember(self, path, first, result, mover):
+        """All moves as first: from every node of the path on, who was the first to take what?"""
+        for above, act in reversed(path):
+            player = self.game["player"][above.position]
+            first[act] = player
+            for action in (a for a, who in enumerate(first) if who == player):
+                games, total = above.first.get(action, (0.0, 0.0))
+                gain = (result if player == mover else -result) / len(self.games)
+                above.first[action] = games + 1 / len(self.games), total + gain
+
+
+def rave(c, k=1000.0, bias=0.0):
+    def rule(search, node, total, n, q, prior, action):
+        games, gains = node.first.get(action, (0.0, 0.0))
+        later = (0.5 + 0.5 * gains / games) if games else 1.0
+        beta = games / (n + games + 4 * n * games * bias**2) if bias and games else math.sqrt(k / (3 * total + k))
+        if n == 0:
+            beta = 1.0
+        elif not games:
+            beta = 0.0
+        now = 0.0 if q is None else 0.5 + 0.5 * q
+        return (1 - beta) * now + beta * later + c * math.sqrt(math.log(total) / max(n, 1))
+
+    return rule
+
 
 def ucb1(c):
-    def rule(search, node, total, n, q, prior):
+    def rule(search, node, total, n, q, prior, action):
         return 1e6 if n == 0 else (0.5 + 0.5 * q) + c * math.sqrt(math.log(total) / n)
 
     return rule
 
 
 def puct(c, fpu="zero", reduction=0.0, base=0.0):
-    def rule(search, node, total, n, q, prior):
+    def rule(search, node, total, n, q, prior, action):
         weight = c + (math.log((1 + total + base) / base) if base else 0.0)
         if q is None:
             seen = sum(search.game["prior"][node.position][a] for a, k in node.children.items() if k.visits + k.lost)
@@ -159,7 +190,7 @@ def puct(c, fpu="zero", reduction=0.0, base=0.0):
 
 
 def alphago(eta):
-    def rule(search, node, total, n, q, prior):
+    def rule(search, node, total, n, q, prior, action):
         return (q or 0.0) + eta / (1 + n) * prior
 
     return rule

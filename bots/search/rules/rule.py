@@ -25,6 +25,8 @@ class Settings(NamedTuple):
     dirichlet: jax.Array  # float32 [B, A], the noise
     gumbel: jax.Array  # float32 [B, A], noise of a Gumbel search's root; [B, 0] in the others
     considered: jax.Array  # int32 [B, capacity], a Gumbel root's visit schedule; [B, 0] in the others
+    equivalence: jax.Array  # float32 [B], see Rave
+    bias: jax.Array  # float32 [B], see Rave
 
 
 class Edges(NamedTuple):
@@ -34,6 +36,8 @@ class Edges(NamedTuple):
     value_sum: jax.Array  # float32, from the view of the node's player
     prior: jax.Array  # float32, sums to 1; zero where illegal
     value: jax.Array  # float32 [B], what the evaluator said of the node
+    first_visits: jax.Array | None = None  # float32, games in which the node's player took the action first (AMAF)
+    first_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
 
     @property
     def node_visits(self) -> jax.Array:
@@ -52,6 +56,7 @@ class Rule(ABC):
     usual_c: ClassVar[float] = 0.0  # the constant where none is given
     move: ClassVar[MoveRule] = "visits"  # what the final move is chosen by where nobody says
     scheduled: ClassVar[bool] = False  # do the settings hold a visit schedule and noise for the root?
+    firsts: ClassVar[bool] = False  # do the edges hold who took what first?
 
     @abstractmethod
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
