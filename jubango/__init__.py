@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from jubango.bots.search.rules.alphago import AlphaGo as AlphaGo
     from jubango.bots.search.rules.gumbel import Gumbel as Gumbel
     from jubango.bots.search.rules.puct import Puct as Puct
-    from jubango.bots.search.rules.rule import Rule as Rule
     from jubango.bots.search.rules.rave import Rave as Rave
+    from jubango.bots.search.rules.rule import Rule as Rule
     from jubango.bots.search.rules.ucb1 import Ucb1 as Ucb1
     from jubango.bots.search.run import run as run
     from jubango.bots.search.run import run_many as run_many
