@@ -239,7 +239,11 @@ _ALPHAZERO = {
 PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
     "random": ("random", {}, "any legal move, uniformly"),
     "uct": ("search", {}, "UCT, one random rollout a leaf (Kocsis & Szepesvari 2006)"),
-    "uct-solver": ("search", {"solver": True}, "UCT that proves bounds of values (Cazenave & Saffidine 2010)"),
+    "uct-solver": (
+        "search",
+        {"solver": True, "transpositions": True},
+        "UCT that proves bounds of values (Cazenave & Saffidine 2010)",
+    ),
     **{
         f"mcts-{n}": ("search", {"simulations": n}, f"the playout ladder: UCT with {n} rollouts a move")
         for n in (400, 800, 1600, 3200, 6400)

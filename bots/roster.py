@@ -103,7 +103,8 @@ def filling(bot: Bot, lanes: int) -> Bot:
     if not isinstance(bot, SearchConfig) or bot.selection == "gumbel" or {"leaves", "ensemble"} & bot.model_fields_set:
         return bot
     budget = bot.simulations // WAVES
-    ensemble = min(len(devices()), max(1, budget)) if lanes == 1 else 1
+    one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
+    ensemble = 1 if one_tree else min(len(devices()), max(1, budget))
     leaves = max(1, min(VECTOR, full_lanes() // (lanes * ensemble), budget // ensemble))
     return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
 

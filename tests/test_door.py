@@ -82,7 +82,7 @@ def test_the_door_plays_the_games_of_the_command(tmp_path, capsys):
     assert (loose.folder, kept.folder) == (None, tmp_path / "d")
     assert list(loose.ratings.columns) == [
         "rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group",
-        "time", "forfeit", "resignation",
+        "time", "forfeit", "resignation", "distinct_games",
     ]  # fmt: skip
     assert list(loose.crosstable.columns) == list(loose.crosstable.index) == list(loose.ratings["name"])
     assert capsys.readouterr() == ("", ""), "off a terminal nothing is shown"

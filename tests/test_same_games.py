@@ -15,7 +15,7 @@ import jubango as jb
 KINDS = [
     jb.Bot("random", name="random"),
     jb.Bot("minimax", name="minimax", depth=3),
-    jb.Bot("uct-solver", name="solver", simulations=60),
+    jb.Bot("uct", name="solver", solver=True, simulations=60),
     jb.Bot("uct", name="ens", simulations=60, ensemble=3),
     jb.Bot("uct", name="leaves", simulations=64, leaves=8),
     jb.Bot("alphazero", name="az", simulations=40, noise=0.25, temperature_moves=6),

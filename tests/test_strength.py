@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from test_search import after, exact_values
 
+import jubango as jb
 from jubango.analysis.position import analyze
 from jubango.arena.pairings import round_robin
 from jubango.arena.table import Table
@@ -296,3 +297,10 @@ def test_minimax_cuts_change_nothing(depth):
     answers = ask(MinimaxPlayer(game, bot_from_spec(f"minimax:depth={depth}"), len(states)), game, states)
     for state, answer in zip(states, answers, strict=True):
         assert answer.thought.value == pytest.approx(full(state, 0), abs=1e-6)
+
+
+def test_an_analysis_proves_tic_tac_toe_a_draw():
+    """Long before its simulations are spent."""
+    found = jb.analyze(jb.position("tic_tac_toe"), "uct-solver:simulations=20000")
+    assert found.simulations < 15_000
+    assert found.win_rate.black == found.best.win_rate.black == 0.5
