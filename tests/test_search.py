@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -538,3 +540,14 @@ def test_which_searches_make_moves_by_themselves():
     assert not can_go_on(plain(Blanking()))
     assert not can_go_on(Search(TTT, Gumbel(), Uniform(), 8))
     assert not any(can_go_on(plain(TTT, **{name: 1})) for name in ("solver", "transpositions", "width"))
+
+
+@pytest.mark.parametrize("transpositions", [False, True])
+def test_no_tree_is_copied(transpositions):
+    """A step writes its trees in place: the compiled program copies no array of theirs. (What reads a tree must come
+    before what writes it by what depends on what, or the compiler keeps a copy.)"""
+    search = Search(C4, Ucb1(), Rollout(), 37, transpositions=transpositions, solver=True, ties="random")
+    steps = jax.jit(lambda s: life.advance(search, (), s, jnp.int32(30))[0], donate_argnums=0)
+    text = steps.lower(jax.eval_shape(lambda: life.idle(search, 5))).compile().as_text()
+    assert "f32[5,39,4,7]" in text
+    assert not re.search(r"= f32\[5,39,4,7\]\S* copy\(", text)
