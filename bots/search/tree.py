@@ -7,8 +7,8 @@ belong to the parent, so that one row tells a node's whole choice.
 What is known of a node's actions lies in one block, so that a step down the tree meets the memory once. Its visits and
 children are whole numbers, which float32 holds exactly up to MOST_NODES.
 
-Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 52), with a solver 8 A + 4 more, and
-with transpositions at least 24 for the table.
+Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 56), with a rule that asks who took what
+first 8 A more, with a solver 8 A + 4 more, and with transpositions at least 24 for the table.
 """
 
 from __future__ import annotations
