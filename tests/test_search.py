@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import jax
@@ -518,10 +519,11 @@ def test_several_leaves_at_once_find_as_much():
 @pytest.mark.parametrize("solver", [False, True])
 def test_memory_is_as_stated(spec, solver):
     game = make_game(spec)
-    search = Search(game, Ucb1(), Rollout(), 50, solver=solver)
-    tree = jax.eval_shape(lambda: life.idle(search, 3)).tree
-    total = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
-    assert total == 3 * tree_bytes(game, 50, solver)
+    for rule in (Ucb1(), Rave()):
+        search = Search(game, rule, Rollout(), 50, solver=solver)
+        tree = jax.eval_shape(functools.partial(life.idle, search, 3)).tree
+        total = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
+        assert total == 3 * tree_bytes(game, 50, solver, rule.firsts)
 
 
 def test_which_searches_make_moves_by_themselves():
