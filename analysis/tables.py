@@ -66,7 +66,9 @@ def frame_results(frame: pd.DataFrame) -> list[Result]:
 
 def record_result(record: GameRecord) -> Result:
     """The same of one game."""
-    return frame_results(records_frame([record]))[0]
+    moves = " ".join(record.moves)
+    same = (record.game, moves) if moves else None
+    return result_of(record.black, record.white, record.result, record.detail, same, record.reason)
 
 
 def result_of(black: str, white: str, text: str, why: str = "", game: Hashable = None, reason: str = "") -> Result:
