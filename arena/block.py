@@ -309,7 +309,7 @@ class Block:
         self._states, look, self._margins = self._program.step(self._states, self._told, np.bool_(restart))
         self._new &= self._told[0] == LEAVE
         self._new |= self._told[0] == FRESH
-        self._told = np.full(self._told.shape, LEAVE, np.int32)
+        self._told[:] = LEAVE
         self._rows[:] = 0
         seen = gathered(look)
         if restart:

@@ -84,10 +84,10 @@ def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     ``step(states, told, restart) -> (states, look, margin)``: told is int32 [MOST_TOLD, lanes] of actions, one after
     another, then LEAVE (let be), or FRESH at first (a new game begins); with ``restart`` a new game begins where one
     ends, too. look is uint8 [lanes, A + 2]: legal actions, the player to move, whether a game has ended; margin is
-    float32 [lanes], of those that have."""
+    float32 [lanes], of those that have. told may be written to as soon as the call is back: the devices have a copy."""
     first, step = _table_program(game.compiled_as, lanes, number)
     start = jax.device_put(initial_state(game), shard(number)[1])
-    return TableProgram(lambda: first(start), lambda states, told, restart: step(states, told, restart, start))
+    return TableProgram(lambda: first(start), lambda states, told, restart: step(states, told.copy(), restart, start))
 
 
 @functools.lru_cache(maxsize=32)

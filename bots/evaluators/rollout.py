@@ -39,11 +39,7 @@ class Rollout(Evaluator):
         repeated = jax.tree.map(lambda x: jnp.concatenate([x] * self.rollouts, axis=-1), states)
         which = jnp.repeat(jnp.arange(1, self.rollouts + 1, dtype=jnp.uint32), lanes)
         each = mix(jnp.tile(seeds, self.rollouts) + which * jnp.uint32(0x632BE5AB))
-        firsts = None
-        if self.firsts:
-            returns, first = self._play_telling(game, repeated, each)
-        else:
-            returns = self._play(params, game, repeated, each)  # [players, rollouts * B]
+        returns, first = self._games(params, game, repeated, each)
         mover = jnp.tile(jax.vmap(game.current_player, in_axes=-1)(states), self.rollouts)
         result = jnp.take_along_axis(returns, mover[None], axis=0)[0]
         if self.draws == "random":
@@ -52,23 +48,19 @@ class Rollout(Evaluator):
         total = value[0]
         for k in range(1, self.rollouts):  # in this order whatever the batch
             total = total + value[k]
-        if self.firsts:
-            firsts = Firsts(jnp.moveaxis(first.reshape(-1, self.rollouts, lanes), -1, 0).swapaxes(1, 2), value.T)
+        firsts = None if first is None else Firsts(first.reshape(-1, self.rollouts, lanes).T, value.T)
         return Evaluation(legal.astype(jnp.float32), total / self.rollouts, firsts)
 
-    def _play_telling(self, game: Game, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        if self.moves == "game":
-            return game.random_playout_with_firsts(states, seeds)
-        assert self.moves == "uniform", "a policy's rollouts do not tell who played what first"
-        return Game.random_playout_with_firsts(game, states, seeds)
-
-    def _play(self, params: Params, game: Game, states: State, seeds: jax.Array) -> jax.Array:
-        if self.moves == "game":
-            return game.random_playout(states, seeds)
-        if self.moves == "uniform":
-            return Game.random_playout(game, states, seeds)
-        assert self.policy is not None, "a policy's rollouts need a policy"
-        return _policy_playout(params, game, self.policy, states, seeds)
+    def _games(self, params: Params, game: Game, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array | None]:
+        """(returns [players, B], who played what first [A, B] where that is asked for)."""
+        if self.moves == "policy":
+            assert self.policy is not None, "a policy's rollouts need a policy"
+            assert not self.firsts, "a policy's rollouts do not tell who played what first"
+            return _policy_playout(params, game, self.policy, states, seeds), None
+        rules = type(game) if self.moves == "game" else Game
+        if self.firsts:
+            return rules.random_playout_with_firsts(game, states, seeds)
+        return rules.random_playout(game, states, seeds), None
 
 
 def _policy_playout(params: Params, game: Game, policy: Evaluator, states: State, seeds: jax.Array) -> jax.Array:

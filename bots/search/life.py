@@ -16,8 +16,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.search.backup import LEVELS
+from jubango.bots.search.orders import REAL
 from jubango.bots.search.rules.rule import Edges, Settings
-from jubango.bots.search.simulate import LEVELS, mean_value, noisy, normalised, simulate
+from jubango.bots.search.simulate import mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Paths, RootStatistics, Searching
 from jubango.bots.search.transpositions import empty_table
@@ -176,15 +178,20 @@ def leading(found: RootStatistics[jax.Array]) -> jax.Array:
 
 def idle(search: SearchSpec, trees: int) -> Searching:
     """A search with nothing to do."""
-    zero, number = jnp.zeros(trees, jnp.int32), jnp.zeros(trees, jnp.float32)
+    zero = jnp.zeros(trees, jnp.int32)
     actions = search.game.num_actions
     gumbel, schedule = (actions, search.capacity) if search.rule.scheduled else (0, 0)
     path = jnp.full((search.capacity + 1 + LEVELS, trees * search.leaves), search.spare, jnp.int32)
     return Searching(
         tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.firsts),
         settings=Settings(
-            zero, number, number, zero, number, jnp.zeros((trees, actions), jnp.float32),
-            jnp.zeros((trees, gumbel), jnp.float32), jnp.zeros((trees, schedule), jnp.int32), number, number,
+            simulations=zero,
+            depth=zero,
+            dirichlet=jnp.zeros((trees, actions), jnp.float32),
+            gumbel=jnp.zeros((trees, gumbel), jnp.float32),
+            considered=jnp.zeros((trees, schedule), jnp.int32),
+            noise=zero.astype(jnp.float32),
+            **dict.fromkeys(REAL, zero.astype(jnp.float32)),
         ),
         seed=zero.astype(jnp.uint32),
         done=zero,

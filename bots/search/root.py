@@ -95,13 +95,11 @@ def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics[n
     each = RootStatistics(*(x.reshape(len(x) // ensemble, ensemble, *x.shape[1:]) for x in found))
     visits: Any = each.visits.sum(axis=1)
     value: Any = (each.value * each.visits).sum(axis=1) / np.maximum(visits, 1)
-    average = lambda x: x.mean(axis=1)  # noqa: E731
-    mean, bounds = average(each.mean), each.bounds[:, 0]
+    prior, mean, raw, final = (x.mean(axis=1) for x in (each.prior, each.mean, each.raw, each.final))
+    bounds = each.bounds[:, 0]
     if bounds.shape[-1]:  # proved anywhere is proved
         low, high = each.bounds[:, :, LOWER].max(axis=1), each.bounds[:, :, UPPER].min(axis=1)
         bounds = np.stack([low, high], axis=1)
         value, mean = np.clip(value, low, high), np.clip(mean, low.max(axis=1), high.max(axis=1))
     done, left = each.done.sum(axis=1), each.remaining.max(axis=1)
-    return RootStatistics(
-        visits, value, average(each.prior), mean, average(each.raw), bounds, average(each.final), done, left
-    )
+    return RootStatistics(visits, value, prior, mean, raw, bounds, final, done, left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Generic, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.transpositions import Transpositions
@@ -30,6 +31,12 @@ class Searching(NamedTuple):
     legal: jax.Array  # bool [B, A], exact at the root
     paths: Paths
     table: Transpositions | None
+
+    @property
+    def tree_of_lanes(self) -> jax.Array:
+        """int32 [L]: the tree of each lane."""
+        trees, lanes = self.done.shape[0], self.paths.node.shape[1]
+        return jnp.repeat(jnp.arange(trees, dtype=jnp.int32), lanes // trees)
 
 
 class Leaf(NamedTuple):
