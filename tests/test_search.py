@@ -544,12 +544,29 @@ def test_which_searches_make_moves_by_themselves():
     assert not any(can_go_on(plain(TTT, **{name: 1})) for name in ("solver", "transpositions", "width"))
 
 
-@pytest.mark.parametrize("transpositions", [False, True])
-def test_no_tree_is_copied(transpositions):
+SEARCHES_IN_PLACE = {
+    "a leaf": Search(C4, Ucb1(), Rollout(), 37, solver=True, ties="random"),
+    "transpositions": Search(C4, Ucb1(), Rollout(), 37, transpositions=True, solver=True, ties="random"),
+    "leaves": Search(C4, Ucb1(), Rollout(), 37, leaves=4, transpositions=True, solver=True, ties="random"),
+    "rave": Search(C4, Rave(), Rollout(firsts=True), 37),
+    "leaves and rave": Search(C4, Rave(), Rollout(firsts=True), 37, leaves=4),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES_IN_PLACE.values(), ids=SEARCHES_IN_PLACE)
+def test_no_tree_is_copied(search):
     """A step writes its trees in place: the compiled program copies no array of theirs. (What reads a tree must come
     before what writes it by what depends on what, or the compiler keeps a copy.)"""
-    search = Search(C4, Ucb1(), Rollout(), 37, transpositions=transpositions, solver=True, ties="random")
     steps = jax.jit(lambda s: life.advance(search, (), s, jnp.int32(30))[0], donate_argnums=0)
     text = steps.lower(jax.eval_shape(lambda: life.idle(search, 5))).compile().as_text()
-    assert "f32[5,39,4,7]" in text
-    assert not re.search(r"= f32\[5,39,4,7\]\S* copy\(", text)
+    block = f"f32[5,39,{6 if search.rule.firsts else 4},7]"
+    assert block in text
+    assert not re.search(rf"= {re.escape(block)}\S* copy\(", text)
+
+
+def test_sampled_replies_in_several_leaves():
+    """An opponent who is sampled, in many leaves at once, as a position alone is analysed."""
+    search = Search(TTT, AlphaGo(), Uniform(), 48, leaves=4, opponent="sampled")
+    out = run(search, TTT.init(), Numbers(48, c=5.0))
+    assert out.visits.sum() == 48
+    assert (out.visits > 0).all()

@@ -103,7 +103,7 @@ def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searchi
             lax.dynamic_update_slice(d.paths.node, jnp.where(d.going, d.node, search.spare)[None], (d.depth, 0)),
             lax.dynamic_update_slice(d.paths.action, action[None], (d.depth, 0)),
         )
-        child = child_of(tree, b, d.node, action)
+        child = child_of(s.tree._replace(edges=edges), b, d.node, action)  # none of the old ones: XLA would keep a copy
         going = d.going & (child >= 0) & (pick(s.tree.end, b, jnp.maximum(child, 0)) == OPEN)
         node, last = jnp.where(going, child, d.node), jnp.where(d.going, child, d.child)
         return Descent(d.depth + 1, going, node, last, d.length + d.going, paths, edges)
@@ -169,7 +169,7 @@ def best_action(
         sure = (low >= best) & (best > -1)  # searched on at the root, where a move is played by its visits
         worst = jnp.where(sure, jnp.where(node[:, None] > 0, OUT, scores), 2 * OUT)
         scores = jnp.where(high > best, scores, jnp.minimum(scores, worst))
-    if search.opponent == "sampled":
+    if search.opponent == "sampled" and not root:
         replies = pick(tree.player, b, node) != pick(tree.player[:, 0], b)
         scores = jnp.where(replies[:, None], random_scores(search, s, edges.prior, depth), scores)
     scores = jnp.where(edges.prior > 0, scores, -jnp.inf)
