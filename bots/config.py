@@ -130,8 +130,8 @@ class SearchConfig(BotConfig):
     c_scale: Annotated[float, Field(ge=0, le=1000)] = _key(0.1, "gumbel: see c_visit")
     evaluator: str = _key("rollout", "of leaves: rollout, network, mixed, uniform, heuristic, or your own")
     rollouts: Annotated[int, Field(ge=1, le=1024)] = _key(1, "games a leaf")
-    rollout_moves: Literal["game", "uniform", "policy"] = _key(
-        "game", "random as the game has it (Go: own eyes stay), any legal move, or by the network"
+    rollout_moves: Literal["game", "tactical", "uniform", "policy"] = _key(
+        "game", "random as the game has it (Go: own eyes stay), its tactics first, any legal move, or by the network"
     )
     network: str = _key("", "a file of weights")
     weight: Annotated[float, Field(ge=0, le=1)] = _key(0.5, "of the rollouts in evaluator=mixed")

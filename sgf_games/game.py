@@ -130,6 +130,14 @@ class Game(ABC):
         nobody = jnp.full((self.num_actions, seeds.shape[0]), -1, jnp.int32)
         return self._random_games(states, seeds, note, nobody)
 
+    def tactical_playout(self, states: State, seeds: jax.Array) -> jax.Array:
+        """As :meth:`random_playout`, with the tactics that the game knows of, if any, before chance."""
+        return self.random_playout(states, seeds)
+
+    def tactical_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """As :meth:`random_playout_with_firsts`, by :meth:`tactical_playout`'s moves."""
+        return self.random_playout_with_firsts(states, seeds)
+
     def _random_games(
         self, states: State, seeds: jax.Array, note: Callable[[Any, State, jax.Array], Any], noted: Any
     ) -> tuple[jax.Array, Any]:

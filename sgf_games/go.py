@@ -185,15 +185,27 @@ class Go(Game):
         return self._random_end(states, seeds, firsts=False)[0]
 
     def random_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        returns, black, white = self._random_end(states, seeds, firsts=True)
+        return self._told_who(*self._random_end(states, seeds, firsts=True))
+
+    def tactical_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
+        """Captures, escapes and MoGo's shapes beside the last stone first; see ``go_tactics``."""
+        return self._random_end(states, seeds, firsts=False, tactics=True)[0]
+
+    def tactical_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self._told_who(*self._random_end(states, seeds, firsts=True, tactics=True))
+
+    def _told_who(self, returns: jax.Array, black: bb.Rows, white: bb.Rows) -> tuple[jax.Array, jax.Array]:
         points = bb.owners(black, white, self.width)
         return returns, jnp.pad(points, ((0, 1), (0, 0)), constant_values=-1)  # passes are nobody's
 
-    def _random_end(self, states: GoState, seeds: jax.Array, firsts: bool) -> tuple[jax.Array, bb.Rows, bb.Rows]:
+    def _random_end(
+        self, states: GoState, seeds: jax.Array, firsts: bool, tactics: bool = False
+    ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
         """(results, the points that Black took first, White's, both empty if not asked for) of random games."""
         own, opp, turn, first = playout(
             bb.unpack(states.own), bb.unpack(states.opp), states.ko, states.passes,
             self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, firsts=firsts,
+            tactics=tactics,
         )  # fmt: skip
         mover, blacks = area_margin(own, opp, self.width), (states.player + turn) % 2 == 0
         black = jnp.where(blacks, mover, -mover) - states.komi

@@ -26,6 +26,7 @@ from jax import lax
 
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.dice import random_bits
+from jubango.sgf_games.go_tactics import Last, preferred
 from jubango.sgf_games.kernels import fused, twice
 from jubango.sgf_games.machine import VECTOR
 
@@ -45,23 +46,27 @@ class Playing(NamedTuple):
     counter: jax.Array  # int32, random numbers used
     seed: jax.Array  # uint32
     firsts: tuple[bb.Rows, bb.Rows] | None = None  # if asked for: points that the player to move took first, the other
+    last: Last | None = None  # with tactics
 
 
 def start(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array, seed: jax.Array, width: int,
-    firsts: bool = False,
+    firsts: bool = False, tactics: bool = False,
 ) -> Playing:  # fmt: skip
     row, column = jnp.divmod(ko, width)
     barred = bb.point_rows(row, column, ko >= 0, len(own), own[0].dtype.type)
     nothing = [jnp.zeros_like(row) for row in own]
     zero = jnp.zeros(seed.shape, jnp.int32)
     passes = jnp.where(over, 2, passes)
-    return Playing(own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if firsts else None)
+    return Playing(
+        own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if firsts else None,
+        Last.of(nothing) if tactics else None,
+    )  # fmt: skip
 
 
 def playout(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array,
-    seed: jax.Array, width: int, limit: int, firsts: bool = False,
+    seed: jax.Array, width: int, limit: int, firsts: bool = False, tactics: bool = False,
 ) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:  # fmt: skip
     """Play every lane to its end or for ``limit`` attempts. Returns (own, opp, turns played, and with ``firsts`` the
     points that the player now to move, and the other, took before anybody else).
@@ -77,7 +82,7 @@ def playout(
         """Play on while more than so many lanes are live."""
         return lax.while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
 
-    playing = start(own, opp, ko, passes, over, seed, width, firsts)
+    playing = start(own, opp, ko, passes, over, seed, width, firsts, tactics)
     if seed.size < 3 * VECTOR:
         end = until(playing, 0)
         return end.own, end.opp, end.turn, end.firsts
@@ -92,10 +97,16 @@ def playout(
 def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.ArrayLike], Playing]:
     """``step(playing, limit) -> playing``. ``restart`` begins a new game where one has ended."""
 
-    def pick(p: Playing, limit: jax.Array) -> tuple:
+    def think(p: Playing, limit: jax.Array) -> tuple:
         empty = bb.complement(bb.either(p.own, p.opp), width)
         candidates = bb.without(empty, bb.either(p.barred, _eyes(p.own, p.opp, empty, width)))
-        move, found = bb.random_point(candidates, random_bits(p.seed, p.counter))
+        bits = random_bits(p.seed, p.counter)
+        if p.last is not None:
+            candidates = preferred(p.own, p.opp, p.last, candidates, bits, width)
+        return p, limit, candidates, bits
+
+    def pick(p: Playing, limit: jax.Array, candidates: bb.Rows, bits: jax.Array) -> tuple:
+        move, found = bb.random_point(candidates, bits)
         return p, move, found, (p.passes < 2) & (p.attempts < limit)
 
     def flood(p: Playing, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
@@ -136,8 +147,10 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
             mine, theirs = p.firsts
             taken = bb.either(mine, bb.without(move, theirs))
             firsts = bb.choose(done, theirs, mine), bb.choose(done, taken, theirs)
+        last = None if p.last is None else Last(*bb.choose(done, list(Last.of(move)), list(p.last)))
         after = p._replace(
             firsts=firsts,
+            last=last,
             own=bb.choose(done, bb.choose(hit, bb.both(p.opp, p.reached), p.opp), p.own),
             opp=bb.choose(done, bb.either(p.own, move), p.opp),
             barred=bb.choose(done, bb.only_if(ko, dead), bb.either(p.barred, bb.only_if(~again, move))),
@@ -162,9 +175,10 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
             barred=bb.only_if(~over, after.barred),
             passes=jnp.where(over, 0, passes),
             attempts=jnp.where(over, 0, after.attempts),
+            last=None if after.last is None else Last(*bb.only_if(~over, list(after.last))),
         )
 
-    chain = fused(pick, flood, judge, make_move, turn_over)
+    chain = fused(think, pick, flood, judge, make_move, turn_over)
     return lambda p, limit: chain(p, jnp.broadcast_to(jnp.int32(limit), p.turn.shape))
 
 

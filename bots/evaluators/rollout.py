@@ -21,14 +21,15 @@ class Rollout(Evaluator):
 
     Params: those of ``policy``.
 
-    moves: "game", random as the game plays them itself (in Go never filling an own eye); "uniform", any
+    moves: "game", random as the game plays them itself (in Go never filling an own eye);
+        "tactical", with the game's tactics first; "uniform", any
         legal move; or "policy", drawn from the prior of ``policy`` (Silver et al. 2016, rollout policy).
     draws: count "half", or each goes to a "random" side.
     firsts: tell also who played what first.
     """
 
     rollouts: int = 1
-    moves: Literal["game", "uniform", "policy"] = "game"
+    moves: Literal["game", "tactical", "uniform", "policy"] = "game"
     policy: Evaluator | None = None
     draws: Literal["half", "random"] = "half"
     firsts: bool = False
@@ -57,6 +58,10 @@ class Rollout(Evaluator):
             assert self.policy is not None, "a policy's rollouts need a policy"
             assert not self.firsts, "a policy's rollouts do not tell who played what first"
             return _policy_playout(params, game, self.policy, states, seeds), None
+        if self.moves == "tactical":
+            if self.firsts:
+                return game.tactical_playout_with_firsts(states, seeds)
+            return game.tactical_playout(states, seeds), None
         rules = type(game) if self.moves == "game" else Game
         if self.firsts:
             return rules.random_playout_with_firsts(game, states, seeds)

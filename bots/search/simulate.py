@@ -15,7 +15,7 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Firsts, Params
 from jubango.bots.search.backup import back_up, back_up_firsts, prove
-from jubango.bots.search.rules.rule import steady_sum
+from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Leaf, Paths, Searching
 from jubango.bots.search.transpositions import look_up, remember
@@ -122,7 +122,8 @@ def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searchi
 
 def one_leaf(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
     """(the action each tree takes, its edges as they are)."""
-    return best_action(search, s, s.tree_of_lanes, d.node, d.depth, root), s.tree.edges
+    edges = edges_of(s.tree, s.tree_of_lanes, d.node)
+    return best_action(search, s, edges, s.tree_of_lanes, d.node, d.depth, root), s.tree.edges
 
 
 def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
@@ -131,34 +132,39 @@ def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> 
     The lanes of one tree that are at one node choose one after another, each seeing the virtual losses of those
     before it: as if each had gone all the way down before the next set out.
     """
-    b = s.tree_of_lanes
+    b, actions = s.tree_of_lanes, jnp.arange(search.game.num_actions)
     here = jnp.where(d.going, d.node, -1).reshape(-1, search.leaves)
+    same = here[:, :, None] == here[:, None, :]
     earlier = jnp.tril(jnp.ones((search.leaves, search.leaves), bool), -1)
-    rank = jnp.sum((here[:, :, None] == here[:, None, :]) & earlier, axis=-1, dtype=jnp.int32).reshape(-1)
-    rank = jnp.where(d.going, rank, -1)
-    trees = jnp.arange(s.done.shape[0], dtype=jnp.int32)
+    rank = jnp.where(d.going, jnp.sum(same & earlier, axis=-1, dtype=jnp.int32).reshape(-1), -1)
+    rows, node = b, d.node
+    if root:  # one row a tree will do
+        rows = jnp.arange(s.done.shape[0], dtype=jnp.int32)
+        node, same = jnp.zeros_like(rows), same[:, :1]
+    edges = edges_of(s.tree, rows, node)
 
     def turn(carry: tuple) -> tuple:
-        i, action, edges = carry
-        now = s._replace(tree=s.tree._replace(edges=edges))
-        if root:  # one row a tree will do
-            chosen = jnp.repeat(best_action(search, now, trees, jnp.zeros_like(trees), d.depth, root), search.leaves)
-        else:
-            chosen = best_action(search, now, b, d.node, d.depth, root)
-        at = jnp.where(rank == i, d.node, search.spare)
-        return i + 1, jnp.where(rank == i, chosen, action), count(edges, 1, jnp.full(b.shape, -1.0), b, at, chosen)
+        i, action, visits, value_sum = carry
+        now = edges._replace(visits=visits, value_sum=value_sum)
+        chosen = best_action(search, s, now, rows, node, d.depth, root)
+        chosen = jnp.repeat(chosen, search.leaves) if root else chosen
+        its = jnp.where(rank == i, chosen, -1)
+        taken = jnp.max(jnp.where(same, its.reshape(-1, 1, search.leaves), -1), axis=-1).reshape(-1)
+        loss = actions == taken[:, None]
+        return i + 1, jnp.maximum(action, its), visits + loss, value_sum - loss
 
     last = jnp.max(rank)
-    start = (jnp.int32(0), jnp.zeros_like(d.node), s.tree.edges)
-    return lax.while_loop(lambda c: c[0] <= last, turn, start)[1:]
+    start = jnp.int32(0), jnp.full_like(d.node, -1), edges.visits, edges.value_sum
+    action = jnp.maximum(lax.while_loop(lambda c: c[0] <= last, turn, start)[1], 0)
+    at = jnp.where(d.going, d.node, search.spare)
+    return action, count(s.tree.edges, 1, jnp.full(b.shape, -1.0), b, at, action)
 
 
 def best_action(
-    search: SearchSpec, s: Searching, b: jax.Array, node: jax.Array, depth: jax.Array, root: bool
+    search: SearchSpec, s: Searching, edges: Edges, b: jax.Array, node: jax.Array, depth: jax.Array, root: bool
 ) -> jax.Array:
-    """int32 [L]: the action to take at ``node`` of tree ``b``."""
+    """int32 [L]: the action to take at ``node`` of tree ``b``, whose actions are ``edges``."""
     tree = s.tree
-    edges = edges_of(tree, b, node)
     settings, seed = s.settings, s.seed
     if b.shape != s.done.shape:
         settings, seed = jax.tree.map(functools.partial(per_lane, search), (settings, seed))
