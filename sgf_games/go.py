@@ -29,6 +29,7 @@ from jubango.sgf_games.coordinates import Point, vertex
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
+from jubango.sgf_games.go_features import planes
 from jubango.sgf_games.go_playout import playout
 from jubango.sgf_games.kernels import fused, until_settled, where_needed
 
@@ -50,6 +51,7 @@ class GoState(NamedTuple):
     own: jax.Array  # uint [H], stones of the player to move
     opp: jax.Array  # uint [H]
     ko: jax.Array  # int32, the point (row * W + column) forbidden by simple ko, or -1
+    last: jax.Array  # int32, the point of the last move, or -1: nothing that rules ask for
     passes: jax.Array  # int32, passes in a row
     player: jax.Array  # int32, 0 Black, 1 White
     ply: jax.Array  # int32, moves made
@@ -124,6 +126,7 @@ class Go(Game):
             own=unless_over(bb.pack(opp), state.own),
             opp=unless_over(bb.pack(own), state.opp),
             ko=unless_over(ko, state.ko),
+            last=unless_over(jnp.where(played, jnp.asarray(action, jnp.int32), -1), state.last),
             passes=unless_over(jnp.where(played, 0, state.passes + 1), state.passes),
             player=unless_over(player, state.player),
             ply=unless_over(ply, state.ply),
@@ -162,23 +165,18 @@ class Go(Game):
         return jnp.tanh(4.0 * mover / (self.width * self.height))
 
     def observe(self, state: GoState) -> jax.Array:
-        """[H, W, 4]: own stones, opponent's stones, the ko point, all ones when Black moves."""
-        points = self.height * self.width
-        planes = [
-            bb.to_bits(state.own, self.width),
-            bb.to_bits(state.opp, self.width),
-            jnp.arange(points) == state.ko,
-            jnp.broadcast_to(state.player == 0, (points,)),
-        ]
-        stacked = jnp.stack(planes, axis=-1).astype(jnp.float32)
-        return stacked.reshape(self.height, self.width, 4)
+        """[H, W, 10]: own stones, opponent's stones, the ko point, all ones when Black moves, then what
+        :func:`jubango.sgf_games.go_features.planes` says."""
+        return planes(
+            state.own, state.opp, state.ko, state.last, state.passes, state.player, state.komi, self.width
+        )
 
     def without_history(self, state: GoState) -> GoState:
         return state._replace(past=jnp.zeros((0, *state.past.shape[1:]), jnp.uint32))
 
     def transposition_key(self, state: GoState) -> jax.Array:
-        """Of the position: the komi is that of the whole tree."""
-        return super().transposition_key(state._replace(komi=jnp.zeros(0)))
+        """Of the position, whatever the last move; the komi is that of the whole tree."""
+        return super().transposition_key(state._replace(last=jnp.zeros(0), komi=jnp.zeros(0)))
 
     def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """Uniformly random moves that never fill an own eye; see ``go_playout``."""
@@ -205,7 +203,7 @@ class Go(Game):
         own, opp, turn, first = playout(
             bb.unpack(states.own), bb.unpack(states.opp), states.ko, states.passes,
             self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, firsts=firsts,
-            tactics=tactics,
+            last=states.last if tactics else None,
         )  # fmt: skip
         mover, blacks = area_margin(own, opp, self.width), (states.player + turn) % 2 == 0
         black = jnp.where(blacks, mover, -mover) - states.komi
@@ -218,7 +216,8 @@ class Go(Game):
         if int(state.player) == player:
             return state
         return state._replace(
-            own=state.opp, opp=state.own, player=jnp.int32(player), ko=jnp.int32(-1), passes=jnp.int32(0)
+            own=state.opp, opp=state.own, player=jnp.int32(player), ko=jnp.int32(-1), last=jnp.int32(-1),
+            passes=jnp.int32(0),
         )
 
     def gone_on(self, state: GoState) -> GoState:
@@ -301,7 +300,8 @@ def _first_state(
     past = jnp.zeros((size, 2), jnp.uint32)
     if size:
         past = past.at[0].set(game._key(mine, theirs, mover))
-    return GoState(mine, theirs, jnp.int32(-1), jnp.int32(0), mover, jnp.int32(0), jnp.asarray(komi, jnp.float32), past)
+    none, zero = jnp.int32(-1), jnp.int32(0)
+    return GoState(mine, theirs, none, none, zero, mover, zero, jnp.asarray(komi, jnp.float32), past)
 
 
 # (own, opp, the stone, own stones known to have a liberty, the opponent's).

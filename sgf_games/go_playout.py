@@ -51,24 +51,30 @@ class Playing(NamedTuple):
 
 def start(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array, seed: jax.Array, width: int,
-    firsts: bool = False, tactics: bool = False,
+    firsts: bool = False, last: jax.Array | None = None,
 ) -> Playing:  # fmt: skip
-    row, column = jnp.divmod(ko, width)
-    barred = bb.point_rows(row, column, ko >= 0, len(own), own[0].dtype.type)
+    """Lanes at the beginning of their games. ko, last: int32 [B], points or -1; with the point of the last stone
+    tactics come before chance."""
+
+    def point(index: jax.Array) -> bb.Rows:
+        row, column = jnp.divmod(index, width)
+        return bb.point_rows(row, column, index >= 0, len(own), own[0].dtype.type)
+
+    barred = point(ko)
     nothing = [jnp.zeros_like(row) for row in own]
     zero = jnp.zeros(seed.shape, jnp.int32)
     passes = jnp.where(over, 2, passes)
     return Playing(
         own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if firsts else None,
-        Last.of(nothing) if tactics else None,
+        None if last is None else Last.of(point(last)),
     )  # fmt: skip
 
 
 def playout(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array,
-    seed: jax.Array, width: int, limit: int, firsts: bool = False, tactics: bool = False,
+    seed: jax.Array, width: int, limit: int, firsts: bool = False, last: jax.Array | None = None,
 ) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:  # fmt: skip
-    """Play every lane to its end or for ``limit`` attempts. Returns (own, opp, turns played, and with ``firsts`` the
+    """Play every lane (see :func:`start`) to its end or for ``limit`` attempts. Returns (own, opp, turns played, and with ``firsts`` the
     points that the player now to move, and the other, took before anybody else).
 
     A quarter of the lanes take as long again as all the others: what is left of many is played on by itself.
@@ -82,15 +88,15 @@ def playout(
         """Play on while more than so many lanes are live."""
         return lax.while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
 
-    playing = start(own, opp, ko, passes, over, seed, width, firsts, tactics)
+    playing = start(own, opp, ko, passes, over, seed, width, firsts, last)
     if seed.size < 3 * VECTOR:
         end = until(playing, 0)
         return end.own, end.opp, end.turn, end.firsts
     most = until(playing, VECTOR)
-    last = jnp.nonzero(live(most), size=VECTOR, fill_value=0)[0]  # a lane that is there twice plays the same twice
-    rest = until(jax.tree.map(lambda x: x[last], most), 0)
+    few = jnp.nonzero(live(most), size=VECTOR, fill_value=0)[0]  # a lane that is there twice plays the same twice
+    rest = until(jax.tree.map(lambda x: x[few], most), 0)
     result, new = ((p.own, p.opp, p.turn, p.firsts) for p in (most, rest))
-    return jax.tree.map(lambda x, y: x.at[last].set(y), result, new)
+    return jax.tree.map(lambda x, y: x.at[few].set(y), result, new)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from referee.search import TextbookSearch, alphago, puct, rave, ucb1
 from tiny import Table, Telling, Tiny, game_from, random_tree, same_tree
@@ -104,6 +104,7 @@ def worth(lists, position=0):
 @pytest.mark.parametrize("name", ["ucb1", "puct, parent"])
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), results=st.sampled_from([1, 2, 0]))
+@example(seed=2610, results=0)  # most visits had a move that was neither sure nor likely to be as good as another
 def test_the_solver_agrees_with_the_textbook(name, leaves, seed, results):
     """Node by node, bounds included; no bound is false, and a root that is proved has its value and a move that keeps it.
     results: wins and losses; draws and quarters too; any number."""
@@ -127,7 +128,8 @@ def test_the_solver_agrees_with_the_textbook(name, leaves, seed, results):
         assert tree.ended[0] or result.simulations == 96
         child = lists["child"][0][result.action]
         gain = exact[child] if lists["player"][child] == lists["player"][0] else -exact[child]
-        assert gain >= tree.lower[0], "the move keeps what the root has for sure"
+        likely = tree.upper[0] > tree.lower[0] and result.values[result.action] >= tree.lower[0]
+        assert likely or gain >= tree.lower[0], "the move keeps what the root has for sure, or is thought to be better"
 
 
 @pytest.mark.parametrize("part", ["width", "transpositions", "depth"])

@@ -170,7 +170,7 @@ def leading(found: RootStatistics[jax.Array]) -> jax.Array:
     searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
     best = found.prior > 0
     if found.bounds.shape[-1]:
-        best = in_question(found.bounds, best)
+        best = in_question(found.bounds, found.value, best)
     for score in (jnp.where(searched, found.final, found.prior), found.visits, found.value, found.prior):
         best &= score == jnp.max(jnp.where(best, score, -jnp.inf), axis=-1, keepdims=True)
     return best

@@ -45,7 +45,7 @@ def final_moves(
     visits, value, prior = found.visits, found.value, found.prior
     legal: np.ndarray = prior > 0
     if found.bounds.shape[-1]:
-        legal = in_question(found.bounds, legal)
+        legal = in_question(found.bounds, found.value, legal)
     seen = legal & (visits > 0)
     by_visits = np.array([rule in ("visits", "value") for rule in moves])
     by_visits &= seen.any(axis=1)  # without visits the prior decides

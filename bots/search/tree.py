@@ -115,16 +115,16 @@ def within(edges: Edges, low: jax.Array, high: jax.Array) -> Edges:
     return edges._replace(value_sum=jnp.clip(edges.value_sum, low * visits, high * visits))
 
 
-def in_question(bounds: Array, choices: Array) -> Array:
-    """bool [..., A]: which of the ``choices`` are moves to play by their ``bounds`` [..., 2, A]; numpy's arrays or
-    JAX's.
+def in_question(bounds: Array, value: Array, choices: Array) -> Array:
+    """bool [..., A]: which of the ``choices`` are moves to play by their ``bounds`` [..., 2, A] and mean ``value``
+    [..., A] within these; numpy's arrays or JAX's.
 
-    They may be better than what the best one has for sure, or have just that for sure while none of those may be better
-    still.
+    They may be better than what the best one has for sure, and are no worse as far as they have been searched; or they
+    have just that for sure while none of those may be better still.
     """
     low, high = bounds[..., LOWER, :], bounds[..., UPPER, :]
     best = low.max(axis=-1, keepdims=True)
-    better, sure = choices & (high > best), choices & (low >= best)
+    better, sure = choices & (high > best) & (value >= best), choices & (low >= best)
     return better | (sure & ~(better & sure).any(axis=-1, keepdims=True))
 
 
