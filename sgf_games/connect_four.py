@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import numpy as np
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.coordinates import COLUMNS, parse_vertex
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import square_symmetries
 from jubango.sgf_games.mnk import LineGame, LineState
 
 
@@ -44,6 +45,20 @@ class ConnectFour(LineGame):
     def legal_action_mask(self, state: LineState) -> jax.Array:
         top = (state.own | state.opp)[:1]
         return ~bb.to_bits(top, self.width) & ~self.is_terminal(state)
+
+    @property
+    def family(self) -> str:
+        return f"connect_four,k={self.k}"
+
+    @property
+    def actions_are(self) -> Literal["columns"]:
+        return "columns"
+
+    @property
+    def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
+        unchanged, _, mirrored, *_ = square_symmetries(self.height, self.width)
+        columns = np.arange(self.width, dtype=np.int32)
+        return np.stack([unchanged, mirrored]), np.stack([columns, columns[::-1]])
 
     @property
     def spec(self) -> str:

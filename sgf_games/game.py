@@ -14,7 +14,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +39,7 @@ class Game(ABC):
 
     name: ClassVar[str]
     num_players: ClassVar[int] = 2
+    counts_points: ClassVar[bool] = False  # the board's points are the players' in the end, and they are counted
     height: int
     width: int
 
@@ -104,6 +105,26 @@ class Game(ABC):
         place = jnp.arange(1, flat.size + 1, dtype=jnp.uint32)
         salts = (0x9E3779B9, 0x85EBCA77)
         return jnp.stack([mix(jnp.sum(mix(mix(flat + place * jnp.uint32(s)) ^ place))) for s in salts])
+
+    # -- for networks ------------------------------------------------------------------------
+
+    @property
+    def family(self) -> str:
+        """The rules whatever the board's size: one network plays a whole family. By default this game alone."""
+        return self.spec
+
+    @property
+    def actions_are(self) -> Literal["points", "columns", "dense"]:
+        """How a network tells actions apart: "points", with pass as one more, where action i is point i row by row;
+        "columns"; "dense": nothing is known of them. By default points where there are as many."""
+        return "points" if self.num_actions - self.height * self.width in (0, 1) else "dense"
+
+    @property
+    def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
+        """(int32 [S, H * W], int32 [S, A]): where each point and each action of a board that has been turned or
+        mirrored comes from, for every such change that the rules do not notice. By default the one that changes
+        nothing."""
+        return np.arange(self.height * self.width)[None], np.arange(self.num_actions)[None]
 
     # -- the hot path: lanes -----------------------------------------------------------------
 
@@ -212,6 +233,11 @@ class Game(ABC):
         """float32: by how much the first player has won a finished game: in Go points, elsewhere the return."""
         return self.returns(state)[0]
 
+    def owners(self, state: State) -> jax.Array:
+        """int8 [H * W]: 1 for a point that counts for the first player as the position stands, -1 for the second, where
+        the game ``counts_points``; else zeros."""
+        return jnp.zeros(self.height * self.width, jnp.int8)
+
     def margin_text(self, margin: float) -> str:
         """The result of a finished game as SGF's RE: ``B+3.5``, ``W+``, ``0``."""
         return "0" if margin == 0 else ("B+" if margin > 0 else "W+")
@@ -219,6 +245,16 @@ class Game(ABC):
     def result_text(self, state: State) -> str:
         """:meth:`margin_text` of a finished game's last position."""
         return self.margin_text(float(_compiled_margin(self.compiled_as)(state)))
+
+
+def square_symmetries(height: int, width: int) -> np.ndarray:
+    """int32 [S, H * W]: where each point of a board comes from that has been mirrored and, if it is square, turned;
+    unchanged first. S is 8 or 4."""
+    points = np.arange(height * width).reshape(height, width)
+    turned = [points, points[::-1], points[:, ::-1], points[::-1, ::-1]]
+    if height == width:
+        turned += [board.T for board in turned]
+    return np.stack([board.reshape(-1) for board in turned]).astype(np.int32)
 
 
 @functools.cache

@@ -28,7 +28,7 @@ from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.coordinates import Point, vertex
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, square_symmetries
 from jubango.sgf_games.go_features import planes
 from jubango.sgf_games.go_playout import playout
 from jubango.sgf_games.kernels import fused, until_settled, where_needed
@@ -70,6 +70,7 @@ class Go(Game):
     suicide: bool = False
 
     name: ClassVar[str] = "go"
+    counts_points: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (1 <= self.width <= 25 and 1 <= self.height <= 25):
@@ -158,6 +159,12 @@ class Go(Game):
         mover = area_margin(bb.unpack(state.own), bb.unpack(state.opp), self.width)
         return jnp.where(state.player == 0, mover, -mover) - state.komi
 
+    def owners(self, state: GoState) -> jax.Array:
+        mine, theirs = areas(bb.unpack(state.own), bb.unpack(state.opp), self.width)
+        mover = bb.to_bits(bb.pack(mine), self.width).astype(jnp.int8)
+        mover -= bb.to_bits(bb.pack(theirs), self.width).astype(jnp.int8)
+        return jnp.where(state.player == 0, mover, -mover)
+
     def heuristic(self, state: GoState) -> jax.Array:
         """The area as the position stands: tanh of four times the margin over the board's points."""
         black = self.margin(state)
@@ -177,6 +184,15 @@ class Go(Game):
     def transposition_key(self, state: GoState) -> jax.Array:
         """Of the position, whatever the last move; the komi is that of the whole tree."""
         return super().transposition_key(state._replace(last=jnp.zeros(0), komi=jnp.zeros(0)))
+
+    @property
+    def family(self) -> str:
+        return "go"
+
+    @property
+    def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
+        points = square_symmetries(self.height, self.width)
+        return points, np.pad(points, ((0, 0), (0, 1)), constant_values=self.pass_action)
 
     def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """Uniformly random moves that never fill an own eye; see ``go_playout``."""

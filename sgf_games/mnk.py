@@ -15,7 +15,7 @@ from jax import lax
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.dice import random_bits
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, square_symmetries
 from jubango.sgf_games.kernels import fused, twice
 
 
@@ -229,6 +229,15 @@ class Mnk(LineGame):
     def legal_action_mask(self, state: LineState) -> jax.Array:
         empty = ~bb.to_bits(state.own | state.opp, self.width)
         return empty & ~self.is_terminal(state)
+
+    @property
+    def family(self) -> str:
+        return f"mnk,k={self.k}"
+
+    @property
+    def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
+        points = square_symmetries(self.height, self.width)
+        return points, points
 
     @property
     def spec(self) -> str:

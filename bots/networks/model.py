@@ -1,96 +1,159 @@
-"""A small residual network: from a game's observation to a policy and a value.
+"""A residual network for every board size of its game: from a game's observation to a policy and a value.
 
-The tower of AlphaGo Zero (Silver et al. 2017, Methods, "Neural network architecture"), with group
-normalisation, so that a position's evaluation does not depend on the batch.
+Convolutions with global pooling (Wu 2019, "Accelerating Self-Play Learning in Go", section 3.3), so that one set of
+weights plays on any board. Nothing is normalised: a block begins as the identity (Zhang, Dauphin & Ma 2019), so that a
+position's evaluation depends neither on a batch nor on statistics, and costs nothing but its convolutions.
 """
 
 from __future__ import annotations
 
 import functools
-import json
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import nnx
 
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.files import check_file
 from jubango.sgf_games.game import Game
 
-LARGEST_FILE = 2**32  # bytes
-LARGEST_WEIGHT = 10_000.0  # in size; no trained one comes near, and no sum of such products leaves float32
 # What a shape's numbers may be at most.
-MOST = {"height": 1000, "width": 1000, "planes": 10_000, "actions": 1_000_000, "channels": 4096, "blocks": 128}
-GROUPS = 4  # of channels that are normalised together
+MOST = {"planes": 10_000, "passes": 1, "channels": 4096, "blocks": 128, "height": 1000, "width": 1000, "actions": 10**6}
+NARROW = 16  # channels of the heads
+HIDDEN = 64  # units behind the value
+USUAL_SIDE = 9  # points; how much smaller or larger a board is, is one of the things that pooling tells
+
+
+class Outputs(NamedTuple):
+    """Of a batch of B positions, all for the player to move."""
+
+    policy: jax.Array  # float32 [B, A], logits of the actions
+    outcome: jax.Array  # float32 [B, 3], logits of loss, draw and win
+    ownership: jax.Array  # float32 [B, H, W] in [-1, 1]: whose each point will be; zeros without those heads
+    score: jax.Array  # float32 [B], the margin in points over the board's points; zeros without
+
+    @property
+    def value(self) -> jax.Array:
+        """float32 [B] in [-1, 1]."""
+        chances = jax.nn.softmax(self.outcome)
+        return chances[:, 2] - chances[:, 0]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides the sizes of the weights. ``game`` is the spec it is meant for, in which equal ones may differ.
-    Raises UserError for an odd size."""
+    """What decides the sizes of the weights. Raises UserError for an odd one.
 
-    game: str = field(compare=False)
-    height: int
-    width: int
+    game: the family of games (:attr:`jubango.sgf_games.game.Game.family`) it plays.
+    head: an action is a point (then pass, with ``passes`` = 1), a column, or anything, which takes dense layers and the
+        one board of ``height``, ``width`` and ``actions`` (0 in the others).
+    scores: heads for ownership and score.
+    """
+
+    game: str
     planes: int
-    actions: int
+    head: Literal["points", "columns", "dense"] = "points"
+    passes: int = 0
+    scores: bool = False
     channels: int = 32
     blocks: int = 3
+    height: int = 0
+    width: int = 0
+    actions: int = 0
 
     def __post_init__(self) -> None:
+        dense = self.head == "dense"
         for key, most in MOST.items():
             number = getattr(self, key)
-            if type(number) is not int or not 1 <= number <= most:
-                raise UserError(f"a network's {key} = {number!r}: should be a whole number from 1 to {most}")
-        if self.channels % GROUPS:
-            raise UserError(f"a network's channels = {self.channels}: should be a multiple of {GROUPS}")
+            least = int(dense) if key in ("height", "width", "actions") else int(key != "passes")
+            if type(number) is not int or not least <= number <= most:
+                raise UserError(f"a network's {key} = {number!r}: should be a whole number from {least} to {most}")
+        if not isinstance(self.game, str) or self.head not in ("points", "columns", "dense"):
+            raise UserError(f'a network\'s head = {self.head!r}: should be "points", "columns" or "dense"')
 
     @classmethod
     def of(cls, game: Game, channels: int = 32, blocks: int = 3) -> Shape:
         height, width, planes = jax.eval_shape(lambda: game.observe(game.init())).shape
-        return cls(game.spec, height, width, planes, game.num_actions, channels, blocks)
+        points, actions, head = height * width, game.num_actions, game.actions_are
+        if head == "dense":
+            return cls(game.family, planes, head, 0, False, channels, blocks, height, width, actions)
+        passes = actions - points if head == "points" else 0
+        return cls(game.family, planes, head, passes, game.counts_points, channels, blocks)
 
 
 class Block(nnx.Module):
-    """Two convolutions and a way around them."""
+    """Two convolutions, what is pooled in between, and a way around them."""
 
     def __init__(self, channels: int, rngs: nnx.Rngs) -> None:
-        self.first = nnx.Conv(channels, channels, (3, 3), rngs=rngs)
-        self.norm_first = nnx.GroupNorm(channels, num_groups=GROUPS, rngs=rngs)
-        self.second = nnx.Conv(channels, channels, (3, 3), rngs=rngs)
-        self.norm_second = nnx.GroupNorm(channels, num_groups=GROUPS, rngs=rngs)
+        self.first = nnx.Conv(channels, channels, (3, 3), kernel_init=nnx.initializers.he_normal(), rngs=rngs)
+        self.pooled = nnx.Linear(3 * channels, channels, kernel_init=nnx.initializers.zeros, rngs=rngs)
+        self.second = nnx.Conv(channels, channels, (3, 3), kernel_init=nnx.initializers.zeros, rngs=rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        inner = nnx.relu(self.norm_first(self.first(x)))
-        return nnx.relu(x + self.norm_second(self.second(inner)))
+        inner = self.first(nnx.relu(x))
+        inner = nnx.relu(inner + self.pooled(pool(inner))[:, None, None])
+        return x + self.second(inner)
+
+
+def pool(x: jax.Array) -> jax.Array:
+    """[B, H, W, C] -> [B, 3 C]: mean, mean times the size of the board, largest."""
+    size = jnp.sqrt(jnp.float32(x.shape[1] * x.shape[2])) / USUAL_SIDE - 1
+    mean = jnp.mean(x, axis=(1, 2))
+    return jnp.concatenate([mean, mean * size, jnp.max(x, axis=(1, 2))], axis=-1)
 
 
 class Network(nnx.Module):
-    """[B, H, W, C] -> (policy logits [B, A], value [B] in [-1, 1] for the player to move)."""
+    """[B, H, W, C] -> :class:`Outputs`."""
 
     def __init__(self, shape: Shape, rngs: nnx.Rngs) -> None:
-        self.stem = nnx.Conv(shape.planes, shape.channels, (3, 3), rngs=rngs)
-        blocks = [Block(shape.channels, rngs) for _ in range(shape.blocks)]
+        self.shape = shape
+        he, zeros = nnx.initializers.he_normal(), nnx.initializers.zeros
+        channels, narrow = shape.channels, NARROW
+        self.stem = nnx.Conv(shape.planes, channels, (3, 3), kernel_init=he, rngs=rngs)
+        blocks = [Block(channels, rngs) for _ in range(shape.blocks)]
         self.blocks = nnx.List(blocks) if hasattr(nnx, "List") else blocks  # before flax 0.12 any list would do
-        points = shape.height * shape.width
-        self.policy_planes = nnx.Conv(shape.channels, 2, (1, 1), rngs=rngs)
-        self.policy = nnx.Linear(2 * points, shape.actions, rngs=rngs)
-        self.value_planes = nnx.Conv(shape.channels, 1, (1, 1), rngs=rngs)
-        self.value_hidden = nnx.Linear(points, 64, rngs=rngs)
-        self.value = nnx.Linear(64, 1, rngs=rngs)
+        self.policy_planes = nnx.Conv(channels, narrow, (1, 1), kernel_init=he, rngs=rngs)
+        self.value_planes = nnx.Conv(channels, narrow, (1, 1), kernel_init=he, rngs=rngs)
+        self.value_hidden = nnx.Linear(3 * narrow, HIDDEN, kernel_init=he, rngs=rngs)
+        self.outcome = nnx.Linear(HIDDEN, 3, kernel_init=zeros, rngs=rngs)
+        if shape.head == "points":
+            self.policy_pooled = nnx.Linear(3 * narrow, narrow, kernel_init=zeros, rngs=rngs)
+            self.policy = nnx.Conv(narrow, 1, (1, 1), kernel_init=zeros, rngs=rngs)
+            if shape.passes:
+                self.policy_pass = nnx.Linear(3 * narrow, 1, kernel_init=zeros, rngs=rngs)
+        elif shape.head == "columns":
+            self.policy = nnx.Linear(2 * narrow, 1, kernel_init=zeros, rngs=rngs)
+        else:
+            inputs = shape.height * shape.width * narrow
+            self.policy = nnx.Linear(inputs, shape.actions, kernel_init=zeros, rngs=rngs)
+        if shape.scores:
+            self.ownership = nnx.Conv(narrow, 1, (1, 1), kernel_init=zeros, rngs=rngs)
+            self.score = nnx.Linear(HIDDEN, 1, kernel_init=zeros, rngs=rngs)
 
-    def __call__(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        x = nnx.relu(self.stem(x))
+    def __call__(self, x: jax.Array) -> Outputs:
+        batch, height, width, _ = x.shape
+        x = self.stem(x)
         for block in self.blocks:
             x = block(x)
-        flat = (x.shape[0], -1)
-        logits = self.policy(nnx.relu(self.policy_planes(x)).reshape(flat))
-        hidden = nnx.relu(self.value_hidden(nnx.relu(self.value_planes(x)).reshape(flat)))
-        return logits, jnp.tanh(self.value(hidden))[:, 0]
+        x = nnx.relu(x)
+        seen = self.value_planes(x)
+        hidden = nnx.relu(self.value_hidden(pool(nnx.relu(seen))))
+        ownership, score = jnp.zeros((batch, height, width)), jnp.zeros(batch)
+        if self.shape.scores:
+            ownership, score = jnp.tanh(self.ownership(seen)[..., 0]), self.score(hidden)[:, 0]
+        return Outputs(self._policy(self.policy_planes(x)), self.outcome(hidden), ownership, score)
+
+    def _policy(self, planes: jax.Array) -> jax.Array:
+        batch = planes.shape[0]
+        if self.shape.head == "columns":
+            planes = nnx.relu(planes)
+            columns = jnp.concatenate([jnp.mean(planes, axis=1), jnp.max(planes, axis=1)], axis=-1)
+            return self.policy(columns)[..., 0]
+        if self.shape.head == "dense":
+            return self.policy(nnx.relu(planes).reshape(batch, -1))
+        pooled = pool(nnx.relu(planes))
+        points = self.policy(nnx.relu(planes + self.policy_pooled(pooled)[:, None, None])).reshape(batch, -1)
+        return jnp.concatenate([points, self.policy_pass(pooled)], axis=-1) if self.shape.passes else points
 
 
 def new_network(shape: Shape, seed: int = 0) -> Network:
@@ -98,68 +161,23 @@ def new_network(shape: Shape, seed: int = 0) -> Network:
     return Network(shape, nnx.Rngs(seed))
 
 
-def save_network(path: str | Path, network: Network, shape: Shape) -> None:
-    """Write weights as safetensors, with their shape in the file's metadata."""
-    from safetensors.numpy import save_file
-
-    weights = {name: np.asarray(value) for name, value in weights_of(network).items()}
-    save_file(weights, str(path), metadata={"jubango": json.dumps(asdict(shape))})
-
-
-def load_weights(path: str | Path) -> tuple[dict[str, jax.Array], Shape]:
-    """(the weights by name, what they are for). Raises UserError."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        check_file(Path(path), LARGEST_FILE)
-    except UserError as error:
-        raise UserError(f"network {error}") from None
-    try:
-        with safe_open(str(path), framework="numpy") as file:
-            shape = Shape(**json.loads((file.metadata() or {})["jubango"]))
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-    except UserError as error:
-        raise UserError(f"network {path}: {error}") from None
-    except OSError as error:
-        raise UserError(f"network {path}: cannot be read: {error.strerror or error}") from None
-    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError):
-        raise UserError(f"network {path}: is no file of this program's weights") from None
-    if not _fit(shape, weights):
-        raise UserError(f"network {path}: its weights do not fit the shape it states")
-    for name, values in weights.items():
-        if not np.abs(values).max() <= LARGEST_WEIGHT:
-            raise UserError(f"network {path}: {name} holds weights that are no numbers, or beyond {LARGEST_WEIGHT:g}")
-    return {name: jnp.asarray(value) for name, value in weights.items()}, shape
-
-
-def _fit(shape: Shape, weights: dict[str, np.ndarray]) -> bool:
-    """Are these the weights of a network of this shape? It is made only if the file is as large as it would be."""
-    found = {name: value.shape for name, value in weights.items()}
-    points = shape.height * shape.width
-    ends = {"stem.kernel": (3, 3, shape.planes, shape.channels), "policy.kernel": (2 * points, shape.actions)}
-    if any(found.get(name) != wanted for name, wanted in ends.items()) or len(found) <= 2 * shape.blocks:
-        return False
-    wanted = {name: (value.shape, value.dtype) for name, value in _flat(_parts(shape)[1]).items()}
-    return wanted == {name: (value.shape, value.dtype) for name, value in weights.items()}
-
-
 def weights_of(network: Network) -> dict[str, jax.Array]:
     """The weights by name: what :func:`apply` takes."""
-    return {name: variable.get_value() for name, variable in _flat(nnx.state(network, nnx.Param)).items()}
+    return {name: variable.get_value() for name, variable in flat(nnx.state(network, nnx.Param)).items()}
 
 
-def apply(shape: Shape, weights: dict[str, jax.Array], planes: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The network of ``shape`` with these weights: [B, H, W, C] -> (policy logits [B, A], value [B])."""
-    definition, state = _parts(shape)
-    flat = [(key, variable.replace(weights[".".join(map(str, key))])) for key, variable in nnx.to_flat_state(state)]
-    return nnx.merge(definition, nnx.from_flat_state(flat))(planes)
+def apply(shape: Shape, weights: dict[str, jax.Array], planes: jax.Array) -> Outputs:
+    """The network of ``shape`` with these weights: [B, H, W, C] -> its outputs."""
+    definition, state = parts(shape)
+    named = [(key, variable.replace(weights[".".join(map(str, key))])) for key, variable in nnx.to_flat_state(state)]
+    return nnx.merge(definition, nnx.from_flat_state(named))(planes)
 
 
 @functools.cache
-def _parts(shape: Shape) -> tuple[Any, Any]:
+def parts(shape: Shape) -> tuple[Any, Any]:
     """(what the network is, the shapes of its weights), without making any."""
     return nnx.split(nnx.eval_shape(lambda: new_network(shape)), nnx.Param)
 
 
-def _flat(state: Any) -> dict[str, Any]:
+def flat(state: Any) -> dict[str, Any]:
     return {".".join(map(str, key)): variable for key, variable in nnx.to_flat_state(state)}
