@@ -69,7 +69,7 @@ class RunFolder:
         """The folder is this process's alone, and what has been played in it is part of ``plan``. Raises UserError."""
         folder = self.folder
         _check_the_game_is_named(plan.game, folder)
-        with _locked(folder):
+        with locked(folder):
             begun = (folder / PLAN_FILE).exists()
             self._networks = check_stated(plan)
             if begun:
@@ -125,7 +125,7 @@ def rebuild_run(folder: Path) -> tuple[int, list[Problem]]:
     def belongs(record: GameRecord) -> bool:
         return record.game == plan.game.spec and record.seed == game_seed(plan.seed, record.game_id)
 
-    with _locked(folder):
+    with locked(folder):
         return rebuild(folder, belongs)
 
 
@@ -167,11 +167,11 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Pa
         if bot.name not in bots:
             refuse(f'a bot "{bot.name}" that is missing now')
         now = bots[bot.name]
-        before, after = old.networks.get(network_of(bot)), networks.get(network_of(now))
+        before, after = old.networks.get(network_of(old, bot)), networks.get(network_of(new, now))
         if before and after:
             if before != after:
-                refuse(f'other weights of bot "{bot.name}" than {network_of(now)} holds now')
-            now = now.model_copy(update={"network": network_of(bot)})
+                refuse(f'other weights of bot "{bot.name}" than {network_of(new, now)} holds now')
+            now = now.model_copy(update={"network": bot.network})
         if now != bot:
             refuse(f'bot "{bot.name}" = {bot.spec}, not {now.spec}')
 
@@ -189,14 +189,14 @@ def _check_the_game_is_named(game: Game, folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Only one process plays into a folder. The lock is the system's: it goes with the process, however that ends."""
+def locked(folder: Path, doing: str = "playing into") -> Iterator[None]:
+    """Only one process works in a folder. The lock is the system's: it goes with the process, however that ends."""
     lock = FileLock(folder / ".lock", timeout=0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise UserError(f"{folder}: another process is playing into this folder") from None
+        raise UserError(f"{folder}: another process is {doing} this folder") from None
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
     try:

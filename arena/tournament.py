@@ -14,6 +14,7 @@ from jubango.arena.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory, RunFolder
 from jubango.arena.table import Table
+from jubango.bots.composition import note_on
 from jubango.bots.config import BotConfig, GtpConfig
 from jubango.bots.roster import affordable_lanes
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
@@ -101,7 +102,7 @@ def match(
 
 
 def _shown(plan: Plan, out: Path | str | None, progress: bool | None, again: Sequence[str]) -> Run:
-    for note in dict.fromkeys(bot.note for bot in plan.bots if bot.note):
+    for note in dict.fromkeys(filter(None, (note_on(plan.game, bot) for bot in plan.bots))):
         warnings.warn(note, stacklevel=3)
     dashboard = dashboard_for(progress)
     with dashboard.running():

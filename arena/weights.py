@@ -8,22 +8,31 @@ import tomllib
 import tomli_w
 
 from jubango.arena.plan import Plan
+from jubango.bots.composition import network_file
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.sgf_games.errors import UserError
 
 
-def network_of(bot: BotConfig) -> str:
-    """The file of a bot's weights, if it has one."""
-    return bot.network if isinstance(bot, SearchConfig) else ""
+SHIPPED = "shipped"  # what a run calls the weights that come with the package
+
+
+def network_of(plan: Plan, bot: BotConfig) -> str:
+    """What a run calls a bot's weights: their file as the bot names it, or that they are the package's own."""
+    if not isinstance(bot, SearchConfig) or not network_file(plan.game, bot):
+        return ""
+    return bot.network or SHIPPED
 
 
 def check_stated(plan: Plan) -> dict[str, str]:
     """SHA-256 of the files of weights that the plan's bots name. One that cannot be read is left out: who is about to
     play with it will say so. Raises UserError for a file that is not what the plan states."""
     digests = {}
-    for name in {network_of(bot) for bot in plan.bots} - {""}:
+    searching = [bot for bot in plan.bots if isinstance(bot, SearchConfig)]
+    for name, path in {network_of(plan, bot): network_file(plan.game, bot) for bot in searching}.items():
+        if not name:
+            continue
         try:
-            with open(name, "rb") as file:
+            with open(path, "rb") as file:
                 digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             continue
@@ -34,7 +43,7 @@ def check_stated(plan: Plan) -> dict[str, str]:
 
 def with_digests(plan: Plan, digests: dict[str, str]) -> str:
     """The text of the plan's file, with the digests of its networks stated at the end."""
-    used = {name: digests[name] for name in sorted({network_of(bot) for bot in plan.bots}) if name in digests}
+    used = {name: digests[name] for name in sorted({network_of(plan, bot) for bot in plan.bots}) if name in digests}
     if used == plan.networks:
         return plan.text
     data = tomllib.loads(plan.text)

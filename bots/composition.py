@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from jubango.bots.config import SearchConfig
+from jubango.bots.config import NO_NETWORK, BotConfig, SearchConfig
 from jubango.bots.evaluators.evaluator import EVALUATORS, Evaluator, Params
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.networks.shipped import shipped
 from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
@@ -102,19 +103,39 @@ def params_for(game: Game, bot: SearchConfig) -> Params:
     return _judgement(game, bot)[1]
 
 
-def network_of(bot: SearchConfig) -> tuple[str | int, ...]:
+def network_file(game: Game, bot: SearchConfig) -> str:
+    """The file of a bot's weights: its own, or the one that the package has for the game; empty where a uniform prior
+    and rollouts stand in."""
+    if not bot.wants_network or bot.network == NO_NETWORK:
+        return ""
+    return bot.network or str(shipped(game) or "")
+
+
+def note_on(game: Game, bot: BotConfig) -> str:
+    """What a person should know of a bot before the games begin, or nothing."""
+    if not isinstance(bot, SearchConfig) or not bot.wants_network or bot.network or network_file(game, bot):
+        return ""
+    return (
+        f'"{bot.name}" has no network=FILE, and none comes with jubango for {game.spec}: a uniform prior and the value of '
+        "rollouts stand in (jubango train makes one)"
+    )
+
+
+def network_of(game: Game, bot: SearchConfig) -> tuple[str | int, ...]:
     """What tells a bot's weights from another's."""
-    if not bot.network:
+    path = network_file(game, bot)
+    if not path:
         return ()
     try:
-        stat = Path(bot.network).stat()
+        stat = Path(path).stat()
     except OSError:
-        return (bot.network,)
-    return bot.network, stat.st_mtime_ns, stat.st_size
+        return (path,)
+    return path, stat.st_mtime_ns, stat.st_size
 
 
 def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
-    network, weights = _loaded(game, bot.network, network_of(bot)) if bot.network else (None, ())
+    path = network_file(game, bot)
+    network, weights = _loaded(game, path, network_of(game, bot)) if path else (None, ())
     moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
     policy = network if moves == "policy" else None
     rollout = Rollout(bot.rollouts, moves, policy, bot.draws, firsts=bot.selection == "rave")

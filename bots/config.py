@@ -17,6 +17,7 @@ from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.specs import parse_spec, value_text
 
 LONGEST_NAME = 80
+NO_NETWORK = "none"  # in the place of a file of weights
 HUMAN = "human"  # a player of jubango play, and no bot
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # characters that are in no name; in a bot's no ~ either
 M = TypeVar("M", bound=BaseModel)
@@ -82,11 +83,6 @@ class BotConfig(BaseModel):
         return _short(self.spec)
 
     @property
-    def note(self) -> str:
-        """What a person should know before the games begin, or nothing."""
-        return ""
-
-    @property
     def spec(self) -> str:
         """``use:key=value,...`` with the keys that differ from their defaults."""
         changed = [f"{key}={value_text(value)}" for key, value in self.changed.items()]
@@ -133,7 +129,7 @@ class SearchConfig(BotConfig):
     rollout_moves: Literal["game", "tactical", "uniform", "policy"] = _key(
         "game", "random as the game has it (Go: own eyes stay), its tactics first, any legal move, or by the network"
     )
-    network: str = _key("", "a file of weights")
+    network: str = _key("", "a file of weights; none: rollouts stand in; by default the package's own for the game")
     weight: Annotated[float, Field(ge=0, le=1)] = _key(0.5, "of the rollouts in evaluator=mixed")
     width: Annotated[int, Field(ge=0, le=10_000)] = _key(0, "actions considered at a node, by prior; 0: all")
     depth: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "plies the tree may be deep; 0: no limit")
@@ -178,13 +174,6 @@ class SearchConfig(BotConfig):
     @property
     def wants_network(self) -> bool:
         return self.evaluator in ("network", "mixed") or self.rollout_moves == "policy"
-
-    @property
-    def note(self) -> str:
-        """What a person should know before the games begin, or nothing."""
-        if self.wants_network and not self.network:
-            return f'"{self.name}" has no network=FILE: a uniform prior and the value of rollouts stand in'
-        return ""
 
 
 class MinimaxConfig(BotConfig):

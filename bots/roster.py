@@ -68,7 +68,7 @@ def _groups(game: Game, bots: Sequence[SearchConfig]) -> list[list[SearchConfig]
 
 
 def _kind(game: Game, bot: SearchConfig) -> tuple:
-    return composition(game, bot), bot.ensemble, network_of(bot), bot.name if bot.reuse else ""
+    return composition(game, bot), bot.ensemble, network_of(game, bot), bot.name if bot.reuse else ""
 
 
 def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:

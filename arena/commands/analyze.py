@@ -72,7 +72,7 @@ def register(app: typer.Typer) -> None:
             messages().print(guess, style="yellow", soft_wrap=True)
         with shown(messages(), Busy("replaying the game")):
             wanted = record.positions if every else [position_at(record.sgf, move)]
-        show_notes([config])
+        show_notes(record.game, [config])
         with shown(messages(), Preparing(f"{record.game.spec} for {config.name}")) as line:
 
             def report(done: int, total: int) -> None:

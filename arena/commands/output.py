@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from jubango.bots.config import BotConfig
+    from jubango.sgf_games.game import Game
 
 LONGEST_LINE = 1500  # characters of a message
 
@@ -120,8 +121,10 @@ def _plain(value: object) -> object:
     return value
 
 
-def show_notes(bots: Iterable[BotConfig]) -> None:
+def show_notes(game: Game, bots: Iterable[BotConfig]) -> None:
     """What people should know of the bots before they begin, on stderr."""
-    for note in dict.fromkeys(bot.note for bot in bots):
+    from jubango.bots.composition import note_on
+
+    for note in dict.fromkeys(note_on(game, bot) for bot in bots):
         if note:
             messages().print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)

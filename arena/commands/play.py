@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
             raise UserError(f"{rules_of.spec} has {rules_of.num_players} player(s); this board is for two")
         if sgf is not None:
             check_writable(sgf, new=True)
-        show_notes(bots)
+        show_notes(rules_of, bots)
         Session(data(), rules_of, bots, seed, sgf).run()
 
 

@@ -60,7 +60,7 @@ def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failur
         from jubango.arena.dashboard import Dashboard
         from jubango.arena.tournament import Interrupted, play_plan
 
-    show_notes(plan.bots)
+    show_notes(plan.game, plan.bots)
     dashboard = Dashboard(messages())
     try:
         with dashboard.running():

@@ -34,8 +34,9 @@ class SelfPlay:
     """How games are played that are learnt from.
 
     full, fast: simulations of a move that is kept, and of the others; ``share`` is that of the former.
+    c: of the search's rule; by default the rule's own.
     temperature: of the draw from the improved policy, in the first ``temperature_plies``; a Gumbel search's moves are
-        drawn as it is.
+        drawn as it is. noise: share of Dirichlet noise in the root's prior.
     opening: in half of the games up to so many moves at the beginning are drawn from the prior.
     played_out: share of the games in which nobody resigns.
     """
@@ -44,8 +45,10 @@ class SelfPlay:
     full: int
     fast: int
     share: float = 0.25
+    c: float | None = None
     temperature: float = 0.0
     temperature_plies: int = 0
+    noise: float = 0.0
     opening: int = 0
     played_out: float = 0.1
 
@@ -158,7 +161,8 @@ def _move(
     def searched(simulations: int) -> Callable:
         considered = max(2, min(16, simulations // 2))
         return lambda: plan.search(
-            params, lanes.states, dice, simulations=simulations, temperature=temperature, considered=considered
+            params, lanes.states, dice, simulations=simulations, c=plan.c, temperature=temperature,
+            noise=plan.noise, alpha=10 / game.num_actions, considered=considered,
         )
 
     found = lax.cond(kept, searched(plan.full), searched(plan.fast))

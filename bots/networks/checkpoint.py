@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 from jubango.bots.networks.model import Shape, flat, parts
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import check_file
+from jubango.sgf_games.library import write_safely
 
 LARGEST_FILE = 2**32  # bytes
 LARGEST_WEIGHT = 10_000.0  # in size; no trained one comes near, and no sum of such products leaves float32
@@ -42,10 +42,7 @@ def save_weights(
 
     arrays = {name: np.asarray(value) for name, value in sorted(weights.items())}
     header = {"shape": asdict(shape), "digest": digest(arrays), "trained": dict(how or {})}
-    data, path = save(arrays, metadata={"jubango": json.dumps(header)}), Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_bytes(data)
-    os.replace(unfinished, path)
+    write_safely(Path(path), save(arrays, metadata={"jubango": json.dumps(header)}))
 
 
 def load_weights(path: str | Path) -> Trained:

@@ -1,0 +1,71 @@
+"""``jubango train``: a network learns by self-play, visibly."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jubango.arena.commands.output import Halted, data, loading, messages
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def train(
+        game: Annotated[
+            list[str], typer.Option(help="The game, e.g. go:9; given again, other boards that it learns on as well.")
+        ],
+        out: Annotated[Path | None, typer.Option(help="Folder of the run.", show_default="runs/train-GAME")] = None,
+        minutes: Annotated[
+            float | None, typer.Option(min=0.1, help="Train so long in all.", show_default="no limit")
+        ] = None,
+        games: Annotated[
+            int | None, typer.Option(min=1, help="Train on so many games in all.", show_default="no limit")
+        ] = None,
+        channels: Annotated[int, typer.Option(min=0, help="Of the network.", show_default="the game's")] = 0,
+        blocks: Annotated[int, typer.Option(min=0, help="Of the network.", show_default="the game's")] = 0,
+        simulations: Annotated[
+            int, typer.Option(min=0, help="A move that is learnt from.", show_default="the game's")
+        ] = 0,
+        search: Annotated[str, typer.Option(help="Of self-play: gumbel or alphazero.")] = "gumbel",
+        rollouts: Annotated[int, typer.Option(min=0, help="First positions, which come from uct's rollouts.")] = 0,
+        start: Annotated[str, typer.Option(help="A file of weights to begin with.", show_default="new ones")] = "",
+        measure_minutes: Annotated[float, typer.Option(min=0.1, help="Between two measurements of strength.")] = 10.0,
+        measure_games: Annotated[int, typer.Option(min=2, help="Against each opponent.")] = 32,
+        seed: Annotated[int, typer.Option(min=0, help="Decides weights and dice.")] = 1,
+    ) -> None:
+        """Train a network by self-play, or go on where it stopped; the best one is DIR/best.safetensors."""
+        with loading():
+            from jubango.arena.training import BEST, CURVE, Measuring
+            from jubango.arena.training import train as training
+            from jubango.arena.training_view import TrainingView
+
+        folder = out or Path("runs") / f"train-{game[0].split(',')[0].replace(':', '-')}"
+        view = TrainingView(messages())
+        run = None
+        try:
+            with view.running():
+                for progress in training(
+                    " + ".join(game), folder, minutes or math.inf, games or math.inf,
+                    measuring=Measuring(measure_minutes, measure_games + measure_games % 2), channels=channels,
+                    blocks=blocks, simulations=simulations, search=search, rollouts=rollouts, start=start, seed=seed,
+                ):  # fmt: skip
+                    run = progress.training
+                    view.show(progress)
+        except KeyboardInterrupt:
+            again = shlex.join(["jubango", *sys.argv[1:]])
+            said = "nothing had been learnt yet" if run is None else f"all is kept in {folder}"
+            raise Halted(f"{said}; the same command goes on: {again}") from None
+        assert run is not None
+        if run.elo:
+            _, elo, error = run.elo[-1]
+            data().print(f"the newest network has {elo:+.0f} ± {error:.0f} Elo over random", highlight=False)
+        messages().print(
+            f"the best network is {folder / BEST}, how it went {folder / CURVE}; play it: jubango play --game "
+            f"{run.game.spec} --black gumbel:network={folder / BEST} --white human",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip

@@ -1,0 +1,340 @@
+"""A training run: self-play and learning, measured by games against what is known, kept in a folder."""
+
+from __future__ import annotations
+
+import csv
+import math
+import shutil
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import tomli_w
+
+from jubango.analysis.learning import save_curve
+from jubango.analysis.ratings import RatingList, rate
+from jubango.arena.plan import match_plan
+from jubango.arena.run_folder import locked
+from jubango.arena.tournament import play_plan
+from jubango.bots.config import BotConfig, bot_from_spec
+from jubango.bots.learning.trainer import Settings, Trainer, Turn
+from jubango.bots.networks.checkpoint import save_weights
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.library import write_safely
+
+SETTINGS = "train.toml"
+PROGRESS = "progress.csv"  # a row every so often: how learning goes
+MATCHES = "matches.csv"  # a row for each match of a network
+CURVE = "curve.png"
+BEST = "best.safetensors"
+NEWEST = "newest.safetensors"
+ROW_SECONDS = 15.0
+SAVE_SECONDS = 300.0
+EASY = 0.97  # a score from which on an opponent is met only now and then
+SELDOM = 4  # measurements
+GNUGO = "gnugo --mode gtp --level {} --chinese-rules"
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How strength is measured: every so many ``minutes``, with ``games`` against each opponent, ``simulations`` a
+    move."""
+
+    minutes: float = 10.0
+    games: int = 32
+    simulations: int = 32
+
+
+class Match(NamedTuple):
+    """What a network has done against an opponent; a row of ``matches.csv``."""
+
+    seconds: float  # of training when it was made
+    trained_games: int
+    network: str
+    opponent: str
+    wins: int
+    draws: int
+    losses: int
+
+    @property
+    def score(self) -> float:
+        return (self.wins + self.draws / 2) / max(1, self.wins + self.draws + self.losses)
+
+
+class Progress(NamedTuple):
+    """How a training run stands."""
+
+    training: Training
+    turn: Turn | None
+    stage: str
+    seconds: float  # trained so far, all sittings
+    left: float | None  # seconds, if known
+
+
+class Training:
+    """A run in ``folder``; what is there is gone on with. Raises UserError."""
+
+    def __init__(self, settings: Settings, folder: Path, measuring: Measuring | None = None) -> None:
+        self.folder = folder
+        self.measuring = measuring or Measuring()
+        self.settings = self._stated(settings)
+        self.trainer = Trainer(self.settings, folder)
+        self.notes = self.trainer.notes
+        self.matches = [_match(row) for row in _rows(folder / MATCHES)]
+        self.rows = [{key: float(value) for key, value in row.items()} for row in _rows(folder / PROGRESS)]
+        self.elo: list[tuple[float, float, float]] = self._elo()  # (seconds, Elo, error) of the networks measured
+        self._easy: dict[str, int] = {}  # measurements until an opponent is met again
+        self._best = next((m.network for m in reversed(self.matches) if m.opponent.startswith("net-")), "")
+
+    @property
+    def game(self) -> Game:
+        """The one that counts."""
+        return self.trainer.games[0]
+
+    @property
+    def seconds(self) -> float:
+        return self.trainer.counts["seconds"]
+
+    def run(self, minutes: float = math.inf, games: float = math.inf) -> Iterator[Progress]:
+        """Train until so many minutes or games of self-play have been spent in all; yields after every turn and stage.
+        Leaving it at any time loses nothing but the last minutes; :meth:`save` before keeps these too."""
+        trainer, began = self.trainer, self.seconds
+        last_row = last_save = time.perf_counter()
+        due = self.elo[-1][0] + 60 * self.measuring.minutes if self.elo else min(60.0, 15 * self.measuring.minutes)
+        due = min(due, 60 * minutes)
+
+        def left() -> float | None:
+            by_time = 60 * minutes - self.seconds
+            done = trainer.counts["games"]
+            by_games = (games - done) * (self.seconds - began) / max(1.0, done) if done else math.inf
+            least = min(by_time, by_games)
+            return max(0.0, least) if math.isfinite(least) else None
+
+        yield Progress(self, None, "compiling", self.seconds, left())
+        while self.seconds < 60 * minutes and trainer.counts["games"] < games:
+            turn = trainer.turn()
+            now = time.perf_counter()
+            if turn.losses and (now - last_row > ROW_SECONDS or not self.rows):
+                self._note(turn)
+                last_row = now
+            yield Progress(self, turn, turn.stage, self.seconds, left())
+            if now - last_save > SAVE_SECONDS:
+                self.save()
+                last_save = now
+            if self.seconds >= due and trainer.steps:
+                yield Progress(self, turn, "measuring", self.seconds, left())
+                self.measure()
+                due = self.seconds + 60 * self.measuring.minutes
+        self.save()
+        if trainer.steps and (not self.elo or self.elo[-1][0] < self.seconds):
+            yield Progress(self, None, "measuring", self.seconds, 0.0)
+            self.measure()
+        yield Progress(self, None, "done", self.seconds, 0.0)
+
+    def save(self) -> None:
+        """Keep everything: a checkpoint, the newest network, the tables' pictures."""
+        self.trainer.save()
+        self._save_network(self.folder / NEWEST)
+        if not (self.folder / BEST).exists():
+            self._save_network(self.folder / BEST)
+        self.draw()
+
+    def draw(self) -> None:
+        """The picture: Elo over hours and games, losses, and how good the network's values are."""
+        ratings = self.ratings
+        measured = {match.network: float(match.trained_games) for match in self.matches}
+        others = {r.name: r.elo for r in ratings.ratings if r.name not in measured} if ratings else {}
+        said = self.trainer.said
+        save_curve(self.folder / CURVE, self.rows, self.elo, list(measured.values()), others, said, self.title)
+
+    @property
+    def title(self) -> str:
+        settings = self.settings
+        return f"{' + '.join(game.spec for game in self.trainer.games)}, {settings.blocks} blocks of {settings.channels}"
+
+    # -- strength ----------------------------------------------------------------------------
+
+    def measure(self) -> None:
+        """Matches of the newest network against the best so far and the ladder; it becomes the best by beating it."""
+        folder = self.folder / "networks"
+        folder.mkdir(exist_ok=True)
+        name = f"net-{round(self.seconds):06d}"
+        path = folder / f"{name}.safetensors"
+        self._save_network(path)
+        newest = self._player(name, path)
+        before = folder / f"{self._best}.safetensors"
+        if self._best and before.exists():
+            match = self._match(newest, self._player(self._best, before))
+            better = match.score > 0.5
+        else:
+            better = True
+        for opponent in ladder(self.game):
+            if self._easy.get(opponent.name, 0) > 0:
+                self._easy[opponent.name] -= 1
+                continue
+            if self._match(newest, opponent).score >= EASY:
+                self._easy[opponent.name] = SELDOM - 1
+        if better:
+            self._best = name
+            write_safely(self.folder / BEST, path.read_bytes())
+        self.elo = self._elo()
+        self.draw()
+
+    def _player(self, name: str, path: Path) -> BotConfig:
+        return bot_from_spec(f"gumbel:simulations={self.measuring.simulations},network={path}", name)
+
+    def _match(self, newest: BotConfig, opponent: BotConfig) -> Match:
+        seed = len(self.matches) + 1
+        plan = match_plan(newest, opponent, self.game, self.measuring.games, seed)
+        results = play_plan(plan).results
+        scores = [r.score if r.black == newest.name else 1 - r.score for r in results]
+        match = Match(
+            self.seconds, int(self.trainer.counts["games"]), newest.name, opponent.name,
+            scores.count(1.0), scores.count(0.5), scores.count(0.0),
+        )  # fmt: skip
+        self.matches.append(match)
+        _append(self.folder / MATCHES, match._asdict())
+        return match
+
+    def _elo(self) -> list[tuple[float, float, float]]:
+        ratings = self.ratings
+        known = {r.name: r for r in ratings.ratings} if ratings else {}
+        when = {match.network: match.seconds for match in self.matches}
+        return [(seconds, known[name].elo, known[name].error) for name, seconds in when.items()]
+
+    @property
+    def ratings(self) -> RatingList | None:
+        """Of all networks that have been measured, and of the ladder, ``random`` being 0."""
+        games = [
+            (m.network, m.opponent, score)
+            for m in self.matches
+            for score, number in ((1.0, m.wins), (0.5, m.draws), (0.0, m.losses))
+            for _ in range(number)
+        ]
+        if not games:
+            return None
+        return rate(games, first_move_advantage=False, anchors={"random": 0.0})
+
+    # -- on disk -----------------------------------------------------------------------------
+
+    def _stated(self, settings: Settings) -> Settings:
+        """The settings of the run, which are those it was begun with. Raises UserError for others."""
+        path = self.folder / SETTINGS
+        if not path.exists():
+            chosen = settings.chosen()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_safely(path, tomli_w.dumps({**asdict(chosen), "games": list(chosen.games)}).encode())
+            return chosen
+        try:
+            data = tomllib.loads(path.read_text())
+            before = Settings(**{**data, "games": tuple(data["games"])})
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise UserError(f"{path}: is no training run's settings: {error}") from None
+        asked, usual = asdict(settings), asdict(Settings(settings.games))
+        for key, value in asked.items():
+            if value != usual[key] and value != getattr(before, key):
+                raise UserError(
+                    f"{self.folder}: was begun with {key} = {getattr(before, key)}, not {value}; use another --out folder"
+                )
+        if settings.games and settings.games != before.games:
+            raise UserError(f"{self.folder}: trains {' + '.join(before.games)}; use another --out folder")
+        return replace(before)
+
+    def _save_network(self, path: Path) -> None:
+        counts = self.trainer.counts
+        how = {
+            "boards": [game.spec for game in self.trainer.games],
+            "hours": round(self.seconds / 3600, 3),
+            "games": int(counts["games"]),
+            "positions": int(counts["positions"]),
+            "from_rollouts": int(counts["rollouts"]),
+            "steps": self.trainer.steps,
+            "settings": {key: value for key, value in asdict(self.settings).items() if key != "games"},
+        }
+        save_weights(path, self.trainer.weights, self.trainer.shape, how)
+
+    def _note(self, turn: Turn) -> None:
+        assert turn.losses is not None
+        counts = self.trainer.counts
+        row = {
+            "seconds": round(self.seconds, 1),
+            "games": int(counts["games"]),
+            "positions": int(counts["positions"]),
+            "steps": self.trainer.steps,
+            **{key: round(float(value), 5) for key, value in turn.losses._asdict().items()},
+            "plies": turn.games.plies / max(1, turn.games.number),
+            "first_won": round(turn.games.first_won, 4),
+            "resign": turn.resign,
+        }
+        self.rows.append({key: float(value) for key, value in row.items()})
+        _append(self.folder / PROGRESS, row)
+
+
+def ladder(game: Game) -> list[BotConfig]:
+    """Whom a network is measured against, weakest first: one set for every game, so that Elo means the same."""
+    bots = ["random", "uct:simulations=100", "uct:simulations=1000"]
+    if isinstance(game, Go):
+        bots.append("rave:simulations=1000,rollout_moves=tactical")
+    found = [bot_from_spec(spec) for spec in bots]
+    if isinstance(game, Go) and game.width == game.height and shutil.which("gnugo"):
+        found.append(bot_from_spec(f'gtp:command="{GNUGO.format(10)}",processes=2', "gnugo-10"))
+    return found
+
+
+def train(
+    game: str,
+    out: Path | str,
+    minutes: float = math.inf,
+    games: float = math.inf,
+    *,
+    measuring: Measuring | None = None,
+    **settings: object,
+) -> Iterator[Progress]:
+    """Train a network by self-play: ``for progress in train("connect_four", "runs/c4", minutes=10): ...``.
+
+    ``game`` is a spec, or several of one family joined by " + ", the first of which counts. ``out``, a folder, is gone
+    on with if it has been begun; the best network is there as ``best.safetensors``. ``minutes`` and ``games`` are those
+    of the whole run. Other keys are those of :class:`jubango.bots.learning.trainer.Settings`. Raises UserError.
+    """
+    known = Settings.__dataclass_fields__
+    for key in settings:
+        if key not in known:
+            raise UserError(f'train: no key "{key}"')
+    specs = tuple(part.strip() for part in game.split("+"))
+    folder = Path(out)
+    with locked(folder, "training in"):
+        training = Training(Settings(specs, **settings), folder, measuring)  # type: ignore[arg-type]
+        try:
+            yield from training.run(minutes, games)
+        except KeyboardInterrupt:
+            training.save()
+            raise
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    """What a CSV holds; a last line that was cut off is left out."""
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        return [row for row in csv.DictReader(file) if None not in row.values() and None not in row]
+
+
+def _append(path: Path, row: dict[str, object]) -> None:
+    new = not path.exists()
+    with open(path, "a", newline="") as file:
+        writer = csv.DictWriter(file, list(row))
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _match(row: dict[str, str]) -> Match:
+    return Match(
+        float(row["seconds"]), int(row["trained_games"]), row["network"], row["opponent"],
+        int(row["wins"]), int(row["draws"]), int(row["losses"]),
+    )  # fmt: skip

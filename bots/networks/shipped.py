@@ -1,0 +1,30 @@
+"""The networks that come with the package: which plays what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from jubango.sgf_games.game import Game
+
+FOLDER = Path(__file__).parent / "weights"
+
+
+class Shipped(NamedTuple):
+    """Weights that come with the package, and the boards they know."""
+
+    file: str
+    least: int  # points of a side
+    most: int
+
+
+# By the family of games; docs/training.md says how each was made.
+NETWORKS: dict[str, Shipped] = {}
+
+
+def shipped(game: Game) -> Path | None:
+    """The file of weights that the package has for this game, if it has any for boards of this size."""
+    found = NETWORKS.get(game.family)
+    if found is None or not all(found.least <= side <= found.most for side in (game.height, game.width)):
+        return None
+    return FOLDER / found.file
