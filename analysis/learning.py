@@ -33,8 +33,8 @@ def save_curve(
     path: Path, rows: Sequence[Mapping[str, float]], elo: Sequence[tuple[float, float, float]],
     games: Sequence[float], ladder: Mapping[str, float], said: Sequence[tuple[float, float]], title: str,
 ) -> None:  # fmt: skip
-    """Write four plots: Elo over hours and over games of self-play, with the ladder's; losses; and the reliability of the
-    network's values.
+    """Write four plots: Elo over hours and over games of self-play, with the ladder's; losses; and the reliability of
+    the network's values.
 
     rows: of ``progress.csv``. elo: (seconds, Elo, half of its 95 % interval) of the networks measured, and ``games``
     how many games each had learnt from. ladder: Elo of who they were measured against. said: (value, result) pairs.

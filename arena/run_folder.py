@@ -171,7 +171,7 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Pa
         if before and after:
             if before != after:
                 refuse(f'other weights of bot "{bot.name}" than {network_of(new, now)} holds now')
-            now = now.model_copy(update={"network": bot.network})
+            now = now.model_copy(update={"network": bot.model_dump()["network"]})
         if now != bot:
             refuse(f'bot "{bot.name}" = {bot.spec}, not {now.spec}')
 

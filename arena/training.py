@@ -7,7 +7,7 @@ import math
 import shutil
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +37,7 @@ ROW_SECONDS = 15.0
 SAVE_SECONDS = 300.0
 EASY = 0.97  # a score from which on an opponent is met only now and then
 SELDOM = 4  # measurements
+HOPELESS = 0.05  # a score up to which nobody stronger is met
 GNUGO = "gnugo --mode gtp --level {} --chinese-rules"
 
 
@@ -154,8 +155,8 @@ class Training:
 
     @property
     def title(self) -> str:
-        settings = self.settings
-        return f"{' + '.join(game.spec for game in self.trainer.games)}, {settings.blocks} blocks of {settings.channels}"
+        boards = " + ".join(game.spec for game in self.trainer.games)
+        return f"{boards}, {self.settings.blocks} blocks of {self.settings.channels}"
 
     # -- strength ----------------------------------------------------------------------------
 
@@ -177,8 +178,11 @@ class Training:
             if self._easy.get(opponent.name, 0) > 0:
                 self._easy[opponent.name] -= 1
                 continue
-            if self._match(newest, opponent).score >= EASY:
+            score = self._match(newest, opponent).score
+            if score >= EASY:
                 self._easy[opponent.name] = SELDOM - 1
+            if score <= HOPELESS:
+                break
         if better:
             self._best = name
             write_safely(self.folder / BEST, path.read_bytes())
@@ -238,9 +242,8 @@ class Training:
         asked, usual = asdict(settings), asdict(Settings(settings.games))
         for key, value in asked.items():
             if value != usual[key] and value != getattr(before, key):
-                raise UserError(
-                    f"{self.folder}: was begun with {key} = {getattr(before, key)}, not {value}; use another --out folder"
-                )
+                began = f"was begun with {key} = {getattr(before, key)}, not {value}"
+                raise UserError(f"{self.folder}: {began}; use another --out folder")
         if settings.games and settings.games != before.games:
             raise UserError(f"{self.folder}: trains {' + '.join(before.games)}; use another --out folder")
         return replace(before)
@@ -277,10 +280,7 @@ class Training:
 
 def ladder(game: Game) -> list[BotConfig]:
     """Whom a network is measured against, weakest first: one set for every game, so that Elo means the same."""
-    bots = ["random", "uct:simulations=100", "uct:simulations=1000"]
-    if isinstance(game, Go):
-        bots.append("rave:simulations=1000,rollout_moves=tactical")
-    found = [bot_from_spec(spec) for spec in bots]
+    found = [bot_from_spec(spec) for spec in ("random", "uct:simulations=100", "uct:simulations=1000")]
     if isinstance(game, Go) and game.width == game.height and shutil.which("gnugo"):
         found.append(bot_from_spec(f'gtp:command="{GNUGO.format(10)}",processes=2', "gnugo-10"))
     return found
@@ -324,7 +324,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return [row for row in csv.DictReader(file) if None not in row.values() and None not in row]
 
 
-def _append(path: Path, row: dict[str, object]) -> None:
+def _append(path: Path, row: Mapping[str, object]) -> None:
     new = not path.exists()
     with open(path, "a", newline="") as file:
         writer = csv.DictWriter(file, list(row))

@@ -12,7 +12,6 @@ from jubango.bots.composition import network_file
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.sgf_games.errors import UserError
 
-
 SHIPPED = "shipped"  # what a run calls the weights that come with the package
 
 

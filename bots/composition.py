@@ -116,8 +116,8 @@ def note_on(game: Game, bot: BotConfig) -> str:
     if not isinstance(bot, SearchConfig) or not bot.wants_network or bot.network or network_file(game, bot):
         return ""
     return (
-        f'"{bot.name}" has no network=FILE, and none comes with jubango for {game.spec}: a uniform prior and the value of '
-        "rollouts stand in (jubango train makes one)"
+        f'"{bot.name}" has no network=FILE, and none comes with jubango for {game.spec}: a uniform prior and the value '
+        "of rollouts stand in (jubango train makes one)"
     )
 
 

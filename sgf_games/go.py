@@ -174,9 +174,7 @@ class Go(Game):
     def observe(self, state: GoState) -> jax.Array:
         """[H, W, 10]: own stones, opponent's stones, the ko point, all ones when Black moves, then what
         :func:`jubango.sgf_games.go_features.planes` says."""
-        return planes(
-            state.own, state.opp, state.ko, state.last, state.passes, state.player, state.komi, self.width
-        )
+        return planes(state.own, state.opp, state.ko, state.last, state.passes, state.player, state.komi, self.width)
 
     def without_history(self, state: GoState) -> GoState:
         return state._replace(past=jnp.zeros((0, *state.past.shape[1:]), jnp.uint32))
@@ -232,7 +230,11 @@ class Go(Game):
         if int(state.player) == player:
             return state
         return state._replace(
-            own=state.opp, opp=state.own, player=jnp.int32(player), ko=jnp.int32(-1), last=jnp.int32(-1),
+            own=state.opp,
+            opp=state.own,
+            player=jnp.int32(player),
+            ko=jnp.int32(-1),
+            last=jnp.int32(-1),
             passes=jnp.int32(0),
         )
 

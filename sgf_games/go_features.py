@@ -40,8 +40,8 @@ def planes(
 
 
 def liberties(own: jax.Array, opp: jax.Array, width: int) -> jax.Array:
-    """int32 [H * W]: of the chain on each point, 4 for all above :data:`TOLD_APART`, 0 where there is no stone. own, opp:
-    rows, uint [H].
+    """int32 [H * W]: of the chain on each point, 4 for all above :data:`TOLD_APART`, 0 where there is no stone. own,
+    opp: rows, uint [H].
 
     Of every chain the liberty with the largest number is found, then the largest below that one, and so on: each time
     a stone's own is handed on along its chain to and fro over the board until no stone learns of a larger one."""

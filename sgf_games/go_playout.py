@@ -74,8 +74,8 @@ def playout(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array,
     seed: jax.Array, width: int, limit: int, firsts: bool = False, last: jax.Array | None = None,
 ) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:  # fmt: skip
-    """Play every lane (see :func:`start`) to its end or for ``limit`` attempts. Returns (own, opp, turns played, and with ``firsts`` the
-    points that the player now to move, and the other, took before anybody else).
+    """Play every lane (see :func:`start`) to its end or for ``limit`` attempts. Returns (own, opp, turns played, and
+    with ``firsts`` the points that the player now to move, and the other, took before anybody else).
 
     A quarter of the lanes take as long again as all the others: what is left of many is played on by itself.
     """

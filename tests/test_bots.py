@@ -7,16 +7,18 @@ import time
 import jax
 import numpy as np
 import pytest
+from nets import random_network, random_weights
 
 from jubango.arena.clock import Clock, TimeControl, moves_left
 from jubango.arena.commands import run as command
 from jubango.arena.pairings import round_robin
 from jubango.arena.plan import match_plan
 from jubango.arena.table import Table
-from jubango.bots.composition import room_for, search_for
+from jubango.bots.composition import note_on, room_for, search_for
 from jubango.bots.config import PRESETS, bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
-from jubango.bots.networks.model import Shape, apply, load_weights, new_network, save_network, weights_of
+from jubango.bots.networks.checkpoint import load_weights, save_weights
+from jubango.bots.networks.model import Shape, apply, new_network, weights_of
 from jubango.bots.roster import affordable_lanes, filling, idle_note, make_players, run_bot
 from jubango.bots.search import driver
 from jubango.sgf_games.catalogue import make_game
@@ -69,7 +71,7 @@ def test_all_presets_play():
         bot = bot_from_spec(name)
         assert bot.spec == name
         stands_in = name in ("alphago", "alphazero", "gumbel", "policy", "value")
-        assert ("stand in" in bot.note) == stands_in
+        assert ("stand in" in note_on(make_game("mnk:4,k=4"), bot)) == stands_in
     assert len(play(TTT, ["policy", "random"], 2)) == 2
 
 
@@ -172,9 +174,8 @@ def test_the_value_bot_looks_at_every_move_once():
 
 
 def test_a_policy_bot_follows_its_prior(tmp_path):
-    shape = Shape.of(C4, channels=8, blocks=1)
     path = tmp_path / "net.safetensors"
-    save_network(path, new_network(shape, seed=3), shape)
+    random_network(path, C4, seed=3)
     (result,) = run_bot(C4, bot_from_spec(f"policy:temperature=0,network={path}"), [initial_state(C4)], [1])
     assert result.action == result.priors.argmax()
     assert result.simulations == 0
@@ -182,22 +183,23 @@ def test_a_policy_bot_follows_its_prior(tmp_path):
 
 
 def test_networks_come_back_as_they_were_saved(tmp_path):
-    shape = Shape.of(C4, channels=8, blocks=1)
-    network, path = new_network(shape, seed=7), tmp_path / "net.safetensors"
-    save_network(path, network, shape)
-    again, found = load_weights(path)
-    assert found == shape
+    shape, path = Shape.of(C4, channels=8, blocks=1), tmp_path / "net.safetensors"
+    weights = random_weights(shape, seed=7)
+    save_weights(path, weights, shape, {"hours": 1})
+    again, found, how = load_weights(path)
+    assert (found, how) == (shape, {"hours": 1})
     states = initial_states(C4, 4)
     planes = jax.vmap(C4.observe, in_axes=-1)(states)
-    for a, b in zip(apply(shape, weights_of(network), planes), apply(shape, again, planes), strict=True):
+    for a, b in zip(apply(shape, weights, planes), apply(shape, again, planes), strict=True):
         assert np.array_equal(np.asarray(a), np.asarray(b))
-    for a, b in zip(network(planes), apply(shape, again, planes), strict=True):
+    fresh = new_network(shape, 7)
+    for a, b in zip(fresh(planes), apply(shape, weights_of(fresh), planes), strict=True):
         assert np.allclose(a, b, atol=1e-5)
     legal = rules(C4).view_lanes(states).legal
     evaluator, weights = NetworkEvaluator.load(str(path), C4)
     evaluation = evaluator(weights, C4, states, legal, np.zeros(4, np.uint32))
     assert np.abs(np.asarray(evaluation.value)).max() <= 1
-    with pytest.raises(UserError, match="was made for connect_four:7x6, not for tic_tac_toe"):
+    with pytest.raises(UserError, match="was made for connect_four,k=4, not for tic_tac_toe"):
         NetworkEvaluator.load(str(path), TTT)
     specs = [f"{name},network={path}" for name in ("alphago:simulations=8", "gumbel:simulations=8")]
     assert len(play(C4, [*specs, "random"], 2)) == 6

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nets import random_network
 from referee.go import PASS, RefereeGo
 
 import jubango as jb
@@ -23,7 +24,6 @@ from jubango.bots.composition import search_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.networks.model import Shape, load_weights, new_network, save_network
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.run import run_many
 from jubango.bots.search.search import Search
@@ -198,9 +198,7 @@ def test_networks_of_other_komis_are_one_program(tmp_path):
     found = set()
     for komi in (6.5, 0):
         game, path = Go(3, 3, komi), tmp_path / f"{komi}.safetensors"
-        shape = Shape.of(game, 4, 1)
-        save_network(path, new_network(shape), shape)
-        assert load_weights(path)[1].game == game.spec
+        random_network(path, game, 4, 1)
         search = search_for(game, [bot_from_spec(f"alphazero:simulations=4,network={path}")])
         found.add(dataclasses.replace(search, game=game.compiled_as))
     assert len(found) == 1

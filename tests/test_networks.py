@@ -6,20 +6,29 @@ import json
 import os
 from dataclasses import asdict
 
+import jax
 import numpy as np
 import pytest
+from nets import random_network, random_weights
 from safetensors.numpy import save_file
 
-from jubango.bots.networks.model import Shape, load_weights, new_network, save_network, weights_of
+from jubango.bots.networks.checkpoint import digest, load_weights, save_weights
+from jubango.bots.networks.model import Shape, apply, new_network, weights_of
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.machine import jit
 
 
 @pytest.fixture(scope="module")
 def honest():
     """(the shape, the weights) of a small network."""
     shape = Shape.of(make_game("tic_tac_toe"), channels=4, blocks=1)
-    return shape, {name: np.array(value) for name, value in weights_of(new_network(shape, seed=1)).items()}
+    return shape, random_weights(shape, seed=1)
+
+
+def header(shape, weights, **lies) -> dict[str, str]:
+    said = {"shape": {**asdict(shape), **lies}, "digest": digest(weights), "trained": {}}
+    return {"jubango": json.dumps(said)}
 
 
 def refusal(path) -> str:
@@ -37,17 +46,18 @@ BIG = 10**9
 @pytest.mark.parametrize(
     ("lie", "message"),
     [
-        ({"channels": BIG}, "channels = 1000000000"), ({"blocks": BIG}, "blocks"), ({"height": 10**400}, "height"), ({"blocks": 5000}, "blocks"),
-        ({"channels": 0}, "channels = 0"), ({"width": -3}, "width = -3"), ({"planes": None}, "planes = None"), ({"actions": 9.0}, "actions = 9.0"),
-        ({"blocks": True}, "blocks = True"), ({"channels": "4"}, "channels = '4'"), ({"channels": 6}, "multiple of 4"),
-        ({"channels": 8}, "do not fit"), ({"blocks": 100}, "do not fit"), ({"blocks": 2}, "do not fit"), ({"actions": 999_999}, "do not fit"),
-        ({"width": 1000, "height": 1000}, "do not fit"), ({"depth": 3}, "is no file of this program's weights"),
+        ({"channels": BIG}, "channels = 1000000000"), ({"blocks": BIG}, "blocks"), ({"planes": 10**400}, "planes"), ({"blocks": 5000}, "blocks"),
+        ({"channels": 0}, "channels = 0"), ({"width": -3}, "width = -3"), ({"planes": None}, "planes = None"), ({"passes": 1.0}, "passes = 1.0"),
+        ({"blocks": True}, "blocks = True"), ({"channels": "4"}, "channels = '4'"), ({"head": "dense"}, "height = 0"), ({"head": "trees"}, "head = 'trees'"),
+        ({"channels": 8}, "do not fit"), ({"blocks": 100}, "do not fit"), ({"blocks": 2}, "do not fit"), ({"actions": 9}, "actions = 9"),
+        ({"passes": 1}, "do not fit"), ({"scores": True}, "do not fit"), ({"head": "columns"}, "do not fit"), ({"planes": 4}, "do not fit"),
+        ({"head": "dense", "width": 1000, "height": 1000, "actions": 9}, "do not fit"), ({"game": 7}, "head"), ({"depth": 3}, "is no file of this program's weights"),
     ],
 )  # fmt: skip
 def test_metadata_that_lies(tmp_path, honest, lie, message):
     shape, weights = honest
     path = tmp_path / "lies.safetensors"
-    save_file(weights, str(path), metadata={"jubango": json.dumps({**asdict(shape), **lie})})
+    save_file(weights, str(path), metadata=header(shape, weights, **lie))
     assert message in refusal(path)
 
 
@@ -60,19 +70,33 @@ def test_metadata_that_is_none(tmp_path, honest, metadata):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e38, -1e5])
 def test_weights_that_are_no_numbers(tmp_path, honest, value):
     shape, weights = honest
-    spoilt = {**weights, "value.bias": np.full_like(weights["value.bias"], value)}
-    save_file(spoilt, str(tmp_path / "net"), metadata={"jubango": json.dumps(asdict(shape))})
-    assert "value.bias holds weights that are no numbers, or beyond 10000" in refusal(tmp_path / "net")
+    spoilt = {**weights, "outcome.bias": np.full_like(weights["outcome.bias"], value)}
+    save_file(spoilt, str(tmp_path / "net"), metadata=header(shape, spoilt))
+    assert "outcome.bias holds weights that are no numbers, or beyond 10000" in refusal(tmp_path / "net")
 
 
 def test_weights_of_another_kind(tmp_path, honest):
     shape, weights = honest
     for kind in (np.float64, np.int32, np.float16, bool):
-        save_file(
-            {name: value.astype(kind) for name, value in weights.items()}, str(tmp_path / "net"),
-            metadata={"jubango": json.dumps(asdict(shape))},
-        )  # fmt: skip
+        changed = {name: value.astype(kind) for name, value in weights.items()}
+        save_file(changed, str(tmp_path / "net"), metadata=header(shape, changed))
         assert "do not fit" in refusal(tmp_path / "net")
+
+
+def test_every_altered_byte_is_noticed(tmp_path, honest):
+    """Wherever a bit is turned or the file cut off, nothing is loaded."""
+    shape, weights = honest
+    path = tmp_path / "net"
+    save_weights(path, weights, shape, {"hours": 2.5})
+    data = path.read_bytes()
+    rng = np.random.default_rng(1)
+    start = 8 + int.from_bytes(data[:8], "little")  # of the weights
+    for at in [0, 9, *rng.integers(start, len(data), 30)]:
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x40]) + data[at + 1 :])
+        refusal(path)
+    for length in [0, 7, 100, start, len(data) - 1]:
+        path.write_bytes(data[:length])
+        refusal(path)
 
 
 def test_what_is_no_file(tmp_path):
@@ -86,13 +110,72 @@ def test_what_is_no_file(tmp_path):
 
 
 def test_shapes_are_checked():
-    with pytest.raises(UserError, match="channels = 5: should be a multiple of 4"):
-        Shape.of(make_game("tic_tac_toe"), channels=5)
+    with pytest.raises(UserError, match="channels = 0: should be a whole number from 1"):
+        Shape.of(make_game("tic_tac_toe"), channels=0)
+
+
+def test_an_untrained_network_knows_nothing():
+    """Every move alike, every position even: whatever it learns, it begins with no opinion."""
+    for spec in ("go:5", "connect_four:5x4", "tic_tac_toe"):
+        game = make_game(spec)
+        shape = Shape.of(game, 8, 2)
+        planes = np.random.default_rng(1).random(
+            (3, *jax.eval_shape(lambda game=game: game.observe(game.init())).shape), np.float32
+        )
+        found = apply(shape, weights_of(new_network(shape)), planes)
+        assert not np.asarray(found.policy).any()
+        assert not np.asarray(found.value).any()
+
+
+@pytest.mark.parametrize(
+    ("small", "large"), [("go:5", "go:7x6"), ("gomoku:6", "gomoku:9"), ("connect_four:5x4", "connect_four")]
+)
+def test_one_network_plays_every_size_of_its_game(small, large, tmp_path):
+    """The same weights, and what they say of a board does not depend on the batch around it."""
+    first, second = make_game(small), make_game(large)
+    shape = random_network(tmp_path / "net", first)
+    assert Shape.of(second, 8, 1) == shape
+    weights, _, _ = load_weights(tmp_path / "net")
+    for game in (first, second):
+        planes = np.random.default_rng(1).random(
+            (4, *jax.eval_shape(lambda game=game: game.observe(game.init())).shape), np.float32
+        )
+        found = apply(shape, weights, planes)
+        assert found.policy.shape == (4, game.num_actions)
+        alone = apply(shape, weights, planes[2:3])
+        assert np.allclose(found.policy[2], alone.policy[0], atol=1e-5)
+        assert np.allclose(found.value[2], alone.value[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", ["go:5", "go:4x3", "gomoku:5", "tic_tac_toe", "connect_four:5x4"])
+def test_symmetries_are_those_of_the_rules(spec):
+    """A game that is mirrored or turned from its first move on is mirrored or turned in all that is seen of it."""
+    game = make_game(spec)
+    points, actions = game.symmetries
+    assert (points[0] == np.arange(game.height * game.width)).all()
+    assert len(set(map(tuple, points))) == len(points)
+    look = jit(
+        lambda state: (game.observe(state), game.legal_action_mask(state), game.is_terminal(state), game.returns(state))
+    )
+    step, rng = jit(game.step), np.random.default_rng(5)
+    for turned, moved in zip(points[1:], actions[1:], strict=True):
+        one = other = game.init()
+        for _ in range(3 * game.height * game.width):
+            seen, legal, over, returns = map(np.asarray, look(one))
+            seen2, legal2, over2, returns2 = map(np.asarray, look(other))
+            assert np.array_equal(seen.reshape(-1, seen.shape[-1])[turned], seen2.reshape(-1, seen.shape[-1]))
+            assert np.array_equal(legal[moved], legal2)
+            assert over == over2
+            assert (returns == returns2).all()
+            if over:
+                break
+            there = rng.choice(np.flatnonzero(legal2))
+            other, one = step(other, there), step(one, moved[there])
 
 
 def test_honest_files_are_read(tmp_path, honest):
     shape = honest[0]
-    save_network(tmp_path / "net", new_network(shape, seed=1), shape)
-    weights, found = load_weights(tmp_path / "net")
-    assert found == shape
+    save_weights(tmp_path / "net", honest[1], shape, {"games": 12})
+    weights, found, how = load_weights(tmp_path / "net")
+    assert (found, how) == (shape, {"games": 12})
     assert all(np.array_equal(weights[name], value) for name, value in honest[1].items())

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax import lax
+from jax.flatten_util import ravel_pytree
 
 from jubango.bots.learning.replay import Samples
 from jubango.bots.networks.model import Shape, apply
@@ -105,12 +107,17 @@ def loss(
 
 
 def learn(
-    game: Game, shape: Shape, recipe: Recipe, learning: Learning, batch: Samples, turn: jax.Array
-) -> tuple[Learning, Losses]:
-    """One step. A pure function."""
+    game: Game, shape: Shape, recipe: Recipe, learning: Learning, batch: Samples, turn: jax.Array,
+    axis: str | None = None,
+) -> tuple[Learning, Losses]:  # fmt: skip
+    """One step. A pure function. axis: of the devices, where each has a part of the batch."""
     gradients, losses = jax.grad(lambda weights: loss(game, shape, recipe, weights, batch, turn), has_aux=True)(
         learning.weights
     )
+    if axis:
+        # All at once: devices that share a pool of threads may each wait for a sum that the other has not come to.
+        together, apart = ravel_pytree((gradients, losses))
+        gradients, losses = apart(lax.pmean(together, axis))
     updates, optimizer = recipe.optimizer().update(gradients, learning.optimizer, learning.weights)
     weights = optax.apply_updates(learning.weights, updates)
     keep = jnp.minimum(recipe.average, learning.steps / (learning.steps + 10.0))  # the first steps are soon forgotten
@@ -122,10 +129,15 @@ def learn(
 def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[..., tuple[Learning, Losses]]:
     """:func:`learn` of (learning, batch, turn), compiled; the batch is split over ``number`` devices."""
     split, whole = shard(number)
-    step = functools.partial(learn, game.compiled_as, shape, recipe)
-    return jit(
-        step, number > 1, in_shardings=(whole, split, split), out_shardings=(whole, whole), donate_argnums=(0,)
+    step = functools.partial(learn, game.compiled_as, shape, recipe, axis="lanes")
+    mapped = jax.shard_map(
+        step,
+        mesh=split.mesh,
+        in_specs=(whole.spec, split.spec, split.spec),
+        out_specs=whole.spec,
+        check_vma=False,
     )
+    return jit(mapped, number > 1, donate_argnums=(0,))
 
 
 def turns(game: Game, number: int, rng: np.random.Generator) -> np.ndarray:

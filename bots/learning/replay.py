@@ -39,7 +39,7 @@ def save_samples(path: Path, samples: Samples) -> None:
 
 
 def load_samples(path: Path, game: Game) -> Samples:
-    """Read a file of positions of ``game``. Raises OSError, ValueError, KeyError or BadZipFile for one that is damaged."""
+    """Read a file of positions of ``game``. Raises OSError, ValueError, KeyError or BadZipFile for a damaged one."""
     leaves, tree = jax.tree.flatten(jax.eval_shape(lambda: game.without_history(game.init())))
     with np.load(path, allow_pickle=False) as file:
         state = jax.tree.unflatten(tree, [file[f"state{i}"] for i in range(len(leaves))])
@@ -76,13 +76,13 @@ class Collector:
             ends[row] = end
         known = ends >= 0
         new = known & (ends >= rows - moves.over.shape[0])  # ended in what has just come
-        row, lane = np.nonzero(new & whole.kept)
-        last = ends[row, lane]
-        sign = np.where(whole.player[row, lane] == 0, 1, -1).astype(np.float32)
+        at, lane = np.nonzero(new & whole.kept)
+        last = ends[at, lane]
+        sign = np.where(whole.player[at, lane] == 0, 1, -1).astype(np.float32)
         samples = Samples(
-            jax.tree.map(lambda x: x[row, lane], whole.state),
-            whole.policy[row, lane],
-            whole.value[row, lane],
+            jax.tree.map(lambda x: x[at, lane], whole.state),
+            whole.policy[at, lane],
+            whole.value[at, lane],
             sign * whole.result[last, lane],
             whole.counted[last, lane],
             sign * whole.margin[last, lane],

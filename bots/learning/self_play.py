@@ -69,8 +69,8 @@ class Lanes(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What has been played: T moves in each of B lanes, arrays [T, B, ...]; what is said of a game's end stands with its
-    last move."""
+    """What has been played: T moves in each of B lanes, arrays [T, B, ...]; what is said of a game's end stands with
+    its last move."""
 
     state: State  # the position moved in, without history
     player: Array  # int32, to move
@@ -112,9 +112,7 @@ def program(plan: SelfPlay, lanes: int, number: int, moves: int) -> tuple[Callab
     def first(starts: State, key: jax.Array) -> Lanes:
         return begin(plan, starts, each, own(key))
 
-    def further(
-        params: Params, games: Lanes, starts: State, key: jax.Array, resign: jax.Array
-    ) -> tuple[Lanes, Moves]:
+    def further(params: Params, games: Lanes, starts: State, key: jax.Array, resign: jax.Array) -> tuple[Lanes, Moves]:
         return play(plan, params, games, starts, own(key), resign, moves)
 
     by_lane, by_move = split.spec, jax.sharding.PartitionSpec(None, *split.spec)
@@ -161,8 +159,15 @@ def _move(
     def searched(simulations: int) -> Callable:
         considered = max(2, min(16, simulations // 2))
         return lambda: plan.search(
-            params, lanes.states, dice, simulations=simulations, c=plan.c, temperature=temperature,
-            noise=plan.noise, alpha=10 / game.num_actions, considered=considered,
+            params,
+            lanes.states,
+            dice,
+            simulations=simulations,
+            c=plan.c,
+            temperature=temperature,
+            noise=plan.noise,
+            alpha=10 / game.num_actions,
+            considered=considered,
         )
 
     found = lax.cond(kept, searched(plan.full), searched(plan.fast))

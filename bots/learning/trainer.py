@@ -236,8 +236,8 @@ class Trainer:
         settings, side = self.settings, int((game.height * game.width) ** 0.5)
         if rollouts:
             full = settings.rollout_simulations
-            moves = "tactical" if isinstance(game, Go) else "game"
-            search = Search(game.compiled_as, Ucb1(), Rollout(moves=moves), full, ties="random")
+            rollout = Rollout(moves="tactical" if isinstance(game, Go) else "game")
+            search = Search(game.compiled_as, Ucb1(), rollout, full, ties="random")
             return SelfPlay(
                 search, full, full // 4, 0.5, c=0.5, temperature=1.0, temperature_plies=side, opening=side // 2,
                 played_out=0.4,

@@ -1,7 +1,7 @@
 """Files of weights: safetensors with a header that says what they are, checked whole before anything is used.
 
-The header's ``jubango`` holds, as JSON: ``shape`` (see :class:`jubango.bots.networks.model.Shape`), ``digest`` (SHA-256 of
-the weights) and ``trained`` (how they were made, words and numbers for people).
+The header's ``jubango`` holds, as JSON: ``shape`` (see :class:`jubango.bots.networks.model.Shape`), ``digest`` (SHA-256
+of the weights) and ``trained`` (how they were made, words and numbers for people).
 """
 
 from __future__ import annotations

@@ -62,10 +62,10 @@ class Shape:
     actions: int = 0
 
     def __post_init__(self) -> None:
-        dense = self.head == "dense"
         for key, most in MOST.items():
-            number = getattr(self, key)
-            least = int(dense) if key in ("height", "width", "actions") else int(key != "passes")
+            number, least = getattr(self, key), int(key != "passes")
+            if key in ("height", "width", "actions") and self.head != "dense":
+                least = most = 0
             if type(number) is not int or not least <= number <= most:
                 raise UserError(f"a network's {key} = {number!r}: should be a whole number from {least} to {most}")
         if not isinstance(self.game, str) or self.head not in ("points", "columns", "dense"):
@@ -116,6 +116,7 @@ class Network(nnx.Module):
         self.value_planes = nnx.Conv(channels, narrow, (1, 1), kernel_init=he, rngs=rngs)
         self.value_hidden = nnx.Linear(3 * narrow, HIDDEN, kernel_init=he, rngs=rngs)
         self.outcome = nnx.Linear(HIDDEN, 3, kernel_init=zeros, rngs=rngs)
+        self.policy: nnx.Conv | nnx.Linear
         if shape.head == "points":
             self.policy_pooled = nnx.Linear(3 * narrow, narrow, kernel_init=zeros, rngs=rngs)
             self.policy = nnx.Conv(narrow, 1, (1, 1), kernel_init=zeros, rngs=rngs)
