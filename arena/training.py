@@ -22,6 +22,7 @@ from jubango.arena.tournament import play_plan
 from jubango.bots.config import BotConfig, bot_from_spec
 from jubango.bots.learning.trainer import Settings, Trainer, Turn
 from jubango.bots.networks.checkpoint import save_weights
+from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
@@ -130,6 +131,8 @@ class Training:
             if self.seconds >= due and trainer.steps:
                 yield Progress(self, turn, "measuring", self.seconds, left())
                 self.measure()
+                self.save()
+                last_save = time.perf_counter()
                 due = self.seconds + 60 * self.measuring.minutes
         self.save()
         if trainer.steps and (not self.elo or self.elo[-1][0] < self.seconds):
@@ -244,7 +247,7 @@ class Training:
             if value != usual[key] and value != getattr(before, key):
                 began = f"was begun with {key} = {getattr(before, key)}, not {value}"
                 raise UserError(f"{self.folder}: {began}; use another --out folder")
-        if settings.games and settings.games != before.games:
+        if tuple(make_game(spec).spec for spec in settings.games) != before.games:
             raise UserError(f"{self.folder}: trains {' + '.join(before.games)}; use another --out folder")
         return replace(before)
 
@@ -311,7 +314,7 @@ def train(
         training = Training(Settings(specs, **settings), folder, measuring)  # type: ignore[arg-type]
         try:
             yield from training.run(minutes, games)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, GeneratorExit):  # whoever trains has had enough
             training.save()
             raise
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jubango.arena.run_folder import open_run as open_run
     from jubango.arena.tournament import match as match
     from jubango.arena.tournament import tournament as tournament
+    from jubango.arena.training import train as train
     from jubango.bots.config import Bot as Bot
     from jubango.bots.evaluators.evaluator import Evaluation as Evaluation
     from jubango.bots.evaluators.evaluator import Evaluator as Evaluator
@@ -67,6 +68,7 @@ _HOMES = {
     "arena.run": ("Run",),
     "arena.run_folder": ("open_run",),
     "arena.tournament": ("match", "tournament"),
+    "arena.training": ("train",),
     "bots.config": ("Bot",),
     "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Heuristic", "Uniform", "evaluator"),
     "bots.evaluators.mixed": ("Mixed",),

@@ -11,13 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax import lax
 from jax.flatten_util import ravel_pytree
 
 from jubango.bots.learning.replay import Samples
 from jubango.bots.networks.model import Shape, apply
 from jubango.sgf_games.game import Game
-from jubango.sgf_games.machine import jit, shard
+from jubango.sgf_games.machine import gathered, jit, shard
 
 Weights = dict[str, jax.Array]
 
@@ -36,7 +35,7 @@ class Recipe:
     batch: int = 256
     rate: float = 1e-3
     decay: float = 1e-4
-    warm_up: int = 200
+    warm_up: int = 50
     average: float = 0.998
     value: float = 0.5
     ownership: float = 0.5
@@ -106,38 +105,53 @@ def loss(
     return total + recipe.ownership * losses.ownership + recipe.score * losses.score, losses
 
 
-def learn(
-    game: Game, shape: Shape, recipe: Recipe, learning: Learning, batch: Samples, turn: jax.Array,
-    axis: str | None = None,
-) -> tuple[Learning, Losses]:  # fmt: skip
-    """One step. A pure function. axis: of the devices, where each has a part of the batch."""
-    gradients, losses = jax.grad(lambda weights: loss(game, shape, recipe, weights, batch, turn), has_aux=True)(
-        learning.weights
-    )
-    if axis:
-        # All at once: devices that share a pool of threads may each wait for a sum that the other has not come to.
-        together, apart = ravel_pytree((gradients, losses))
-        gradients, losses = apart(lax.pmean(together, axis))
+def gradients(
+    game: Game, shape: Shape, recipe: Recipe, weights: Weights, batch: Samples, turn: jax.Array
+) -> tuple[Weights, Losses]:
+    """(the loss's gradients, its parts). A pure function."""
+    return jax.grad(lambda weights: loss(game, shape, recipe, weights, batch, turn), has_aux=True)(weights)
+
+
+def update(recipe: Recipe, learning: Learning, gradients: Weights) -> Learning:
+    """One step along the gradients. A pure function."""
     updates, optimizer = recipe.optimizer().update(gradients, learning.optimizer, learning.weights)
     weights = optax.apply_updates(learning.weights, updates)
     keep = jnp.minimum(recipe.average, learning.steps / (learning.steps + 10.0))  # the first steps are soon forgotten
     average = jax.tree.map(lambda old, new: keep * old + (1 - keep) * new, learning.average, weights)
-    return Learning(weights, average, optimizer, learning.steps + 1), losses
+    return Learning(weights, average, optimizer, learning.steps + 1)
 
 
 @functools.cache
-def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[..., tuple[Learning, Losses]]:
-    """:func:`learn` of (learning, batch, turn), compiled; the batch is split over ``number`` devices."""
+def program(
+    game: Game, shape: Shape, recipe: Recipe, number: int
+) -> Callable[[Learning, Samples, np.ndarray], tuple[Learning, Losses]]:
+    """A step of learning from a batch, split over ``number`` devices, compiled: ``step(learning, batch, turn)``.
+
+    The devices' gradients meet on the host: a sum between devices that share a pool of threads can wait for ever."""
     split, whole = shard(number)
-    step = functools.partial(learn, game.compiled_as, shape, recipe, axis="lanes")
-    mapped = jax.shard_map(
-        step,
-        mesh=split.mesh,
-        in_specs=(whole.spec, split.spec, split.spec),
-        out_specs=whole.spec,
-        check_vma=False,
-    )
-    return jit(mapped, number > 1, donate_argnums=(0,))
+    own = functools.partial(gradients, game.compiled_as, shape, recipe)
+
+    def part(weights: Weights, batch: Samples, turn: jax.Array) -> jax.Array:
+        return ravel_pytree(own(weights, batch, turn))[0][None]
+
+    def move(learning: Learning, together: jax.Array) -> tuple[Learning, Losses]:
+        found, losses = _apart(learning.weights, together)
+        return update(recipe, learning, found), losses
+
+    mapped = functools.partial(jax.shard_map, mesh=split.mesh, check_vma=False)
+    each = jit(mapped(part, in_specs=(whole.spec, split.spec, split.spec), out_specs=split.spec), number > 1)
+    both = jit(mapped(move, in_specs=(whole.spec, whole.spec), out_specs=whole.spec), number > 1)
+
+    def step(learning: Learning, batch: Samples, turn: np.ndarray) -> tuple[Learning, Losses]:
+        return both(learning, gathered(each(learning.weights, batch, turn)).mean(axis=0))
+
+    return step
+
+
+def _apart(weights: Weights, together: jax.Array) -> tuple[Weights, Losses]:
+    """Gradients and losses that lie in one array."""
+    zero = jnp.float32(0)
+    return ravel_pytree((weights, Losses(*[zero] * len(Losses._fields))))[1](together)
 
 
 def turns(game: Game, number: int, rng: np.random.Generator) -> np.ndarray:

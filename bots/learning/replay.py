@@ -25,7 +25,8 @@ class Samples(NamedTuple):
     margin: np.ndarray  # float32
     owners: np.ndarray  # int8 [H * W]
 
-    def __len__(self) -> int:
+    @property
+    def number(self) -> int:
         return len(self.value)
 
 
@@ -120,10 +121,10 @@ class Replay:
         if self._kept is None:
             room = self.window
             self._kept = jax.tree.map(lambda x: np.empty((room, *x.shape[1:]), x.dtype), samples)
-        places = (self.seen + np.arange(len(samples))) % self.window
+        places = (self.seen + np.arange(samples.number)) % self.window
         for old, new in zip(jax.tree.leaves(self._kept), jax.tree.leaves(samples), strict=True):
             old[places] = new
-        self.seen += len(samples)
+        self.seen += samples.number
 
     def draw(self, number: int, rng: np.random.Generator) -> Samples:
         """So many positions, any of them as likely as any other."""

@@ -80,6 +80,8 @@ class Settings:
             raise UserError(f"train: {' and '.join(self.games)} are no boards of one game")
         if games[0].num_players != 2:
             raise UserError(f"train: {games[0].spec} has {games[0].num_players} player(s); self-play is for two")
+        if self.search not in ("gumbel", "alphazero"):
+            raise UserError(f'train: search = "{self.search}": should be gumbel or alphazero')
         points = max(game.height * game.width for game in games)
         large = points > 36
         usual = {
@@ -90,7 +92,8 @@ class Settings:
             "lanes": 256 if on_cpu() else 1024,
         }
         given = asdict(self)
-        return Settings(**{key: value or usual.get(key, value) for key, value in given.items()})
+        chosen = {key: value or usual.get(key, value) for key, value in given.items()}
+        return Settings(**{**chosen, "games": tuple(game.spec for game in games)})
 
 
 class Turn(NamedTuple):
@@ -175,7 +178,7 @@ class Trainer:
         self._compare(which, samples)
         self.add(which, samples)
         if rollouts:
-            self.counts["rollouts"] += len(samples)
+            self.counts["rollouts"] += samples.number
         losses = self.learn(which)
         self.counts["turns"] += 1
         self.counts["games"] += games.number
@@ -183,18 +186,18 @@ class Trainer:
         self.counts["seconds"] += learned - began
         shown = jax.tree.map(lambda x: np.asarray(x[0]), lanes.states)
         stage = "rollouts" if rollouts else "self-play"
-        return Turn(stage, game, games, len(samples), losses, self.resign, (played - began, learned - played), shown)
+        return Turn(stage, game, games, samples.number, losses, self.resign, (played - began, learned - played), shown)
 
     def add(self, which: int, samples: Samples) -> None:
         """Remember positions of the game with this number, here and on disk."""
-        if not len(samples):
+        if not samples.number:
             return
         self.replays[which].add(samples)
-        self.counts["positions"] += len(samples)
-        self._owed += self.settings.reuse * len(samples)
+        self.counts["positions"] += samples.number
+        self._owed += self.settings.reuse * samples.number
         waiting = self._unsaved[which]
         waiting.append(samples)
-        if sum(map(len, waiting)) >= PIECE:
+        if sum(one.number for one in waiting) >= PIECE:
             self._save_samples(which)
 
     def learn(self, which: int) -> Losses | None:
@@ -211,9 +214,9 @@ class Trainer:
 
     def _compare(self, which: int, samples: Samples) -> None:
         """What the network says of positions that it has not learnt from, beside how their games ended."""
-        if len(samples) < COMPARED or not self.steps:
+        if samples.number < COMPARED or not self.steps:
             return
-        rows = self._rng.choice(len(samples), COMPARED, replace=False)
+        rows = self._rng.choice(samples.number, COMPARED, replace=False)
         chosen = jax.tree.map(lambda x: x[rows], samples)
         said = np.asarray(_values(self.games[which].compiled_as, self.shape)(self.weights, chosen.state))
         self.said = [*self.said, *zip(said.tolist(), chosen.result.tolist(), strict=True)][-REMEMBERED:]
@@ -333,7 +336,7 @@ class Trainer:
                 found.append(load_samples(path, self.games[which]))
             except (OSError, ValueError, KeyError, zipfile.BadZipFile):
                 self.notes.append(f"{path} is damaged and left out")
-            if sum(map(len, found)) >= self.settings.window:
+            if sum(one.number for one in found) >= self.settings.window:
                 break
         for samples in reversed(found):
             self.replays[which].add(samples)

@@ -1,0 +1,152 @@
+"""Training runs: what is in their folders, and that they can be left and gone on with at any time."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jubango as jb
+from jubango.analysis.learning import reliability
+from jubango.arena.commands import run as command
+from jubango.arena.training import Measuring, Training
+from jubango.bots.learning.trainer import Settings
+from jubango.bots.networks.checkpoint import load_weights
+from jubango.sgf_games.errors import UserError
+
+ROOT = Path(__file__).parents[1]
+TRAIN = [sys.executable, "-c", "from jubango.arena.commands import main; main()", "train", "--game", "tic_tac_toe"]
+SHORT = ["--measure-minutes", "0.1", "--measure-games", "4"]
+QUICK = Measuring(minutes=0.1, games=4, simulations=8)
+
+
+def begun(folder, *words) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [*TRAIN, "--out", "run", *SHORT, *words]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment
+    )
+
+
+def rows(path) -> list[dict]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_is_killed_its_newest_checkpoint_damaged_and_it_goes_on(tmp_path):
+    run = tmp_path / "run"
+    process, deadline = begun(tmp_path), time.monotonic() + 240
+    checkpoints = run / "checkpoints"
+
+    def finished() -> list[Path]:
+        return sorted((p for p in checkpoints.glob("*") if p.name.isdigit()), key=lambda p: int(p.name))
+
+    while not checkpoints.exists() or len(finished()) < 2:
+        time.sleep(0.1)
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    *_, before, newest = finished()
+    for path in newest.rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    measured = len(rows(run / "matches.csv"))
+    steps = int(rows(run / "progress.csv")[0]["steps"])
+    seconds = float(rows(run / "matches.csv")[-1]["seconds"])
+    again = begun(tmp_path, "--minutes", str((seconds + 8) / 60))
+    out, errors = again.communicate(timeout=240)
+    assert again.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert f"checkpoint {newest.name} is damaged and left out" in errors
+    assert "Elo over random" in out
+    assert len(rows(run / "matches.csv")) > measured
+    best = load_weights(run / "best.safetensors")
+    assert best.how["boards"] == ["tic_tac_toe"]
+    newest_network = load_weights(run / "newest.safetensors")
+    assert int(newest_network.how["steps"]) > steps
+    assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert before.exists() or int(before.name) < int(finished()[-1].name)
+
+
+def test_ctrl_c_keeps_what_has_been_learnt(tmp_path):
+    process = begun(tmp_path)
+    while not (tmp_path / "run" / "progress.csv").exists():
+        time.sleep(0.1)
+        assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "the same command goes on: jubango train --game tic_tac_toe --out run" in errors.splitlines()[-1]
+    assert load_weights(tmp_path / "run" / "newest.safetensors").how["steps"] > 0
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A short run from Python: (its folder, what it yielded)."""
+    folder = tmp_path_factory.mktemp("trained")
+    return folder, list(jb.train("mnk:3,k=3", folder, games=15_000, measuring=QUICK, channels=8, blocks=1))
+
+
+def test_what_a_run_yields(trained):
+    folder, progress = trained
+    assert [one.stage for one in (progress[0], progress[-1])] == ["compiling", "done"]
+    assert "measuring" in {one.stage for one in progress}
+    training = progress[-1].training
+    assert training.trainer.counts["games"] >= 15_000
+    assert training.elo
+    assert {match.opponent for match in training.matches} >= {"random", "uct:simulations=100"}
+    losses = [one.turn.losses for one in progress if one.turn and one.turn.losses]
+    gap = [float(loss.policy - loss.target) for loss in losses]
+    assert np.mean(gap[-5:]) < np.mean(gap[:5])
+    assert int(load_weights(folder / "best.safetensors").how["games"]) <= training.trainer.counts["games"]
+
+
+def test_what_it_has_learnt_plays(trained):
+    folder, _ = trained
+    for bot in ("policy", "value", "alphago:simulations=16", "alphazero:simulations=16", "gumbel:simulations=16"):
+        spec = f"{bot}{',' if ':' in bot else ':'}network={folder / 'best.safetensors'}"
+        run = jb.match(spec, "random", "tic_tac_toe", 20)
+        points = [r.score if r.white == "random" else 1 - r.score for r in run.results]
+        assert np.mean(points) > 0.5, bot
+
+
+def test_a_run_goes_on_only_as_it_was_begun(trained):
+    folder, _ = trained
+    with pytest.raises(UserError, match="was begun with channels = 8, not 16; use another --out folder"):
+        Training(Settings(("tic_tac_toe",), channels=16), folder)
+    with pytest.raises(UserError, match="trains tic_tac_toe"):
+        Training(Settings(("connect_four",)), folder)
+    assert Training(Settings(("tic_tac_toe",)), folder).settings.channels == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--game", "go:x"], "go:x"), (["--game", "go:5", "--game", "gomoku:9"], "no boards of one game"),
+        (["--game", "tic_tac_toe", "--start", "nowhere"], "nowhere"), (["--game", "tic_tac_toe", "--search", "magic"], "search"),
+        (["--game", "tic_tac_toe", "--channels", "99999"], "channels"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(tmp_path, capsys, words, message):
+    assert command(["train", *words, "--out", str(tmp_path / "run")]) == 2
+    errors = capsys.readouterr().err.strip().splitlines()
+    assert message in errors[-1]
+    assert not any("Traceback" in line for line in errors)
+
+
+def test_reliability_by_hand():
+    said = [(-1.0, -1.0), (-0.95, 1.0), (0.0, 0.0), (0.99, 1.0), (1.0, 1.0)]
+    found = reliability(said, bins=4)
+    assert [number for _, _, number in found] == [2, 1, 2]
+    assert found[0][:2] == pytest.approx((0.0125, 0.5))
+    assert found[2][:2] == pytest.approx((0.9975, 1.0))
+    assert reliability([]) == []
