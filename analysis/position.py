@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
-from jubango.analysis import ANALYST
 from jubango.analysis.plot import Heat, draw, heat_cells, save_png
 from jubango.analysis.win_rate import PLAYERS, WinRate
+from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
 from jubango.bots.roster import affordable_lanes, run_bot
 from jubango.bots.search.result import SearchResult
@@ -154,17 +154,17 @@ def _content(done: int, total: int) -> None:
 
 @overload
 def analyze(
-    positions: Position, bot: str | BotConfig = ..., *, seed: int = ...,
+    positions: Position, bot: str | BotConfig | None = ..., *, seed: int = ...,
     on_progress: Callable[[int, int], bool | None] = ..., **keys: object,
 ) -> PositionAnalysis: ...  # fmt: skip
 @overload
 def analyze(
-    positions: Sequence[Position], bot: str | BotConfig = ..., *, seed: int = ...,
+    positions: Sequence[Position], bot: str | BotConfig | None = ..., *, seed: int = ...,
     on_progress: Callable[[int, int], bool | None] = ..., **keys: object,
 ) -> list[PositionAnalysis]: ...  # fmt: skip
 def analyze(
     positions: Position | Sequence[Position],
-    bot: str | BotConfig = ANALYST,
+    bot: str | BotConfig | None = None,
     *,
     seed: int = 1,
     on_progress: Callable[[int, int], bool | None] = _content,
@@ -173,24 +173,25 @@ def analyze(
     """Search a position, or many of one game at once, a lane each. What is found best comes first: a bot's temperature
     and the noise at its root, which are for games, are left out.
 
-    bot: a spec string or a configuration; ``keys`` change it: ``simulations=5000``.
+    bot: a spec string or a configuration, by default the strongest there is for the game; ``keys`` change it:
+        ``simulations=5000``.
     on_progress(done, total), in simulations a lane, may return False to be content with what there is.
     Raises UserError for a bot that does not search, and if a tree is too large.
     """
     if isinstance(positions, Position):
-        return _analyze([positions], searching_bot(bot, **keys), seed, on_progress)[0]
+        return _analyze([positions], searching_bot(bot or strongest(positions.game), **keys), seed, on_progress)[0]
     if not isinstance(positions, Sequence) or not all(isinstance(p, Position) for p in positions):
         raise UserError(
             "analyze takes a position or a list of them; a record has them as record.at(30), record.positions"
         )
-    return _analyze(positions, searching_bot(bot, **keys), seed, on_progress)
+    if not positions:
+        return []
+    return _analyze(positions, searching_bot(bot or strongest(positions[0].game), **keys), seed, on_progress)
 
 
 def _analyze(
     positions: Sequence[Position], bot: SearchConfig, seed: int, on_progress: Callable[[int, int], bool | None]
 ) -> list[PositionAnalysis]:
-    if not positions:
-        return []
     games = list({position.game for position in positions})
     if len(games) > 1:
         raise UserError(f"positions of {len(games)} different games; analyze those of one game at a time")

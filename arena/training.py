@@ -177,7 +177,8 @@ class Training:
             better = match.score > 0.5
         else:
             better = True
-        for opponent in ladder(self.game):
+        rungs = ladder(self.game)
+        for opponent in rungs if self.elo else rungs[:1]:  # at first what is quick
             if self._easy.get(opponent.name, 0) > 0:
                 self._easy[opponent.name] -= 1
                 continue

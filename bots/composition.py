@@ -24,6 +24,7 @@ from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game
+from jubango.sgf_games.go import Go
 
 
 def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
@@ -109,6 +110,13 @@ def network_file(game: Game, bot: SearchConfig) -> str:
     if not bot.wants_network or bot.network == NO_NETWORK:
         return ""
     return bot.network or str(shipped(game) or "")
+
+
+def strongest(game: Game) -> str:
+    """The spec of the strongest searching bot there is for a game, when nobody says who is to search."""
+    if shipped(game):
+        return "alphazero:simulations=1600"
+    return f"uct:simulations=12800,{'c=0.25,rollout_moves=tactical' if isinstance(game, Go) else 'c=0.4'}"
 
 
 def note_on(game: Game, bot: BotConfig) -> str:

@@ -220,7 +220,7 @@ _ALPHAGO = {
     "selection": "alphago", "c": 5.0, "evaluator": "mixed", "opponent": "sampled", "simulations": 800,
 }  # fmt: skip
 _ALPHAZERO = {
-    "selection": "puct", "c": 1.25, "base": 19652.0, "evaluator": "network", "simulations": 800, "reuse": True,
+    "selection": "puct", "c": 1.25, "base": 19652.0, "evaluator": "network", "simulations": 1600, "reuse": True,
     "temperature": 1.0, "temperature_moves": 30,
 }  # fmt: skip
 

@@ -18,7 +18,9 @@ from jubango.sgf_games.catalogue import CATALOGUE
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "docs/extend.md", "docs/env.md", "docs/usage.md", "README.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/python.md", "docs/extend.md", "docs/env.md", "docs/usage.md", "docs/training.md", "README.md"]
+)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     text = (ROOT / page).read_text()
     blocks = [(m.start(1), m.group(1)) for m in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S)]

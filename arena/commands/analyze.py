@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jubango.analysis import ANALYST
 from jubango.arena.commands.output import (
     Format,
     FormatOption,
@@ -34,7 +33,9 @@ def register(app: typer.Typer) -> None:
         file: Annotated[Path, typer.Argument(help="The SGF file; its main line is looked at.")],
         move: Annotated[int | None, typer.Option(help="After this many moves.", show_default="all")] = None,
         every: Annotated[bool, typer.Option("--all", help="Every position of the game.")] = False,
-        bot: Annotated[str, typer.Option(help="A searching bot.")] = ANALYST,
+        bot: Annotated[
+            str, typer.Option(help="A searching bot.", show_default="the strongest there is for the game")
+        ] = "",
         simulations: Annotated[
             int | None, typer.Option(min=1, help="Simulations a position.", show_default="the bot's")
         ] = None,
@@ -49,6 +50,7 @@ def register(app: typer.Typer) -> None:
             from jubango.analysis.plot import check_format
             from jubango.analysis.position import analysis_frame, searching_bot
             from jubango.analysis.position import analyze as search
+            from jubango.bots.composition import strongest
             from jubango.sgf_games.errors import UserError
             from jubango.sgf_games.replay import Record, position_at
             from jubango.sgf_games.sgf import read_games
@@ -57,7 +59,9 @@ def register(app: typer.Typer) -> None:
             raise UserError("--all and --move exclude each other; give one")
         if every and png is not None:
             raise UserError("--png draws one position; give --move instead of --all")
-        config = searching_bot(bot, **({} if simulations is None else {"simulations": simulations}))
+        keys = {} if simulations is None else {"simulations": simulations}
+        if bot:
+            searching_bot(bot, **keys)  # before anything else
         for path in filter(None, (png, csv)):
             check_writable(path)
         if png is not None:
@@ -72,6 +76,7 @@ def register(app: typer.Typer) -> None:
             messages().print(guess, style="yellow", soft_wrap=True)
         with shown(messages(), Busy("replaying the game")):
             wanted = record.positions if every else [position_at(record.sgf, move)]
+        config = searching_bot(bot or strongest(record.game), **keys)
         show_notes(record.game, [config])
         with shown(messages(), Preparing(f"{record.game.spec} for {config.name}")) as line:
 
@@ -93,15 +98,15 @@ def register(app: typer.Typer) -> None:
         if form is Format.csv:
             print_frame(frame, form)
         elif form is Format.json:
-            documents = [_document(record, one) for one in found]
+            documents = [_document(record, one, config.spec) for one in found]
             print_json(documents if every else documents[0])
         elif every:
-            _print_game(record, found)
+            _print_game(record, found, config.spec)
         else:
-            _print_position(found[0])
+            _print_position(found[0], config.spec)
 
 
-def _print_position(one: PositionAnalysis) -> None:
+def _print_position(one: PositionAnalysis, bot: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -117,9 +122,8 @@ def _print_position(one: PositionAnalysis) -> None:
         out.print(board_text(position.stones, position.last))
         out.print(position.status, highlight=False)
         return
-    out.print(
-        f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move, {one.simulations} simulations", highlight=False
-    )
+    out.print(f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move", highlight=False)
+    out.print(f"{one.simulations} simulations by {bot}", highlight=False)
     assert one.best is not None
     out.print(
         f"{side}'s win rate: {one.win_rate.percent}, the mean of the search; after {one.best.move} alone "
@@ -149,7 +153,7 @@ def _print_position(one: PositionAnalysis) -> None:
         out.print(f"played in the game: {played}, {place}", highlight=False)
 
 
-def _print_game(record: Record, found: list[PositionAnalysis]) -> None:
+def _print_game(record: Record, found: list[PositionAnalysis], bot: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -173,6 +177,7 @@ def _print_game(record: Record, found: list[PositionAnalysis]) -> None:
             f"{100 * best.win_rate.black:.1f} %" if best.visits else "",
         )  # fmt: skip
     out.print(table)
+    out.print(f"by {bot}", style="dim", highlight=False)
     out.print("win rates: the mean of the search, and that of its best move alone", style="dim", highlight=False)
 
 
@@ -181,7 +186,7 @@ def _played(position: Position) -> str | None:
     return position.game.point_text(position.next_move[1]) if position.next_move else None
 
 
-def _document(record: Record, one: PositionAnalysis) -> dict[str, Any]:
+def _document(record: Record, one: PositionAnalysis, bot: str) -> dict[str, Any]:
     """The JSON form; ``win_rate`` is of the player to move: the mean of the search, a move's of its visits."""
     position = one.position
     return {
@@ -193,6 +198,7 @@ def _document(record: Record, one: PositionAnalysis) -> dict[str, Any]:
         "last_move": position.game.point_text(position.last) if position.number else None,
         "player": ("black", "white")[one.player],
         "over": one.over,
+        "bot": bot,
         "simulations": 0 if one.over else one.simulations,
         "win_rate": round(one.win_rate.mover, 6),
         "win_rate_black": round(one.win_rate.black, 6),

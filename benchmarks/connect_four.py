@@ -1,0 +1,70 @@
+"""How often a bot keeps what perfect play is worth in connect four, by the verdict of an exact solver.
+
+    python benchmarks/connect_four.py [BOT] [--positions 500]
+
+Positions of 8 to 16 random moves that are not over; bitbully (an exact solver by another author, in the extra ``bench``)
+values every move of each. A bot keeps a position's value if its move is worth as much as the best one: a win stays a win,
+a draw a draw. The verdicts are kept in a file, since they take minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+
+import jubango as jb
+
+PLIES = range(8, 17)
+KEPT = Path("runs/connect-four-verdicts.json")
+
+
+def solved(number: int, seed: int = 1) -> list[dict]:
+    """So many positions: their moves, and of every legal move the value for who makes it (1, 0, -1)."""
+    found = json.loads(KEPT.read_text()) if KEPT.exists() else []
+    if len(found) >= number:
+        return found[:number]
+    from bitbully import BitBully, Board
+
+    solver, rng = BitBully(opening_book=None), random.Random(seed)
+    found = []
+    while len(found) < number:
+        board, moves = Board(), []
+        for _ in range(rng.choice(PLIES)):
+            moves.append(rng.choice(board.legal_moves()))
+            board.play(moves[-1])
+            if board.is_game_over():
+                break
+        if board.is_game_over():
+            continue
+        worth = {str(move): int(np.sign(score)) for move, score in solver.score_all_moves(board).items()}
+        found.append({"moves": moves, "worth": worth})
+        if len(found) % 50 == 0:
+            print(f"{len(found)} of {number} positions are solved", flush=True)
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    KEPT.write_text(json.dumps(found))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("bot", nargs="?", default="alphazero:simulations=200")
+    parser.add_argument("--positions", type=int, default=500)
+    given = parser.parse_args()
+    positions = solved(given.positions)
+    game = [jb.position("connect_four", [chr(ord("A") + move) for move in one["moves"]]) for one in positions]
+    found = jb.analyze(game, given.bot)
+    kept = [one["worth"][str(a.best.action)] == max(one["worth"].values()) for one, a in zip(positions, found, strict=True)]
+    open_ = [len(set(one["worth"].values())) > 1 for one in positions]  # where a move can go wrong
+    first = jb.analyze(jb.position("connect_four", []), given.bot).best
+    error = 196 * np.sqrt(np.mean(kept) * (1 - np.mean(kept)) / len(kept))
+    print(f"{given.bot}: keeps the value of {sum(kept)} of {len(kept)} positions, {100 * np.mean(kept):.1f} ± {error:.1f} %")
+    print(f"where a move can go wrong: {sum(k for k, o in zip(kept, open_, strict=True) if o)} of {sum(open_)}")
+    print(f"its first move is {first.move}")
+
+
+if __name__ == "__main__":
+    main()
