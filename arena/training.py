@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
+import os
 import shutil
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,14 +18,15 @@ import tomli_w
 
 from jubango.analysis.learning import save_curve
 from jubango.analysis.ratings import RatingList, rate
+from jubango.analysis.results import decided
 from jubango.arena.plan import match_plan
 from jubango.arena.run_folder import locked
 from jubango.arena.tournament import play_plan
-from jubango.bots.config import BotConfig, bot_from_spec
+from jubango.bots.config import Bot, BotConfig, bot_from_spec
 from jubango.bots.learning.trainer import Settings, Trainer, Turn
 from jubango.bots.networks.checkpoint import save_weights
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.library import write_safely
@@ -39,6 +42,8 @@ SAVE_SECONDS = 300.0
 EASY = 0.97  # a score from which on an opponent is met only now and then
 SELDOM = 4  # measurements
 HOPELESS = 0.05  # a score up to which nobody stronger is met
+LARGEST_OF_GNUGO = 19  # boards
+NETWORK = "net-"
 GNUGO = "gnugo --mode gtp --level {} --chinese-rules"
 
 
@@ -86,12 +91,14 @@ class Training:
         self.measuring = measuring or Measuring()
         self.settings = self._stated(settings)
         self.trainer = Trainer(self.settings, folder)
+        stated = {**asdict(self.settings), "games": list(self.settings.games)}
+        write_safely(folder / SETTINGS, tomli_w.dumps(stated).encode())
         self.notes = self.trainer.notes
         self.matches = [_match(row) for row in _rows(folder / MATCHES)]
         self.rows = [{key: float(value) for key, value in row.items()} for row in _rows(folder / PROGRESS)]
-        self.elo: list[tuple[float, float, float]] = self._elo()  # (seconds, Elo, error) of the networks measured
         self._easy: dict[str, int] = {}  # measurements until an opponent is met again
-        self._best = next((m.network for m in reversed(self.matches) if m.opponent.startswith("net-")), "")
+        self._unfit: set[str] = set()  # opponents that cannot play here
+        self._rated: tuple[int, list[tuple[float, float, float]]] = (0, [])  # by so many matches
 
     @property
     def game(self) -> Game:
@@ -105,15 +112,17 @@ class Training:
     def run(self, minutes: float = math.inf, games: float = math.inf) -> Iterator[Progress]:
         """Train until so many minutes or games of self-play have been spent in all; yields after every turn and stage.
         Leaving it at any time loses nothing but the last minutes; :meth:`save` before keeps these too."""
-        trainer, began = self.trainer, self.seconds
+        trainer, began, begun_games = self.trainer, self.seconds, self.trainer.counts["games"]
         last_row = last_save = time.perf_counter()
-        due = self.elo[-1][0] + 60 * self.measuring.minutes if self.elo else min(60.0, 15 * self.measuring.minutes)
-        due = min(due, 60 * minutes)
+        often = 60 * self.measuring.minutes
+        due = min(self.matches[-1].seconds if self.matches else 0.0, self.seconds)
+        due = min(due + often if self.matches else min(60.0, often / 4), 60 * minutes)
 
         def left() -> float | None:
             by_time = 60 * minutes - self.seconds
             done = trainer.counts["games"]
-            by_games = (games - done) * (self.seconds - began) / max(1.0, done) if done else math.inf
+            made = done - begun_games
+            by_games = (games - done) * (self.seconds - began) / made if made else math.inf
             least = min(by_time, by_games)
             return max(0.0, least) if math.isfinite(least) else None
 
@@ -133,9 +142,9 @@ class Training:
                 self.measure()
                 self.save()
                 last_save = time.perf_counter()
-                due = self.seconds + 60 * self.measuring.minutes
+                due = self.seconds + often
         self.save()
-        if trainer.steps and (not self.elo or self.elo[-1][0] < self.seconds):
+        if trainer.steps and (not self.matches or self.matches[-1].seconds < self.seconds):
             yield Progress(self, None, "measuring", self.seconds, 0.0)
             self.measure()
         yield Progress(self, None, "done", self.seconds, 0.0)
@@ -167,18 +176,19 @@ class Training:
         """Matches of the newest network against the best so far and the ladder; it becomes the best by beating it."""
         folder = self.folder / "networks"
         folder.mkdir(exist_ok=True)
-        name = f"net-{round(self.seconds):06d}"
+        name = f"{NETWORK}{len(list(folder.glob('*.safetensors'))) + 1:04d}"
         path = folder / f"{name}.safetensors"
         self._save_network(path)
-        newest = self._player(name, path)
-        before = folder / f"{self._best}.safetensors"
-        if self._best and before.exists():
-            match = self._match(newest, self._player(self._best, before))
-            better = match.score > 0.5
-        else:
-            better = True
-        rungs = ladder(self.game)
-        for opponent in rungs if self.elo else rungs[:1]:  # at first what is quick
+        newest, best = self._player(name, path), self.best
+        before = folder / f"{best}.safetensors"
+        if best and before.exists():
+            self._match(newest, self._player(best, before))
+        first = not self.matches
+        if not best or self.best == name:
+            write_safely(self.folder / BEST, path.read_bytes())
+        for opponent in ladder(self.game)[: 1 if first else None]:  # at first what is quick
+            if opponent.name in self._unfit:
+                continue
             if self._easy.get(opponent.name, 0) > 0:
                 self._easy[opponent.name] -= 1
                 continue
@@ -187,33 +197,46 @@ class Training:
                 self._easy[opponent.name] = SELDOM - 1
             if score <= HOPELESS:
                 break
-        if better:
-            self._best = name
-            write_safely(self.folder / BEST, path.read_bytes())
-        self.elo = self._elo()
         self.draw()
 
+    @property
+    def best(self) -> str:
+        """The network that has beaten the best one before it, and so on from the first; empty before there is one."""
+        best = ""
+        for match in self.matches:
+            if not best or (match.opponent == best and match.score > 0.5):
+                best = match.network
+        return best
+
     def _player(self, name: str, path: Path) -> BotConfig:
-        return bot_from_spec(f"gumbel:simulations={self.measuring.simulations},network={path}", name)
+        return Bot("gumbel", name=name, simulations=self.measuring.simulations, network=str(path))
 
     def _match(self, newest: BotConfig, opponent: BotConfig) -> Match:
-        seed = len(self.matches) + 1
-        plan = match_plan(newest, opponent, self.game, self.measuring.games, seed)
-        results = play_plan(plan).results
+        """Play; of somebody who cannot, a note is taken and no match."""
+        match = Match(self.seconds, int(self.trainer.counts["games"]), newest.name, opponent.name, 0, 0, 0)
+        plan = match_plan(newest, opponent, self.game, self.measuring.games, len(self.matches) + 1)
+        try:
+            results = [result for result in decided(play_plan(plan).results) if result.ending in ("", "R")]
+        except (CannotGoOn, UserError) as error:
+            self.notes.append(f"{opponent.name} is left out: {error}")
+            self._unfit.add(opponent.name)
+            return match
         scores = [r.score if r.black == newest.name else 1 - r.score for r in results]
-        match = Match(
-            self.seconds, int(self.trainer.counts["games"]), newest.name, opponent.name,
-            scores.count(1.0), scores.count(0.5), scores.count(0.0),
-        )  # fmt: skip
+        match = match._replace(wins=scores.count(1.0), draws=scores.count(0.5), losses=scores.count(0.0))
         self.matches.append(match)
         _append(self.folder / MATCHES, match._asdict())
         return match
 
-    def _elo(self) -> list[tuple[float, float, float]]:
-        ratings = self.ratings
-        known = {r.name: r for r in ratings.ratings} if ratings else {}
-        when = {match.network: match.seconds for match in self.matches}
-        return [(seconds, known[name].elo, known[name].error) for name, seconds in when.items()]
+    @property
+    def elo(self) -> list[tuple[float, float, float]]:
+        """(seconds, Elo, half of its 95 % interval) of the networks that have been measured."""
+        if self._rated[0] != len(self.matches):
+            ratings = self.ratings
+            known = {r.name: r for r in ratings.ratings} if ratings else {}
+            when = {match.network: match.seconds for match in self.matches}
+            elo = [(seconds, known[name].elo, known[name].error) for name, seconds in when.items()]
+            self._rated = len(self.matches), elo
+        return self._rated[1]
 
     @property
     def ratings(self) -> RatingList | None:
@@ -226,7 +249,7 @@ class Training:
         ]
         if not games:
             return None
-        return rate(games, first_move_advantage=False, anchors={"random": 0.0})
+        return rate(games, first_move_advantage=False, anchors={"random": 0.0}, players=["random"])
 
     # -- on disk -----------------------------------------------------------------------------
 
@@ -234,10 +257,7 @@ class Training:
         """The settings of the run, which are those it was begun with. Raises UserError for others."""
         path = self.folder / SETTINGS
         if not path.exists():
-            chosen = settings.chosen()
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_safely(path, tomli_w.dumps({**asdict(chosen), "games": list(chosen.games)}).encode())
-            return chosen
+            return settings.chosen()
         try:
             data = tomllib.loads(path.read_text())
             before = Settings(**{**data, "games": tuple(data["games"])})
@@ -250,7 +270,7 @@ class Training:
                 raise UserError(f"{self.folder}: {began}; use another --out folder")
         if tuple(make_game(spec).spec for spec in settings.games) != before.games:
             raise UserError(f"{self.folder}: trains {' + '.join(before.games)}; use another --out folder")
-        return replace(before)
+        return before
 
     def _save_network(self, path: Path) -> None:
         counts = self.trainer.counts
@@ -285,13 +305,13 @@ class Training:
 def ladder(game: Game) -> list[BotConfig]:
     """Whom a network is measured against, weakest first: one set for every game, so that Elo means the same."""
     found = [bot_from_spec(spec) for spec in ("random", "uct:simulations=100", "uct:simulations=1000")]
-    if isinstance(game, Go) and game.width == game.height and shutil.which("gnugo"):
+    if isinstance(game, Go) and game.width == game.height <= LARGEST_OF_GNUGO and shutil.which("gnugo"):
         found.append(bot_from_spec(f'gtp:command="{GNUGO.format(10)}",processes=2', "gnugo-10"))
     return found
 
 
 def train(
-    game: str,
+    game: str | Sequence[str],
     out: Path | str,
     minutes: float = math.inf,
     games: float = math.inf,
@@ -301,15 +321,15 @@ def train(
 ) -> Iterator[Progress]:
     """Train a network by self-play: ``for progress in train("connect_four", "runs/c4", minutes=10): ...``.
 
-    ``game`` is a spec, or several of one family joined by " + ", the first of which counts. ``out``, a folder, is gone
+    ``game`` is a spec, or several of one family, the first of which counts. ``out``, a folder, is gone
     on with if it has been begun; the best network is there as ``best.safetensors``. ``minutes`` and ``games`` are those
     of the whole run. Other keys are those of :class:`jubango.bots.learning.trainer.Settings`. Raises UserError.
     """
     known = Settings.__dataclass_fields__
     for key in settings:
         if key not in known:
-            raise UserError(f'train: no key "{key}"')
-    specs = tuple(part.strip() for part in game.split("+"))
+            raise UserError(f'train: no key "{key}"{nearest(key, known)}')
+    specs = (game,) if isinstance(game, str) else tuple(game)
     folder = Path(out)
     with locked(folder, "training in"):
         training = Training(Settings(specs, **settings), folder, measuring)  # type: ignore[arg-type]
@@ -321,20 +341,25 @@ def train(
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    """What a CSV holds; a last line that was cut off is left out."""
+    """What a CSV holds. A last line that was cut off goes, so that the next one stands by itself."""
     if not path.exists():
         return []
-    with open(path, newline="") as file:
-        return [row for row in csv.DictReader(file) if None not in row.values() and None not in row]
+    text = path.read_text()
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        write_safely(path, whole.encode())
+    return [row for row in csv.DictReader(io.StringIO(whole)) if None not in row.values() and None not in row]
 
 
 def _append(path: Path, row: Mapping[str, object]) -> None:
-    new = not path.exists()
+    new = not path.exists() or not path.stat().st_size
     with open(path, "a", newline="") as file:
-        writer = csv.DictWriter(file, list(row))
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
         if new:
             writer.writeheader()
         writer.writerow(row)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _match(row: dict[str, str]) -> Match:

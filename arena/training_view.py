@@ -117,9 +117,9 @@ class TrainingView:
             outcome = [r["outcome"] for r in training.rows]
             row("outcome", f"{outcome[-1]:.3f} {spark(outcome)}")
             row("entropy", f"{training.rows[-1]['entropy']:.2f} of the policy")
-        if training.elo:
-            _, elo, error = training.elo[-1]
-            row("Elo", f"{elo:+.0f} ± {error:.0f} {spark([one[1] for one in training.elo])}  (random 0)")
+        if measured := training.elo:
+            _, elo, error = measured[-1]
+            row("Elo", f"{elo:+.0f} ± {error:.0f} {spark([one[1] for one in measured])}  (random 0)")
         last = [m for m in training.matches if m.network == training.matches[-1].network] if training.matches else []
         for match in last:
             row("", f"{match.wins}-{match.draws}-{match.losses} against {match.opponent}")

@@ -2,9 +2,9 @@
 
     python benchmarks/connect_four.py [BOT] [--positions 500]
 
-Positions of 8 to 16 random moves that are not over; bitbully (an exact solver by another author, in the extra ``bench``)
-values every move of each. A bot keeps a position's value if its move is worth as much as the best one: a win stays a win,
-a draw a draw. The verdicts are kept in a file, since they take minutes.
+Positions of 8 to 16 random moves that are not over; bitbully (an exact solver by another author, in the extra
+``bench``) values every move of each. A bot keeps a position's value if its move is worth as much as the best one: a win
+stays a win, a draw a draw. The verdicts are kept in a file, since they take minutes.
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ def main() -> None:
     positions = solved(given.positions)
     game = [jb.position("connect_four", [chr(ord("A") + move) for move in one["moves"]]) for one in positions]
     found = jb.analyze(game, given.bot)
-    kept = [one["worth"][str(a.best.action)] == max(one["worth"].values()) for one, a in zip(positions, found, strict=True)]
-    open_ = [len(set(one["worth"].values())) > 1 for one in positions]  # where a move can go wrong
+    worth = [one["worth"] for one in positions]
+    kept = [own[str(a.best.action)] == max(own.values()) for own, a in zip(worth, found, strict=True)]
+    open_ = [len(set(own.values())) > 1 for own in worth]  # where a move can go wrong
     first = jb.analyze(jb.position("connect_four", []), given.bot).best
     error = 196 * np.sqrt(np.mean(kept) * (1 - np.mean(kept)) / len(kept))
-    print(f"{given.bot}: keeps the value of {sum(kept)} of {len(kept)} positions, {100 * np.mean(kept):.1f} ± {error:.1f} %")
+    share = f"{100 * np.mean(kept):.1f} ± {error:.1f} %"
+    print(f"{given.bot}: keeps the value of {sum(kept)} of {len(kept)} positions, {share}")
     print(f"where a move can go wrong: {sum(k for k, o in zip(kept, open_, strict=True) if o)} of {sum(open_)}")
     print(f"its first move is {first.move}")
 

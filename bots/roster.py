@@ -15,7 +15,7 @@ from jubango.bots.composition import (
     search_for,
     simulations_for,
 )
-from jubango.bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
+from jubango.bots.config import NO_NETWORK, BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
 from jubango.bots.gtp.engine import GtpPlayer
 from jubango.bots.minimax import MinimaxPlayer
 from jubango.bots.player import Player
@@ -93,6 +93,7 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     return max(1, lanes)
 
 
+LEAVES_OF_NETWORKS = 8
 WAVES = 64  # times that a tree is searched in all its leaves at once, at least: what a leaf finds helps the next ones
 
 
@@ -105,17 +106,23 @@ def filling(bot: Bot, lanes: int) -> Bot:
     budget = bot.simulations // WAVES
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
     ensemble = 1 if one_tree else min(len(devices()), max(1, budget))
-    leaves = max(1, min(VECTOR, full_lanes() // (lanes * ensemble), budget // ensemble))
+    vector = _vector(bot)
+    leaves = max(1, min(vector, full_lanes(vector) // (lanes * ensemble), budget // ensemble))
     return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
+
+
+def _vector(bot: SearchConfig) -> int:
+    """Leaves that keep a core busy: networks are done with few."""
+    return LEAVES_OF_NETWORKS if bot.wants_network and bot.network != NO_NETWORK else VECTOR
 
 
 def idle_note(bots: Sequence[BotConfig], lanes: int) -> str:
     """Which bots leave most of the machine idle with so many games at once, and what would fill it; or nothing."""
-    full = full_lanes()
     searches = [bot for bot in bots if isinstance(bot, SearchConfig) and bot.simulations > 1]
-    idle = [bot for bot in searches if 2 * lanes * bot.ensemble * bot.leaves <= full]
+    idle = [bot for bot in searches if 2 * lanes * bot.ensemble * bot.leaves <= full_lanes(_vector(bot))]
     if not idle:
         return ""
+    full = min(full_lanes(_vector(bot)) for bot in idle)
     used = max(lanes * bot.ensemble * bot.leaves for bot in idle)
     more = max(2, full // used)
     names = ", ".join(bot.name for bot in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")

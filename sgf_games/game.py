@@ -124,7 +124,8 @@ class Game(ABC):
         """(int32 [S, H * W], int32 [S, A]): where each point and each action of a board that has been turned or
         mirrored comes from, for every such change that the rules do not notice. By default the one that changes
         nothing."""
-        return np.arange(self.height * self.width)[None], np.arange(self.num_actions)[None]
+        height, width, _ = jax.eval_shape(lambda: self.observe(self.init())).shape
+        return np.arange(height * width)[None], np.arange(self.num_actions)[None]
 
     # -- the hot path: lanes -----------------------------------------------------------------
 

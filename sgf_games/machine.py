@@ -93,24 +93,24 @@ def devices() -> list[jax.Device]:
 VECTOR = 32  # lanes that one vector instruction of the rules handles
 
 
-def spread(games: int, lanes_each: int = 1) -> tuple[int, int]:
+def spread(games: int, lanes_each: int = 1, vector: int = VECTOR) -> tuple[int, int]:
     """(devices to use, games to hold) for at least ``games`` games of ``lanes_each`` lanes each.
 
     Every device gets whole vectors of lanes, since one that is not full is done lane by lane, and a
     small batch stays on one device.
     """
     number, lanes = len(devices()), games * lanes_each
-    if lanes <= VECTOR or games == 1:
+    if lanes <= vector or games == 1:
         number = 1
     if lanes <= 2 or games == 1:
         return 1, games
-    vector = -(-VECTOR // lanes_each)
-    return number, -(-games // (number * vector)) * vector * number
+    each = -(-vector // lanes_each)
+    return number, -(-games // (number * each)) * each * number
 
 
-def full_lanes() -> int:
+def full_lanes(vector: int = VECTOR) -> int:
     """How many lanes this machine works on side by side."""
-    return VECTOR * len(devices()) if on_cpu() else 1024
+    return vector * len(devices()) if on_cpu() else 1024
 
 
 def block_lanes() -> int:

@@ -11,7 +11,7 @@ import functools
 import importlib.util
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -72,6 +72,11 @@ class PgxGame(Game):
     @property
     def width(self) -> int:  # type: ignore[override]
         return _sizes(self.env).width
+
+    @property
+    def actions_are(self) -> Literal["points", "columns", "dense"]:
+        kind = GAMES[self.env][0]
+        return "columns" if kind == COLUMN else super().actions_are if kind != NUMBER else "dense"
 
     def init(self) -> PgxState:
         inner = _lean(self._env.init(jax.random.PRNGKey(0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,8 @@ import pytest
 import jubango as jb
 from jubango.analysis.learning import reliability
 from jubango.arena.commands import run as command
-from jubango.arena.training import Measuring, Training
+from jubango.arena.training import Match, Measuring, Training, _append, _rows
+from jubango.bots.config import bot_from_spec
 from jubango.bots.learning.trainer import Settings
 from jubango.bots.networks.checkpoint import load_weights
 from jubango.sgf_games.errors import UserError
@@ -59,7 +61,7 @@ def test_a_run_is_killed_its_newest_checkpoint_damaged_and_it_goes_on(tmp_path):
         if path.is_file():
             path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     measured = len(rows(run / "matches.csv"))
-    steps = int(rows(run / "progress.csv")[0]["steps"])
+    kept = json.loads((before / "counts" / "metadata").read_text())
     seconds = float(rows(run / "matches.csv")[-1]["seconds"])
     again = begun(tmp_path, "--minutes", str((seconds + 8) / 60))
     out, errors = again.communicate(timeout=240)
@@ -71,9 +73,10 @@ def test_a_run_is_killed_its_newest_checkpoint_damaged_and_it_goes_on(tmp_path):
     best = load_weights(run / "best.safetensors")
     assert best.how["boards"] == ["tic_tac_toe"]
     newest_network = load_weights(run / "newest.safetensors")
-    assert int(newest_network.how["steps"]) > steps
+    assert int(newest_network.how["games"]) >= kept["games"] > 0
+    assert errors.count("damaged and left out") == 1
+    assert list((run / "damaged").iterdir())
     assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")
-    assert before.exists() or int(before.name) < int(finished()[-1].name)
 
 
 def test_ctrl_c_keeps_what_has_been_learnt(tmp_path):
@@ -150,3 +153,59 @@ def test_reliability_by_hand():
     assert found[0][:2] == pytest.approx((0.0125, 0.5))
     assert found[2][:2] == pytest.approx((0.9975, 1.0))
     assert reliability([]) == []
+
+
+def test_the_best_network_is_the_one_that_beat_the_best(trained, tmp_path):
+    """By the matches alone, whenever they were interrupted."""
+    training = trained[1][-1].training
+    matches = training.matches
+    try:
+        training.matches = []
+        assert training.best == ""
+        for number, opponent, wins, best in [
+            (1, "random", 4, "net-0001"), (2, "net-0001", 1, "net-0001"), (3, "net-0001", 3, "net-0003"),
+            (3, "random", 4, "net-0003"), (4, "net-0003", 2, "net-0003"), (5, "net-0003", 4, "net-0005"),
+        ]:  # fmt: skip
+            training.matches.append(Match(60.0 * number, 10, f"net-{number:04d}", opponent, wins, 0, 4 - wins))
+            assert training.best == best
+            training.draw()
+    finally:
+        training.matches = matches
+
+
+def test_a_row_that_was_cut_off_is_left_out(tmp_path):
+    path = tmp_path / "matches.csv"
+    path.write_text("seconds,wins\n1,2\n3,4\n5")
+    assert _rows(path) == [{"seconds": "1", "wins": "2"}, {"seconds": "3", "wins": "4"}]
+    _append(path, {"seconds": 7, "wins": 8})
+    assert path.read_text() == "seconds,wins\n1,2\n3,4\n7,8\n"
+    path.write_text("secon")
+    assert _rows(path) == []
+    _append(path, {"seconds": 7, "wins": 8})
+    assert path.read_text() == "seconds,wins\n7,8\n"
+
+
+def test_who_cannot_play_is_left_out(trained, monkeypatch):
+    """An opponent that does not start costs its matches, and the training goes on."""
+    training = trained[1][-1].training
+    broken = bot_from_spec('gtp:command="/nowhere/gnugo"', "broken")
+    monkeypatch.setattr("jubango.arena.training.ladder", lambda game: [bot_from_spec("random"), broken])
+    before = len(training.matches)
+    training.measure()
+    assert {match.opponent for match in training.matches[before:]} <= {"random", *(m.network for m in training.matches)}
+    assert any(note.startswith("broken is left out: ") for note in training.notes)
+    training.measure()
+    assert sum(note.startswith("broken is left out: ") for note in training.notes) == 1
+
+
+def test_any_number_of_devices_learns(tmp_path):
+    """Three do not divide a batch of 256."""
+    code = """
+import jubango as jb
+jb.configure(cores=3, cache="cache")
+last = [one for one in jb.train("tic_tac_toe", "run", games=2500, channels=4, blocks=1)][-1]
+assert last.stage == "done" and last.training.trainer.steps > 0 and last.training.trainer.recipe.batch == 258
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JUBANGO_CORES": "3"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
         try:
             with view.running():
                 for progress in training(
-                    " + ".join(game), folder, minutes or math.inf, games or math.inf,
+                    game, folder, minutes or math.inf, games or math.inf,
                     measuring=Measuring(measure_minutes, measure_games + measure_games % 2), channels=channels,
                     blocks=blocks, simulations=simulations, search=search, rollouts=rollouts, start=start, seed=seed,
                 ):  # fmt: skip

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.machine import VECTOR
 
 Params: TypeAlias = Any  # a pytree of arrays: the weights of an evaluator, () where it has none
 
@@ -39,6 +40,11 @@ class Evaluator(ABC):
 
     Weights are an argument, so that a network that learns, or another of the same shape, needs no other program.
     """
+
+    @property
+    def vector(self) -> int:
+        """Positions from which on it takes as long again for as many more, on a core."""
+        return VECTOR
 
     @abstractmethod
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:

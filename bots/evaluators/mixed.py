@@ -23,6 +23,10 @@ class Mixed(Evaluator):
     second: Evaluator
     weight: float = 0.5
 
+    @property
+    def vector(self) -> int:
+        return min(self.first.vector, self.second.vector)
+
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         first, second = params or ((), ())
         a = self.first(first, game, states, legal, mix(seeds))  # its dice are not the second's

@@ -14,6 +14,8 @@ from jubango.bots.networks.model import Shape, apply
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 
+FEW = 2  # positions, of which a core evaluates nearly as many a second as of a hundred
+
 
 @dataclass(frozen=True)
 class NetworkEvaluator(Evaluator):
@@ -21,6 +23,10 @@ class NetworkEvaluator(Evaluator):
     :func:`jubango.bots.networks.checkpoint.load_weights` reads them."""
 
     shape: Shape
+
+    @property
+    def vector(self) -> int:
+        return FEW
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> tuple[NetworkEvaluator, Params]:

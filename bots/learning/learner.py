@@ -43,7 +43,8 @@ class Recipe:
 
     def optimizer(self) -> optax.GradientTransformation:
         rate = optax.linear_schedule(0.0, self.rate, self.warm_up)
-        return optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=self.decay))
+        step = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=self.decay))
+        return optax.apply_if_finite(step, max_consecutive_errors=1000)
 
 
 class Learning(NamedTuple):
@@ -90,8 +91,9 @@ def loss(
     ownership = score = jnp.float32(0)
     if shape.scores:
         owners = jnp.take_along_axis(batch.owners, points, axis=1).astype(jnp.float32)
-        ownership = jnp.mean(counted[:, None] * (found.ownership.reshape(owners.shape) - owners) ** 2)
-        score = jnp.mean(counted * (found.score - batch.margin / (height * width)) ** 2)
+        known = counted / jnp.maximum(jnp.sum(counted), 1)
+        ownership = jnp.sum(known * jnp.mean((found.ownership.reshape(owners.shape) - owners) ** 2, axis=1))
+        score = jnp.sum(known * (found.score - batch.margin / (height * width)) ** 2)
     losses = Losses(
         policy=-jnp.mean(jnp.sum(target * logs, axis=-1)),
         entropy=-jnp.mean(jnp.sum(jnp.exp(logs) * logs, axis=-1)),

@@ -126,7 +126,8 @@ class Replay:
             old[places] = new
         self.seen += samples.number
 
-    def draw(self, number: int, rng: np.random.Generator) -> Samples:
-        """So many positions, any of them as likely as any other."""
-        rows = rng.integers(0, len(self), number)
+    def draw(self, number: int, rng: np.random.Generator, newest: int = 2**62) -> Samples:
+        """So many positions, any of the ``newest`` as likely as any other."""
+        among = min(len(self), newest)
+        rows = (self.seen - 1 - rng.integers(0, among, number)) % self.window
         return jax.tree.map(lambda x: x[rows], self._kept)

@@ -156,7 +156,7 @@ def _move(
     temperature = jnp.where(lanes.ply < plan.temperature_plies, plan.temperature, 0.0)
     kept = jax.random.bernoulli(which, plan.share)
 
-    def searched(simulations: int) -> Callable:
+    def searched(simulations: int, noise: float) -> Callable:
         considered = max(2, min(16, simulations // 2))
         return lambda: plan.search(
             params,
@@ -165,12 +165,12 @@ def _move(
             simulations=simulations,
             c=plan.c,
             temperature=temperature,
-            noise=plan.noise,
+            noise=noise,
             alpha=10 / game.num_actions,
             considered=considered,
         )
 
-    found = lax.cond(kept, searched(plan.full), searched(plan.fast))
+    found = lax.cond(kept, searched(plan.full, plan.noise), searched(plan.fast, 0.0))
     logits = jnp.log(jnp.maximum(found.priors, 1e-30))
     drawn = jax.random.categorical(draw, jnp.where(found.priors > 0, logits, -jnp.inf)).astype(jnp.int32)
     action = jnp.where(lanes.ply < lanes.opening, drawn, found.action)
@@ -181,10 +181,9 @@ def _move(
     losing = jnp.where(mine, jnp.where(thought_lost, lanes.losing + 1, 0), lanes.losing)
     gives_up = jnp.any(mine & (losing >= PATIENCE), axis=-1)
     lost = jnp.where((lanes.lost == NOBODY) & gives_up, player, lanes.lost)
-    resigned = (lost != NOBODY) & ~lanes.stubborn
-
     after = jax.vmap(game.step)(lanes.states, action)
     ended = jax.vmap(game.is_terminal)(after)
+    resigned = (lost != NOBODY) & ~lanes.stubborn & ~ended
     over = ended | resigned
     first = jax.vmap(game.returns)(after)[:, 0]
     result = jnp.where(resigned, jnp.where(lost == 0, -1.0, 1.0), first)
@@ -196,7 +195,7 @@ def _move(
         margin, owners = jnp.zeros(size), jnp.zeros((size, 0), jnp.int8)
     moves = Moves(
         jax.vmap(game.without_history)(lanes.states), player, found.policy.astype(jnp.float16), found.value,
-        jnp.full(size, kept), over, result, ended & ~resigned, margin, owners, lost,
+        kept & (lanes.ply >= lanes.opening), over, result, ended, margin, owners, lost,
     )  # fmt: skip
 
     def refilled(fresh: jax.Array, old: jax.Array) -> jax.Array:

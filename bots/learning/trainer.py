@@ -35,7 +35,9 @@ from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.machine import VECTOR, Compiled, devices, jit, on_cpu, shard
 
+LEAST_REMEMBERED, REMEMBERED_SHARE = 30_000, 0.6  # of all positions there have been the newest are learnt from
 COMPARED, REMEMBERED = 32, 4096  # positions of a turn, and of all, of which the value is compared with the result
+LEAST_RANGE = 0.2  # of a node's values in a Gumbel search: smaller differences are mostly noise, and no lesson
 MOST_STEPS = 100  # of learning, in a turn
 MOVES = 8  # in every lane, between two lots of learning
 PIECE = 10_000  # positions of a file
@@ -88,7 +90,7 @@ class Settings:
             "channels": 32 if points > 9 else 16,
             "blocks": 4 if large else 3 if points > 9 else 2,
             "simulations": 64 if large else 32,
-            "fast": 16 if points > 9 else 8,
+            "fast": max(2, (self.simulations or (64 if large else 32)) // 4),
             "lanes": 256 if on_cpu() else 1024,
         }
         given = asdict(self)
@@ -117,8 +119,9 @@ class Trainer:
         self.notes: list[str] = []
         self.games = [make_game(spec) for spec in settings.games]
         self.shape = Shape.of(self.games[0], settings.channels, settings.blocks)
-        self.recipe = Recipe(batch=settings.batch, rate=settings.rate)
         self.devices = len(devices())
+        batch = -(-settings.batch // self.devices) * self.devices
+        self.recipe = Recipe(batch=batch, rate=settings.rate)
         split = VECTOR * self.devices
         self.lanes = -(-settings.lanes // split) * split
         self.replays = [Replay(settings.window) for _ in self.games]
@@ -129,13 +132,12 @@ class Trainer:
         self.resign = -0.95
         self.said: list[tuple[float, float]] = []  # (value, result) of positions not learnt from yet, the last ones
         weights = weights_of(new_network(self.shape, settings.seed))
-        if settings.start:
+        self.learning: Learning = self._everywhere(learner.begin(weights, self.recipe))
+        if not self._restore() and settings.start:
             found = load_weights(settings.start)
             if found.shape != self.shape:
                 raise UserError(f"train: {settings.start} is a network of another shape: {found.shape}")
-            weights = found.weights
-        self.learning: Learning = self._everywhere(learner.begin(weights, self.recipe))
-        self._restore()
+            self.learning = self._everywhere(learner.begin(found.weights, self.recipe))
         self._playing: dict[tuple[int, bool], tuple[Any, Lanes, State, Collector]] = {}
         self._rng = np.random.default_rng((settings.seed, int(self.counts["turns"])))
 
@@ -173,7 +175,8 @@ class Trainer:
         lanes, moves = play(() if rollouts else self.weights, lanes, starts, key, resign)
         samples, games = collector.add(moves)
         self._playing[which, rollouts] = play, lanes, starts, collector
-        self._watch_resignations(games)
+        if not rollouts:
+            self._watch_resignations(games)
         played = time.perf_counter()
         self._compare(which, samples)
         self.add(which, samples)
@@ -205,11 +208,12 @@ class Trainer:
         replay, batch, losses = self.replays[which], self.recipe.batch, None
         if len(replay) < 4 * batch:
             return None
+        remembered = max(LEAST_REMEMBERED, int(REMEMBERED_SHARE * replay.seen))
         step = learner.program(self.games[which], self.shape, self.recipe, self.devices)
         for _ in range(min(MOST_STEPS, int(self._owed // batch))):
             self._owed -= batch
             turns = learner.turns(self.games[which], batch, self._rng)
-            self.learning, losses = step(self.learning, replay.draw(batch, self._rng), turns)
+            self.learning, losses = step(self.learning, replay.draw(batch, self._rng, remembered), turns)
         return None if losses is None else jax.tree.map(np.asarray, losses)
 
     def _compare(self, which: int, samples: Samples) -> None:
@@ -247,7 +251,7 @@ class Trainer:
             )  # fmt: skip
         evaluator, full, fast = NetworkEvaluator(self.shape), settings.simulations, settings.fast
         if settings.search == "gumbel":
-            search = Search(game.compiled_as, Gumbel(), evaluator, full)
+            search = Search(game.compiled_as, Gumbel(least_range=LEAST_RANGE), evaluator, full)
             return SelfPlay(search, full, fast, settings.share, opening=side)
         search = Search(game.compiled_as, Puct(base=19652.0, fpu="parent"), evaluator, full)
         return SelfPlay(
@@ -282,10 +286,12 @@ class Trainer:
             )
             manager.wait_until_finished()
 
-    def _restore(self) -> None:
+    def _restore(self) -> bool:
+        """Go on with the newest checkpoint that can be read, if there are any, and with the positions of the files."""
         import orbax.checkpoint as ocp
 
         with _checkpoints(self.folder) as manager:
+            damaged: list[int] = []
             wanted = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), self.learning._asdict())
             for step in sorted(manager.all_steps(), reverse=True):
                 try:
@@ -297,18 +303,25 @@ class Trainer:
                     )
                 except Exception as error:  # whatever a damaged one makes of it
                     self.notes.append(f"checkpoint {step} is damaged and left out ({type(error).__name__})")
-                    shutil.rmtree(self.folder / "checkpoints" / str(step), ignore_errors=True)
+                    damaged.append(step)
                     continue
                 counts = dict(found["counts"])
                 self.resign = counts.pop("resign")
                 self.counts = counts
                 self.learning = self._everywhere(Learning(**found["learning"]))
                 break
+            else:
+                if damaged:
+                    raise UserError(f"{self.folder}: none of its checkpoints can be read; begin in another folder")
+        for step in damaged:
+            (self.folder / "damaged").mkdir(exist_ok=True)
+            shutil.move(self.folder / "checkpoints" / str(step), self.folder / "damaged" / f"{step}-{time.time_ns()}")
         for which in range(len(self.games)):
             self._load_samples(which)
         if not self.counts["positions"]:  # a folder of positions from elsewhere
             self.counts["positions"] = self.counts["rollouts"] = sum(map(len, self.replays))
         self._owed = max(0.0, self.settings.reuse * self.counts["positions"] - self.steps * self.recipe.batch)
+        return self.counts["turns"] > 0
 
     def _everywhere(self, learning: Learning) -> Learning:
         return jax.device_put(learning, shard(self.devices)[1])
@@ -323,11 +336,15 @@ class Trainer:
         folder = self._pieces(which)
         folder.mkdir(parents=True, exist_ok=True)
         names = sorted(folder.glob("*.npz"))
-        number = int(names[-1].stem) + 1 if names else 0
-        save_samples(folder / f"{number:06d}.npz", jax.tree.map(lambda *x: np.concatenate(x), *self._unsaved[which]))
+        number = int(names[-1].stem.split("-")[0]) + 1 if names else 0
+        samples = jax.tree.map(lambda *x: np.concatenate(x), *self._unsaved[which])
+        save_samples(folder / f"{number:06d}-{samples.number}.npz", samples)
         self._unsaved[which] = []
-        for old in names[: -2 * self.settings.window // PIECE]:
-            old.unlink()
+        kept = samples.number
+        for path in reversed(names):
+            if kept >= self.settings.window:
+                path.unlink()
+            kept += int(path.stem.partition("-")[2] or PIECE)
 
     def _load_samples(self, which: int) -> None:
         found: list[Samples] = []

@@ -71,7 +71,7 @@ _programs: OrderedDict[tuple[SearchSpec, int], Program] = OrderedDict()
 
 def program(search: SearchSpec, trees: int) -> Program:
     """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
-    number, trees = spread(trees, search.leaves)
+    number, trees = spread(trees, search.leaves, search.evaluator.vector)
     search = replace(search, game=search.game.compiled_as)
     key = search, trees
     if key not in _programs:

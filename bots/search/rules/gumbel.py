@@ -56,7 +56,8 @@ def schedules(capacity: int, considered: int, simulations: int, legal: jax.Array
 
 @dataclass(frozen=True)
 class Gumbel(Rule):
-    """sigma(q) = (c_visit + max n) c_scale q, with q rescaled to [0, 1] within a node if ``rescale``.
+    """sigma(q) = (c_visit + max n) c_scale q, with q rescaled to [0, 1] within a node if ``rescale``; differences below
+    ``least_range`` are not blown up to that.
 
     The scores of interior nodes: the improved policy softmax(ln P + sigma(completed q)) less the
     share of visits it has had, n / (1 + sum n).
@@ -65,6 +66,7 @@ class Gumbel(Rule):
     c_visit: float = 50.0
     c_scale: float = 0.1
     rescale: bool = True
+    least_range: float = 1e-8
     scheduled: ClassVar[bool] = True
     move: ClassVar[MoveRule] = "gumbel"
 
@@ -102,7 +104,7 @@ class Gumbel(Rule):
         q = jnp.where(seen, edges.q, mixed[:, None])
         if self.rescale:
             low, high = jnp.min(q, axis=-1, keepdims=True), jnp.max(q, axis=-1, keepdims=True)
-            q = (q - low) / jnp.maximum(high - low, 1e-8)
+            q = (q - low) / jnp.maximum(high - low, self.least_range)
         most = jnp.max(edges.visits, axis=-1, keepdims=True).astype(jnp.float32)
         return (self.c_visit + most) * self.c_scale * q
 
