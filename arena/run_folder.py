@@ -13,7 +13,7 @@ from jubango.analysis.tables import games_frame, records_frame
 from jubango.arena.pairings import game_seed
 from jubango.arena.plan import Plan, read_plan
 from jubango.arena.run import Run
-from jubango.arena.weights import check_stated, network_of, with_digests
+from jubango.arena.weights import SHIPPED, check_stated, network_of, with_digests
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.game import Game
@@ -168,6 +168,8 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Pa
             refuse(f'a bot "{bot.name}" that is missing now')
         now = bots[bot.name]
         before, after = old.networks.get(network_of(old, bot)), networks.get(network_of(new, now))
+        if after and not before and network_of(new, now) == SHIPPED:
+            refuse(f'bot "{bot.name}" before the network that comes with jubango now for {new.game.spec}')
         if before and after:
             if before != after:
                 refuse(f'other weights of bot "{bot.name}" than {network_of(new, now)} holds now')

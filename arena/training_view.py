@@ -113,9 +113,9 @@ class TrainingView:
         row("learnt", f"{trainer.steps:,} steps of {training.settings.batch}")
         if training.rows:
             policy = [r["policy"] - r["target"] for r in training.rows]
-            row("policy", f"{policy[-1]:.3f} {spark(policy)}")
+            row("policy loss", f"{policy[-1]:.3f} {spark(policy)}")
             outcome = [r["outcome"] for r in training.rows]
-            row("outcome", f"{outcome[-1]:.3f} {spark(outcome)}")
+            row("outcome loss", f"{outcome[-1]:.3f} {spark(outcome)}")
             row("entropy", f"{training.rows[-1]['entropy']:.2f} of the policy")
         if measured := training.elo:
             _, elo, error = measured[-1]

@@ -138,7 +138,7 @@ def test_keys_change_the_bot_and_are_checked():
     by_spec, by_config = analyze(place, "uct", **FAST), analyze(place, config)
     assert by_spec.frame.equals(by_config.frame)
     assert not by_spec.frame.equals(analyze(place, config, seed=2).frame)
-    found = analyze(place, "policy")
+    found = analyze(place, "policy", network="none")
     assert (found.best.visits, found.best.prior) == (0, pytest.approx(1 / 8))
     assert found.best.win_rate == found.win_rate, "nothing else is known of a move without visits"
     with pytest.raises(UserError, match='did you mean "simulations"'):

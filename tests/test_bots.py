@@ -167,7 +167,7 @@ def test_more_programs_than_a_process_can_hold_are_refused():
 
 
 def test_the_value_bot_looks_at_every_move_once():
-    (result,) = run_bot(C4, bot_from_spec("value:rollouts=4"), [initial_state(C4)], [1])
+    (result,) = run_bot(C4, bot_from_spec("value:rollouts=4,network=none"), [initial_state(C4)], [1])
     assert result.visits.tolist() == [1] * 7
     assert result.values[result.action] == result.values.max()
     assert result.tree.depth.max() == 1
@@ -323,10 +323,10 @@ def test_games_that_cannot_be_played_here(capsys):
 
 
 def test_commands_say_what_stands_in(capsys):
-    assert command(["match", "policy", "random", "--game", "tic_tac_toe", "--games", "2"]) == 0
+    assert command(["match", "policy", "random", "--game", "mnk:4,k=4", "--games", "2"]) == 0
     assert "stand in" in capsys.readouterr().err
     assert command(["bots", "alphazero", "--format", "csv"]) == 0
-    assert "simulations,800" in capsys.readouterr().out
+    assert "simulations,1600" in capsys.readouterr().out
     assert command(["bots", "alphazeri"]) == 2
     assert command(["match", "uct", "random", "--clock", "soon"]) == 2
     assert 'clock "soon": write seconds like' in capsys.readouterr().err

@@ -70,7 +70,7 @@ class Settings:
     rollout_simulations: int = 512
     lanes: int = 0
     window: int = 400_000
-    reuse: float = 4.0
+    reuse: float = 8.0
     batch: int = 256
     rate: float = 1e-3
     seed: int = 1

@@ -19,7 +19,9 @@ class Shipped(NamedTuple):
 
 
 # By the family of games; docs/training.md says how each was made.
-NETWORKS: dict[str, Shipped] = {}
+NETWORKS: dict[str, Shipped] = {
+    "mnk,k=3": Shipped("tic_tac_toe.safetensors", 3, 3),
+}
 
 
 def shipped(game: Game) -> Path | None:
