@@ -12,8 +12,12 @@ import pytest
 from nets import random_network, random_weights
 from safetensors.numpy import save_file
 
+import jubango as jb
+from jubango.bots.composition import network_file, note_on, strongest
+from jubango.bots.config import bot_from_spec
 from jubango.bots.networks.checkpoint import digest, load_weights, save_weights
 from jubango.bots.networks.model import Shape, apply, new_network, weights_of
+from jubango.bots.networks.shipped import FOLDER, NETWORKS, shipped
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.machine import jit
@@ -179,3 +183,42 @@ def test_honest_files_are_read(tmp_path, honest):
     weights, found, how = load_weights(tmp_path / "net")
     assert (found, how) == (shape, {"games": 12})
     assert all(np.array_equal(weights[name], value) for name, value in honest[1].items())
+
+
+@pytest.mark.parametrize("family", NETWORKS)
+def test_networks_that_come_along(family):
+    """Each is whole, says how it was made, fits all the boards it is for, and is what the presets take there."""
+    found = NETWORKS[family]
+    _, shape, how = load_weights(FOLDER / found.file)
+    assert shape.game == family
+    assert how["hours"] > 0
+    assert how["settings"]["seed"] >= 0
+    boards = [make_game(spec) for spec in how["boards"]]
+    for game in boards:
+        assert game.family == family
+        assert shipped(game) == FOLDER / found.file
+        assert shape == Shape.of(game, shape.channels, shape.blocks)
+        bot = bot_from_spec("alphazero")
+        assert network_file(game, bot) == str(FOLDER / found.file)
+        assert not note_on(game, bot)
+        assert strongest(game).startswith("alphazero")
+    assert {path.name for path in FOLDER.glob("*.safetensors")} == {one.file for one in NETWORKS.values()}
+
+
+def test_without_a_network_rollouts_stand_in():
+    game = make_game("mnk:4x5,k=4")
+    assert "stand in" in note_on(game, bot_from_spec("alphazero"))
+    assert strongest(game).startswith("uct")
+    assert "tactical" in strongest(make_game("go:25"))
+    for spec in ("alphazero:network=none", "uct", "minimax", "random"):
+        assert not note_on(game, bot_from_spec(spec))
+    assert network_file(make_game("tic_tac_toe"), bot_from_spec("alphazero:network=none")) == ""
+    assert network_file(game, bot_from_spec("alphazero:network=/some/file")) == "/some/file"
+
+
+def test_the_shipped_network_never_loses_tic_tac_toe():
+    """Its policy alone, and a search with it, against perfect play from either side."""
+    run = jb.match("policy:temperature=0", "minimax", "tic_tac_toe", 40)
+    assert {result.score for result in run.results} == {0.5}
+    run = jb.match("alphazero:temperature=0,simulations=50", "minimax", "tic_tac_toe", 40)
+    assert {result.score for result in run.results} == {0.5}
