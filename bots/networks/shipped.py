@@ -20,6 +20,7 @@ class Shipped(NamedTuple):
 
 # By the family of games; docs/training.md says how each was made.
 NETWORKS: dict[str, Shipped] = {
+    "connect_four,k=4": Shipped("connect_four.safetensors", 6, 7),
     "mnk,k=3": Shipped("tic_tac_toe.safetensors", 3, 3),
 }
 
