@@ -250,7 +250,7 @@ def test_the_users_own_game(tmp_path):
 
 def test_what_stands_in_is_said():
     with pytest.warns(UserWarning, match='"net" has no network=FILE'):
-        match(Bot("uct", name="net", evaluator="network", simulations=12), "random", game="tic_tac_toe", games=12)
+        match(Bot("uct", name="net", evaluator="network", simulations=12), "random", game="mnk:4,k=4", games=12)
 
 
 def test_two_pythons_do_not_play_into_one_folder(tmp_path):
