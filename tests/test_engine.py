@@ -28,8 +28,15 @@ def failure_of(engine: Engine, command: str, seconds: float) -> EngineFailure:
 
 def assert_gone(*processes: int) -> None:
     """They end, soon."""
+
+    def lives(pid: int) -> bool:
+        try:
+            return psutil.Process(pid).status() != "zombie"
+        except psutil.NoSuchProcess:
+            return False
+
     for _ in range(200):
-        left = [pid for pid in processes if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
+        left = [pid for pid in processes if lives(pid)]
         if not left:
             return
         time.sleep(0.05)

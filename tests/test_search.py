@@ -369,7 +369,12 @@ def test_final_moves_by_hand():
     assert final_move(statistics([9, 1, 3], lower=[-1, -1, -1], upper=[-1, 1, 1])) == 2, "not the proved loss"
     assert final_move(statistics([9, 1, 3], lower=[-1, -1, -1], upper=[-1, -1, -1])) == 0
     assert final_move(statistics([1, 9, 3], lower=[0, -1, -1], upper=[0, -0.5, 0])) == 0, "the others are no better"
-    assert final_move(statistics([1, 9, 3], lower=[0, -1, 0.5], upper=[1, 1, 0.5])) == 1, "only what is proved is out"
+    sure = {"lower": [0, -1, 0.5], "upper": [1, 1, 0.5]}
+    assert final_move(statistics([1, 9, 3], [0.6, 0.7, 0.5], **sure)) == 1, "it may be better, and seems to be"
+    assert final_move(statistics([4, 9, 3], [0.6, 0.4, 0.5], **sure)) == 0, (
+        "the most visited may be better, and does not seem to be"
+    )
+    assert final_move(statistics([1, 9, 3], [0.3, 0.4, 0.5], **sure)) == 2, "better what is sure"
     assert final_move(statistics([1, 9, 3], lower=[0, -1, 0.5], upper=[0.25, 0.25, 1])) == 2
     assert final_move(statistics([1, 9, 3], lower=[0, 0, -1], upper=[1, 0, 0])) == 0, "a draw, and maybe more"
 

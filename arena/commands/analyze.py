@@ -60,8 +60,7 @@ def register(app: typer.Typer) -> None:
         if every and png is not None:
             raise UserError("--png draws one position; give --move instead of --all")
         keys = {} if simulations is None else {"simulations": simulations}
-        if bot:
-            searching_bot(bot, **keys)  # before anything else
+        searching_bot(bot or "uct", **keys)  # what is wrong with them is said before anything else
         for path in filter(None, (png, csv)):
             check_writable(path)
         if png is not None:
