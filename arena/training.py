@@ -99,6 +99,9 @@ class Training:
         self._easy: dict[str, int] = {}  # measurements until an opponent is met again
         self._unfit: set[str] = set()  # opponents that cannot play here
         self._rated: tuple[int, list[tuple[float, float, float]]] = (0, [])  # by so many matches
+        best = folder / "networks" / f"{self.best}.safetensors"
+        if self.best and best.exists():  # who was left in the middle of measuring may not have come to it
+            write_safely(folder / BEST, best.read_bytes())
 
     @property
     def game(self) -> Game:
