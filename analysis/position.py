@@ -137,12 +137,16 @@ class PositionAnalysis:
 
 
 def searching_bot(bot: str | BotConfig, **keys: object) -> SearchConfig:
-    """The bot a spec string names, or a configuration, with ``keys`` changed. Raises UserError if it has no visits."""
+    """The bot a spec string names, or a configuration, with ``keys`` changed; ``seconds`` by itself replaces its
+    simulations. Raises UserError if it has no visits."""
     config = bot_from_spec(bot) if isinstance(bot, str) else bot
     if not isinstance(config, SearchConfig):
         raise UserError(f'bot "{config.name}": only a searching bot (uct, alphazero, ...) can show its visits')
     if keys:
-        table = {**config.changed, **keys, "name": config.name, "use": config.use}
+        changed = config.changed
+        if keys.get("seconds"):
+            changed.pop("simulations", None)
+        table = {**changed, **keys, "name": config.name, "use": config.use}
         config = bot_from_table(table, f'bot "{config.name}"')
         assert isinstance(config, SearchConfig)
     return config

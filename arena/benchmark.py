@@ -22,7 +22,8 @@ from jubango.arena.plan import Plan, make_plan
 from jubango.arena.run import Run
 from jubango.arena.tournament import play_plan
 from jubango.bots.config import Bot
-from jubango.bots.evaluators.evaluator import Evaluator, Uniform
+from jubango.bots.evaluators.evaluator import Evaluator, Params, Uniform
+from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.driver import Driver
 from jubango.bots.search.orders import Order
@@ -97,12 +98,15 @@ class SearchCase:
     rule: Rule = field(default_factory=lambda: Puct(base=19652.0))
     leaves: int = 1
     plies: int = 0
+    params: Params = field(default=(), compare=False)  # the evaluator's weights
 
     @property
     def label(self) -> str:
         parts = [f"{self.game}, {self.trees} x {self.simulations}"]
         if isinstance(self.evaluator, Rollout):
             parts.append(f"{self.evaluator.rollouts} rollout(s)")
+        if isinstance(self.evaluator, NetworkEvaluator):
+            parts.append(f"network {self.evaluator.shape.channels}x{self.evaluator.shape.blocks}")
         if self.leaves > 1:
             parts.append(f"{self.leaves} leaves at once")
         if self.plies:
@@ -131,7 +135,7 @@ def search_speed(case: SearchCase, repeats: int = 5) -> list[float]:
     the root statistics on the host; a first one, which compiles, is not counted. The middle of them is the figure."""
     game = make_game(case.game)
     search = Search(game, case.rule, case.evaluator, case.simulations, leaves=case.leaves)
-    driver = Driver(search, case.trees)
+    driver = Driver(search, case.trees, params=case.params)
     states, legal = _random_positions(game, driver.trees, case.plies)
     numbers = Numbers(case.simulations, c=1.25)
     orders = [Order(i, legal[i], numbers, i) for i in range(case.trees)]

@@ -10,7 +10,7 @@ import shutil
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from jubango.analysis.results import decided
 from jubango.arena.plan import match_plan
 from jubango.arena.run_folder import locked
 from jubango.arena.tournament import play_plan
-from jubango.bots.config import Bot, BotConfig, bot_from_spec
+from jubango.bots.config import Bot, BotConfig, bot_from_spec, checked
 from jubango.bots.learning.trainer import Settings, Trainer, Turn
 from jubango.bots.networks.checkpoint import save_weights
 from jubango.sgf_games.catalogue import make_game
@@ -44,6 +44,7 @@ SELDOM = 4  # measurements
 HOPELESS = 0.05  # a score up to which nobody stronger is met
 LARGEST_OF_GNUGO = 19  # boards
 NETWORK = "net-"
+LASTING = "channels", "blocks", "start", "seed"  # settings that a run keeps
 GNUGO = "gnugo --mode gtp --level {} --chinese-rules"
 
 
@@ -84,15 +85,15 @@ class Progress(NamedTuple):
 
 
 class Training:
-    """A run in ``folder``; what is there is gone on with. Raises UserError."""
+    """A run in ``folder``; what is there is gone on with. ``given``: keys of :class:`Settings`, ``games`` among them;
+    of a run that goes on, those that are to be different now. Raises UserError."""
 
-    def __init__(self, settings: Settings, folder: Path, measuring: Measuring | None = None) -> None:
+    def __init__(self, given: Mapping[str, object], folder: Path, measuring: Measuring | None = None) -> None:
         self.folder = folder
         self.measuring = measuring or Measuring()
-        self.settings = self._stated(settings)
+        self.settings = self._stated(given)
         self.trainer = Trainer(self.settings, folder)
-        stated = {**asdict(self.settings), "games": list(self.settings.games)}
-        write_safely(folder / SETTINGS, tomli_w.dumps(stated).encode())
+        write_safely(folder / SETTINGS, tomli_w.dumps(self.settings.model_dump(mode="json")).encode())
         self.notes = self.trainer.notes
         self.matches = [_match(row) for row in _rows(folder / MATCHES)]
         self.rows = [{key: float(value) for key, value in row.items()} for row in _rows(folder / PROGRESS)]
@@ -256,24 +257,29 @@ class Training:
 
     # -- on disk -----------------------------------------------------------------------------
 
-    def _stated(self, settings: Settings) -> Settings:
-        """The settings of the run, which are those it was begun with. Raises UserError for others."""
+    def _stated(self, given: Mapping[str, object]) -> Settings:
+        """The settings of the run: those it was begun with, but for what may change on the way. Raises UserError."""
         path = self.folder / SETTINGS
+        settings = _settings(given)
         if not path.exists():
             return settings.chosen()
         try:
-            data = tomllib.loads(path.read_text())
-            before = Settings(**{**data, "games": tuple(data["games"])})
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            before = _settings(tomllib.loads(path.read_text()), str(path))
+        except (OSError, ValueError) as error:
             raise UserError(f"{path}: is no training run's settings: {error}") from None
-        asked, usual = asdict(settings), asdict(Settings(settings.games))
-        for key, value in asked.items():
-            if value != usual[key] and value != getattr(before, key):
-                began = f"was begun with {key} = {getattr(before, key)}, not {value}"
-                raise UserError(f"{self.folder}: {began}; use another --out folder")
-        if tuple(make_game(spec).spec for spec in settings.games) != before.games:
+        games = tuple(make_game(spec).spec for spec in settings.games)
+        both = min(len(games), len(before.games))
+        if games[:both] != before.games[:both]:  # boards may come and go, after the one that counts
             raise UserError(f"{self.folder}: trains {' + '.join(before.games)}; use another --out folder")
-        return before
+        changed: dict[str, object] = {"games": games}
+        for key in given.keys() - {"games"}:
+            value, was = getattr(settings, key), getattr(before, key)
+            if value == was or (not value and key != "rollouts"):  # to be chosen is what has been chosen
+                continue
+            if key in LASTING:
+                raise UserError(f"{self.folder}: was begun with {key} = {was}, not {value}; use another --out folder")
+            changed[key] = value
+        return _settings({**dict(before), **changed}).chosen()
 
     def _save_network(self, path: Path) -> None:
         counts = self.trainer.counts
@@ -284,7 +290,7 @@ class Training:
             "positions": int(counts["positions"]),
             "from_rollouts": int(counts["rollouts"]),
             "steps": self.trainer.steps,
-            "settings": {key: value for key, value in asdict(self.settings).items() if key != "games"},
+            "settings": self.settings.model_dump(mode="json", exclude={"games"}),
         }
         save_weights(path, self.trainer.weights, self.trainer.shape, how)
 
@@ -326,21 +332,26 @@ def train(
 
     ``game`` is a spec, or several of one family, the first of which counts. ``out``, a folder, is gone
     on with if it has been begun; the best network is there as ``best.safetensors``. ``minutes`` and ``games`` are those
-    of the whole run. Other keys are those of :class:`jubango.bots.learning.trainer.Settings`. Raises UserError.
+    of the whole run. Other keys are those of :class:`jubango.bots.learning.trainer.Settings`; a run that is gone on
+    with keeps its own, unless they are given and may change. Raises UserError.
     """
-    known = Settings.__dataclass_fields__
-    for key in settings:
-        if key not in known:
-            raise UserError(f'train: no key "{key}"{nearest(key, known)}')
-    specs = (game,) if isinstance(game, str) else tuple(game)
+    given = {"games": (game,) if isinstance(game, str) else tuple(game), **settings}
     folder = Path(out)
     with locked(folder, "training in"):
-        training = Training(Settings(specs, **settings), folder, measuring)  # type: ignore[arg-type]
+        training = Training(given, folder, measuring)
         try:
             yield from training.run(minutes, games)
         except (KeyboardInterrupt, GeneratorExit):  # whoever trains has had enough
             training.save()
             raise
+
+
+def _settings(given: Mapping[str, object], where: str = "train") -> Settings:
+    """What is given, checked. Raises UserError."""
+    for key in given:
+        if key not in Settings.model_fields:
+            raise UserError(f'{where}: no key "{key}"{nearest(key, Settings.model_fields)}')
+    return checked(Settings, given, where, " = ")
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -4,12 +4,14 @@
 
 Every line is measured by turns with its peer. mctx and pgx run in a process of their own: on one JAX device,
 as their users run them (XLA spreads large operations over the cores), and split over two devices as jubango is.
---flat measures jubango alone: the cost of a simulation as the number of simulations grows.
+Where a network is named, both sides have one of the same shape and the same untrained weights; mctx's is shown pgx's
+planes, as many as ours has. --flat measures jubango alone: the cost of a simulation as the number of simulations grows.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import multiprocessing
 import statistics
 import sys
@@ -23,7 +25,7 @@ REPEATS = 3  # searches a round and side; the middle one counts
 
 
 def mctx_peer(pipe: Any) -> None:
-    """Answers (env, trees, simulations, plies, devices) with simulations a second."""
+    """Answers (env, trees, simulations, plies, network, devices) with simulations a second."""
     import jax
 
     jax.config.update("jax_num_cpu_devices", 2)
@@ -33,27 +35,39 @@ def mctx_peer(pipe: Any) -> None:
     import pgx
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+    from jubango.bots.networks.model import Shape, apply, new_network, weights_of
+
     searches: dict = {}
 
-    def make(env_id: str, trees: int, simulations: int, plies: int, devices: int) -> Any:
+    def make(env_id: str, trees: int, simulations: int, plies: int, shape: Shape | None, devices: int) -> Any:
         env = pgx.make(env_id)
+        weights = {} if shape is None else weights_of(new_network(shape))
+
+        def judged(weights, state):
+            """(logits, value) of positions."""
+            if shape is None:
+                return jnp.zeros(state.legal_action_mask.shape), jnp.zeros(state.legal_action_mask.shape[0])
+            seen = state.observation[..., : shape.planes].astype(jnp.float32)
+            found = apply(shape, weights, jnp.pad(seen, [*[(0, 0)] * 3, (0, shape.planes - seen.shape[-1])]))
+            return found.policy, found.value
 
         def recurrent(params, key, action, state):
             mover = state.current_player
             state = jax.vmap(env.step)(state, action)
             reward = state.rewards[jnp.arange(mover.shape[0]), mover]
-            logits = jnp.where(state.legal_action_mask, 0.0, -1e9)
+            logits, value = judged(params, state)
+            logits = jnp.where(state.legal_action_mask, logits, -1e9)
             discount = jnp.where(state.terminated, 0.0, -1.0)
-            zero = jnp.zeros(mover.shape[0])
-            return mctx.RecurrentFnOutput(reward=reward, discount=discount, prior_logits=logits, value=zero), state
+            return mctx.RecurrentFnOutput(reward=reward, discount=discount, prior_logits=logits, value=value), state
 
-        def search(state):
+        def search(weights, state):
             legal = state.legal_action_mask
-            logits = jnp.where(legal, 0.0, -1e9)
-            root = mctx.RootFnOutput(prior_logits=logits, value=jnp.zeros(legal.shape[0]), embedding=state)
+            logits, value = judged(weights, state)
+            root = mctx.RootFnOutput(prior_logits=jnp.where(legal, logits, -1e9), value=value, embedding=state)
             out = mctx.muzero_policy(
-                (), jax.random.PRNGKey(0), root, recurrent, simulations, invalid_actions=~legal, dirichlet_fraction=0.0
-            )
+                weights, jax.random.PRNGKey(0), root, recurrent, simulations, invalid_actions=~legal,
+                dirichlet_fraction=0.0,
+            )  # fmt: skip
             return out.action, out.action_weights
 
         state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), trees))
@@ -65,9 +79,11 @@ def mctx_peer(pipe: Any) -> None:
             state = step(state, jnp.array([rng.choice(np.flatnonzero(row)) for row in legal]))
         if devices > 1:
             mesh, split = Mesh(np.array(jax.devices()), ("trees",)), PartitionSpec("trees")
-            search = jax.shard_map(search, mesh=mesh, in_specs=split, out_specs=split, check_vma=False)
+            specs = PartitionSpec(), split
+            search = jax.shard_map(search, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False)
             state = jax.device_put(state, NamedSharding(mesh, split))
-        return jax.jit(search), state
+            weights = jax.device_put(weights, NamedSharding(mesh, PartitionSpec()))
+        return functools.partial(jax.jit(search), weights), state
 
     while (case := pipe.recv()) is not None:
         trees, simulations = case[1:3]
@@ -97,22 +113,41 @@ def open_spiel_speed(name: str, simulations: int) -> float:
 def lines() -> list[tuple]:
     """(case, peer, how to ask it)."""
     from jubango.arena.benchmark import SearchCase
+    from jubango.bots.evaluators.network import NetworkEvaluator
     from jubango.bots.evaluators.rollout import Rollout
+    from jubango.bots.networks.model import Shape, new_network, weights_of
     from jubango.bots.search.rules.ucb1 import Ucb1
+    from jubango.sgf_games.catalogue import make_game
 
     rollout = {"evaluator": Rollout(), "rule": Ucb1()}
+    go, connect_four = (Shape.of(make_game(spec), channels=32, blocks=4) for spec in ("go:9", "connect_four"))
+
+    def with_network(spec: str, trees: int, simulations: int, shape: Shape, leaves: int = 1) -> SearchCase:
+        weights = weights_of(new_network(shape))
+        return SearchCase(spec, trees, simulations, NetworkEvaluator(shape), leaves=leaves, params=weights)
+
+    networks = [
+        (with_network(spec, trees, simulations, shape, leaves), peer, (env, trees, simulations, 0, shape))
+        for spec, env, trees, simulations, shape, leaves in (
+            ("go:9", "go_9x9", 64, 128, go, 1),
+            ("go:9", "go_9x9", 1, 800, go, 8),
+            ("connect_four", "connect_four", 256, 128, connect_four, 1),
+        )
+        for peer in ("mctx + pgx", "mctx + pgx on two devices")[: 1 if trees == 1 else 2]
+    ]
     return [
-        (SearchCase("go:9", 64, 128), "mctx + pgx", ("go_9x9", 64, 128, 0)),
-        (SearchCase("go:9", 64, 128), "mctx + pgx on two devices", ("go_9x9", 64, 128, 0)),
-        (SearchCase("go:9", 64, 512), "mctx + pgx", ("go_9x9", 64, 512, 0)),
-        (SearchCase("go:9", 64, 512), "mctx + pgx on two devices", ("go_9x9", 64, 512, 0)),
-        (SearchCase("go:9", 64, 128, plies=40), "mctx + pgx", ("go_9x9", 64, 128, 40)),
-        (SearchCase("go:9", 1, 800, leaves=32), "mctx + pgx", ("go_9x9", 1, 800, 0)),
-        (SearchCase("go:9", 1, 800), "mctx + pgx", ("go_9x9", 1, 800, 0)),
-        (SearchCase("connect_four", 256, 128), "mctx + pgx", ("connect_four", 256, 128, 0)),
-        (SearchCase("connect_four", 256, 128), "mctx + pgx on two devices", ("connect_four", 256, 128, 0)),
-        (SearchCase("tic_tac_toe", 256, 128), "mctx + pgx", ("tic_tac_toe", 256, 128, 0)),
-        (SearchCase("tic_tac_toe", 256, 128), "mctx + pgx on two devices", ("tic_tac_toe", 256, 128, 0)),
+        *networks,
+        (SearchCase("go:9", 64, 128), "mctx + pgx", ("go_9x9", 64, 128, 0, None)),
+        (SearchCase("go:9", 64, 128), "mctx + pgx on two devices", ("go_9x9", 64, 128, 0, None)),
+        (SearchCase("go:9", 64, 512), "mctx + pgx", ("go_9x9", 64, 512, 0, None)),
+        (SearchCase("go:9", 64, 512), "mctx + pgx on two devices", ("go_9x9", 64, 512, 0, None)),
+        (SearchCase("go:9", 64, 128, plies=40), "mctx + pgx", ("go_9x9", 64, 128, 40, None)),
+        (SearchCase("go:9", 1, 800, leaves=32), "mctx + pgx", ("go_9x9", 1, 800, 0, None)),
+        (SearchCase("go:9", 1, 800), "mctx + pgx", ("go_9x9", 1, 800, 0, None)),
+        (SearchCase("connect_four", 256, 128), "mctx + pgx", ("connect_four", 256, 128, 0, None)),
+        (SearchCase("connect_four", 256, 128), "mctx + pgx on two devices", ("connect_four", 256, 128, 0, None)),
+        (SearchCase("tic_tac_toe", 256, 128), "mctx + pgx", ("tic_tac_toe", 256, 128, 0, None)),
+        (SearchCase("tic_tac_toe", 256, 128), "mctx + pgx on two devices", ("tic_tac_toe", 256, 128, 0, None)),
         (SearchCase("go:9", 1024, 128, **rollout), "OpenSpiel", ("go(board_size=9,komi=7.5)", 1000)),
         (SearchCase("connect_four", 1024, 400, **rollout), "OpenSpiel", ("connect_four", 20_000)),
         (SearchCase("tic_tac_toe", 1024, 400, **rollout), "OpenSpiel", ("tic_tac_toe", 20_000)),

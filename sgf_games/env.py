@@ -24,7 +24,8 @@ from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.connect_four import ConnectFour
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.go import Go, GoState, area_margin
+from jubango.sgf_games.go import Go, GoState
+from jubango.sgf_games.go_area import area_margin
 from jubango.sgf_games.go_board import GoBoard, empty_board, legal_points, play
 from jubango.sgf_games.kernels import fused, where_needed
 from jubango.sgf_games.mnk import LineGame, LineState, Mnk

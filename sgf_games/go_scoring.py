@@ -16,7 +16,8 @@ import numpy as np
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.dice import mix
-from jubango.sgf_games.go import Go, GoState, areas
+from jubango.sgf_games.go import Go, GoState
+from jubango.sgf_games.go_area import areas
 from jubango.sgf_games.go_playout import playout
 from jubango.sgf_games.machine import jit
 

@@ -87,7 +87,7 @@ def test_rule_sets_differ_where_the_referee_says(ko, suicide):
 def test_legal_positions_of_tiny_boards():
     """1 on 1x1, 57 on 2x2, 12,675 on 3x3 (Tromp): no position with a chain in atari to itself."""
     from jubango.sgf_games import bitboard as bb
-    from jubango.sgf_games.go import chains_with_two_liberties
+    from jubango.sgf_games.go_moves import chains_with_two_liberties
 
     for size, expected in ((1, 1), (2, 57), (3, 12675)):
         n = size * size

@@ -251,7 +251,7 @@ def test_a_symmetry_turns_all_that_is_learnt_alike():
 )
 def test_settings_that_cannot_be(specs, message):
     with pytest.raises(UserError, match=message):
-        Settings(specs).chosen()
+        Settings(games=specs).chosen()
 
 
 def test_games_are_counted():

@@ -19,7 +19,6 @@ from jubango.analysis.learning import reliability
 from jubango.arena.commands import run as command
 from jubango.arena.training import Match, Measuring, Training, _append, _rows
 from jubango.bots.config import bot_from_spec
-from jubango.bots.learning.trainer import Settings
 from jubango.bots.networks.checkpoint import load_weights
 from jubango.sgf_games.errors import UserError
 
@@ -125,10 +124,15 @@ def test_what_it_has_learnt_plays(trained):
 def test_a_run_goes_on_only_as_it_was_begun(trained):
     folder, _ = trained
     with pytest.raises(UserError, match="was begun with channels = 8, not 16; use another --out folder"):
-        Training(Settings(("tic_tac_toe",), channels=16), folder)
+        Training({"games": ("tic_tac_toe",), "channels": 16}, folder)
     with pytest.raises(UserError, match="trains tic_tac_toe"):
-        Training(Settings(("connect_four",)), folder)
-    assert Training(Settings(("tic_tac_toe",)), folder).settings.channels == 8
+        Training({"games": ("connect_four",)}, folder)
+    assert Training({"games": ("tic_tac_toe",)}, folder).settings.channels == 8
+    assert Training({"games": ("tic_tac_toe",), "channels": 0, "seed": 1}, folder).settings.channels == 8
+    assert Training({"games": ("tic_tac_toe",), "rate": 5e-4, "fast": 4}, folder).settings.rate == 5e-4
+    assert Training({"games": ("tic_tac_toe", "mnk:4,k=3")}, folder).settings.fast == 4
+    assert Training({"games": ("tic_tac_toe",)}, folder).settings.games == ("tic_tac_toe",)
+    assert Training({"games": ("tic_tac_toe",), "rate": 1e-3}, folder).settings.rate == 1e-3
 
 
 @pytest.mark.parametrize(
@@ -137,6 +141,8 @@ def test_a_run_goes_on_only_as_it_was_begun(trained):
         (["--game", "go:x"], "go:x"), (["--game", "go:5", "--game", "gomoku:9"], "no boards of one game"),
         (["--game", "tic_tac_toe", "--start", "nowhere"], "nowhere"), (["--game", "tic_tac_toe", "--search", "magic"], "search"),
         (["--game", "tic_tac_toe", "--channels", "99999"], "channels"),
+        (["--game", "tic_tac_toe", "--share", "2"], "train: share = 2.0: should be less than or equal to 1"),
+        (["--game", "tic_tac_toe", "--batch", "0"], "train: batch = 0"), (["--game", "tic_tac_toe", "--rate", "nan"], "rate = nan"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(tmp_path, capsys, words, message):

@@ -39,6 +39,9 @@ def register(app: typer.Typer) -> None:
         simulations: Annotated[
             int | None, typer.Option(min=1, help="Simulations a position.", show_default="the bot's")
         ] = None,
+        seconds: Annotated[
+            float | None, typer.Option(min=0.01, help="A search, in place of the bot's simulations.", show_default="")
+        ] = None,
         number: Annotated[int, typer.Option("--game-number", min=1, help="Which game of a file of several.")] = 1,
         seed: Annotated[int, typer.Option(min=0, help="Decides the search's dice.")] = 1,
         png: Annotated[Path | None, typer.Option(help="Write the heatmap as a picture.")] = None,
@@ -59,7 +62,8 @@ def register(app: typer.Typer) -> None:
             raise UserError("--all and --move exclude each other; give one")
         if every and png is not None:
             raise UserError("--png draws one position; give --move instead of --all")
-        keys = {} if simulations is None else {"simulations": simulations}
+        limits = {"simulations": simulations, "seconds": seconds}
+        keys = {key: value for key, value in limits.items() if value is not None}
         searching_bot(bot or "uct", **keys)  # what is wrong with them is said before anything else
         for path in filter(None, (png, csv)):
             check_writable(path)

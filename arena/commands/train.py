@@ -26,33 +26,59 @@ def register(app: typer.Typer) -> None:
         games: Annotated[
             int | None, typer.Option(min=1, help="Train on so many games in all.", show_default="no limit")
         ] = None,
-        channels: Annotated[int, typer.Option(min=0, help="Of the network.", show_default="the game's")] = 0,
-        blocks: Annotated[int, typer.Option(min=0, help="Of the network.", show_default="the game's")] = 0,
+        channels: Annotated[int | None, typer.Option(help="Of the network.", show_default="the game's")] = None,
+        blocks: Annotated[int | None, typer.Option(help="Of the network.", show_default="the game's")] = None,
+        start: Annotated[
+            str | None, typer.Option(help="A file of weights to begin with.", show_default="new ones")
+        ] = None,
+        search: Annotated[
+            str | None, typer.Option(help="Of self-play: gumbel or alphazero.", show_default="gumbel")
+        ] = None,
         simulations: Annotated[
-            int, typer.Option(min=0, help="A move that is learnt from.", show_default="the game's")
-        ] = 0,
-        search: Annotated[str, typer.Option(help="Of self-play: gumbel or alphazero.")] = "gumbel",
-        rollouts: Annotated[int, typer.Option(min=0, help="First positions, which come from uct's rollouts.")] = 0,
-        start: Annotated[str, typer.Option(help="A file of weights to begin with.", show_default="new ones")] = "",
+            int | None, typer.Option(help="A move that is learnt from.", show_default="the game's")
+        ] = None,
+        fast: Annotated[
+            int | None, typer.Option(help="Simulations of the other moves.", show_default="a quarter")
+        ] = None,
+        share: Annotated[
+            float | None, typer.Option(help="Of the moves that are learnt from.", show_default="0.25")
+        ] = None,
+        lanes: Annotated[int | None, typer.Option(help="Games at once.", show_default="the machine's")] = None,
+        rollouts: Annotated[
+            int | None, typer.Option(help="First positions, which come from uct's rollouts.", show_default="0")
+        ] = None,
+        window: Annotated[
+            int | None, typer.Option(help="Positions that are remembered.", show_default="400000")
+        ] = None,
+        reuse: Annotated[float | None, typer.Option(help="How often each is learnt from.", show_default="8")] = None,
+        batch: Annotated[int | None, typer.Option(help="Positions of a step.", show_default="256")] = None,
+        rate: Annotated[float | None, typer.Option(help="Of learning.", show_default="0.001")] = None,
+        seed: Annotated[int | None, typer.Option(help="Decides weights and dice.", show_default="1")] = None,
         measure_minutes: Annotated[float, typer.Option(min=0.1, help="Between two measurements of strength.")] = 10.0,
         measure_games: Annotated[int, typer.Option(min=2, help="Against each opponent.")] = 32,
-        seed: Annotated[int, typer.Option(min=0, help="Decides weights and dice.")] = 1,
     ) -> None:
-        """Train a network by self-play, or go on where it stopped; the best one is DIR/best.safetensors."""
+        """Train a network by self-play, or go on where it stopped; the best one is DIR/best.safetensors.
+
+        A run that is gone on with keeps its settings, but for those that are given anew."""
         with loading():
             from jubango.arena.training import BEST, CURVE, Measuring
             from jubango.arena.training import train as training
             from jubango.arena.training_view import TrainingView
 
         folder = out or Path("runs") / f"train-{game[0].split(',')[0].replace(':', '-')}"
+        settings = {
+            "channels": channels, "blocks": blocks, "start": start, "search": search, "simulations": simulations,
+            "fast": fast, "share": share, "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse,
+            "batch": batch, "rate": rate, "seed": seed,
+        }  # fmt: skip
+        given = {key: value for key, value in settings.items() if value is not None}
         view = TrainingView(messages())
         run = None
         try:
             with view.running():
                 for progress in training(
                     game, folder, minutes or math.inf, games or math.inf,
-                    measuring=Measuring(measure_minutes, measure_games + measure_games % 2), channels=channels,
-                    blocks=blocks, simulations=simulations, search=search, rollouts=rollouts, start=start, seed=seed,
+                    measuring=Measuring(measure_minutes, measure_games + measure_games % 2), **given,
                 ):  # fmt: skip
                     run = progress.training
                     view.show(progress)

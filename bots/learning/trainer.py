@@ -8,13 +8,13 @@ import shutil
 import time
 import zipfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
@@ -46,8 +46,7 @@ WRONG = 0.05  # share of the resignations that may be wrong
 KOMIS = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5, -1.0, -2.0, 1.0, 2.0  # what Go's komi differs by, in so many games each
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(BaseModel):
     """What is trained and how; what is 0 is chosen for the game.
 
     games: specs of one family of games, the first of which is the one that counts.
@@ -58,22 +57,24 @@ class Settings:
     lanes: games at once. window: positions that are remembered. reuse: how often each is learnt from.
     """
 
-    games: tuple[str, ...]
-    channels: int = 0
-    blocks: int = 0
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    games: Annotated[tuple[str, ...], Field(min_length=1)]
+    channels: Annotated[int, Field(ge=0, le=4096)] = 0
+    blocks: Annotated[int, Field(ge=0, le=128)] = 0
     start: str = ""
-    search: str = "gumbel"
-    simulations: int = 0
-    fast: int = 0
-    share: float = 0.25
-    rollouts: int = 0
-    rollout_simulations: int = 512
-    lanes: int = 0
-    window: int = 400_000
-    reuse: float = 8.0
-    batch: int = 256
-    rate: float = 1e-3
-    seed: int = 1
+    search: Literal["gumbel", "alphazero"] = "gumbel"
+    simulations: Annotated[int, Field(ge=0, le=10_000)] = 0
+    fast: Annotated[int, Field(ge=0, le=10_000)] = 0
+    share: Annotated[float, Field(gt=0, le=1)] = 0.25
+    rollouts: Annotated[int, Field(ge=0)] = 0
+    rollout_simulations: Annotated[int, Field(ge=4, le=100_000)] = 512
+    lanes: Annotated[int, Field(ge=0, le=65_536)] = 0
+    window: Annotated[int, Field(ge=1_000, le=10**8)] = 400_000
+    reuse: Annotated[float, Field(gt=0, le=1000)] = 8.0
+    batch: Annotated[int, Field(ge=2, le=65_536)] = 256
+    rate: Annotated[float, Field(gt=0, le=1)] = 1e-3
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
     def chosen(self) -> Settings:
         """The same with everything chosen. Raises UserError."""
@@ -82,8 +83,6 @@ class Settings:
             raise UserError(f"train: {' and '.join(self.games)} are no boards of one game")
         if games[0].num_players != 2:
             raise UserError(f"train: {games[0].spec} has {games[0].num_players} player(s); self-play is for two")
-        if self.search not in ("gumbel", "alphazero"):
-            raise UserError(f'train: search = "{self.search}": should be gumbel or alphazero')
         points = max(game.height * game.width for game in games)
         large = points > 36
         usual = {
@@ -93,9 +92,8 @@ class Settings:
             "fast": max(2, (self.simulations or (64 if large else 32)) // 4),
             "lanes": 256 if on_cpu() else 1024,
         }
-        given = asdict(self)
-        chosen = {key: value or usual.get(key, value) for key, value in given.items()}
-        return Settings(**{**chosen, "games": tuple(game.spec for game in games)})
+        chosen = {key: value or usual.get(key, value) for key, value in self}
+        return Settings.model_validate({**chosen, "games": tuple(game.spec for game in games)})
 
 
 class Turn(NamedTuple):
@@ -281,7 +279,7 @@ class Trainer:
                 int(self.counts["turns"]),
                 args=ocp.args.Composite(
                     learning=ocp.args.StandardSave(jax.tree.map(np.asarray, self.learning._asdict())),
-                    counts=ocp.args.JsonSave({**self.counts, "resign": self.resign}),
+                    counts=ocp.args.JsonSave({**self.counts, "owed": self._owed, "resign": self.resign}),
                 ),
             )
             manager.wait_until_finished()
@@ -292,6 +290,7 @@ class Trainer:
 
         with _checkpoints(self.folder) as manager:
             damaged: list[int] = []
+            why = ""
             wanted = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), self.learning._asdict())
             for step in sorted(manager.all_steps(), reverse=True):
                 try:
@@ -302,17 +301,21 @@ class Trainer:
                         ),
                     )
                 except Exception as error:  # whatever a damaged one makes of it
+                    why = why or " ".join(str(error).split())[:100]
                     self.notes.append(f"checkpoint {step} is damaged and left out ({type(error).__name__})")
                     damaged.append(step)
                     continue
                 counts = dict(found["counts"])
                 self.resign = counts.pop("resign")
-                self.counts = counts
+                self.counts = {**self.counts, **counts}
                 self.learning = self._everywhere(Learning(**found["learning"]))
                 break
             else:
                 if damaged:
-                    raise UserError(f"{self.folder}: none of its checkpoints can be read; begin in another folder")
+                    raise UserError(
+                        f"{self.folder}: none of its checkpoints can be read ({why}); begin in another folder, with "
+                        f"start = {self.folder / 'newest.safetensors'} if that network is to go on"
+                    )
         for step in damaged:
             (self.folder / "damaged").mkdir(exist_ok=True)
             shutil.move(self.folder / "checkpoints" / str(step), self.folder / "damaged" / f"{step}-{time.time_ns()}")
@@ -320,7 +323,8 @@ class Trainer:
             self._load_samples(which)
         if not self.counts["positions"]:  # a folder of positions from elsewhere
             self.counts["positions"] = self.counts["rollouts"] = sum(map(len, self.replays))
-        self._owed = max(0.0, self.settings.reuse * self.counts["positions"] - self.steps * self.recipe.batch)
+        owed = self.settings.reuse * self.counts["positions"] - self.steps * self.recipe.batch
+        self._owed = self.counts.pop("owed", max(0.0, owed))
         return self.counts["turns"] > 0
 
     def _everywhere(self, learning: Learning) -> Learning:
