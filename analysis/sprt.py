@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,8 @@ NORMALIZED = 800 / math.log(10)  # nElo of one standard deviation of a game
 ABSENT = 1e-3  # in the place of an outcome that has not been seen
 MOST_ELO = 4000.0
 MOST_TILT = 200.0  # log-odds of a win to a loss, where a distribution of a normalized strength is sought
+MOST_STEPS = 1_000_000
+GRID = 8001  # places of the log-likelihood ratio, where a test's length is reckoned
 OUTCOMES = {3: np.array([0, 0.5, 1]), 5: np.array([0, 0.25, 0.5, 0.75, 1])}
 
 
@@ -44,6 +46,42 @@ class Sprt:
     alpha: float = 0.05
     beta: float = 0.05
     model: Model = "logistic"
+    pairs: bool = True  # are counts those of colour-swapped pairs, where games are played?
+
+    @classmethod
+    def parse(cls, text: str) -> Sprt:
+        """``0,20``, ``0,20,alpha=0.01,model=normalized,pairs=false``: the two hypotheses' Elo, then keys. Raises
+        UserError."""
+        first, second, *rest = [part.strip() for part in text.split(",")] + ["", ""][text.count(",") :]
+        values: dict[str, Any] = {}
+        try:
+            elo0, elo1 = float(first), float(second)
+            for part in filter(None, rest):
+                key, equals, value = (word.strip() for word in part.partition("="))
+                if not equals or key in values:
+                    raise ValueError
+                values[key] = {"true": True, "false": False}[value] if key == "pairs" else value
+                if key in ("alpha", "beta"):
+                    values[key] = float(value)
+                elif key not in ("model", "pairs"):
+                    raise ValueError
+        except (ValueError, KeyError):
+            raise UserError(
+                f'sprt "{text}": should be ELO0,ELO1 and, where needed, alpha=, beta=, model= and pairs=, as in '
+                "0,20,alpha=0.01,model=normalized"
+            ) from None
+        if values.get("model") == "bayesian":
+            values.setdefault("pairs", False)
+        return cls(elo0, elo1, **values)
+
+    def __str__(self) -> str:
+        parts = [f"{self.elo0:g},{self.elo1:g}"]
+        usual = {name: field.default for name, field in self.__dataclass_fields__.items()}
+        for key in ("alpha", "beta", "model", "pairs"):
+            value = getattr(self, key)
+            if value != usual[key]:
+                parts.append(f"{key}={str(value).lower() if isinstance(value, bool) else value}")
+        return ",".join(parts)
 
     def __post_init__(self) -> None:
         if self.model not in ("logistic", "normalized", "bayesian"):
@@ -56,6 +94,8 @@ class Sprt:
         for key in ("alpha", "beta"):
             if not 0 < getattr(self, key) < 1:
                 raise UserError(f"sprt: {key} = {getattr(self, key)}: should be between 0 and 1")
+        if self.model == "bayesian" and self.pairs:
+            raise UserError("sprt: the bayesian model is of single games; add pairs=false")
         if self.alpha + self.beta >= 1:
             raise UserError(f"sprt: alpha + beta = {self.alpha + self.beta:g}: should be below 1")
 
@@ -73,11 +113,14 @@ class Sprt:
         if not total:
             return 0.0
         seen = np.where(observed == 0, ABSENT, observed)
+        return float(seen @ self.steps(seen / seen.sum()))
+
+    def steps(self, shares: np.ndarray) -> np.ndarray:
+        """What each outcome adds to the log-likelihood ratio where outcomes are seen in these ``shares``."""
         if self.model == "bayesian":
-            return _bayesian(seen, self.elo0, self.elo1)
-        number = seen.sum()
-        p0, p1 = (self.distribution(seen / number, elo) for elo in (self.elo0, self.elo1))
-        return float(number * np.sum(seen / number * np.log(p1 / p0)))
+            return np.log(_bayesian_chances(shares, self.elo1) / _bayesian_chances(shares, self.elo0))
+        p0, p1 = (self.distribution(shares, elo) for elo in (self.elo0, self.elo1))
+        return np.log(p1 / p0)
 
     def distribution(self, shares: np.ndarray, elo: float) -> np.ndarray:
         """The distribution of greatest likelihood, where outcomes have been seen in these ``shares``, that has the
@@ -93,6 +136,82 @@ class Sprt:
         return "H1" if llr >= upper else "H0" if llr <= lower else ""
 
 
+class SprtState(NamedTuple):
+    """Where a test stands, or what it has come to."""
+
+    sprt: Sprt
+    llr: float
+    accepted: Decision
+    counts: tuple[int, ...]  # of the games, or pairs, that it has looked at, from the worst outcome to the best
+
+    @property
+    def games(self) -> int:
+        return sum(self.counts) * (2 if self.sprt.pairs else 1)
+
+    @property
+    def strength(self) -> Strength:
+        return strength(self.counts)
+
+    def told(self, first: str, second: str) -> list[str]:
+        """In words: what has been accepted of the first player against the second, and on what evidence."""
+        sprt, (lower, upper), found = self.sprt, self.sprt.bounds, self.strength
+        llr = f"LLR {self.llr:.2f}, bounds {lower:.2f} and {upper:.2f}, after {self.games:,} games"
+        units = {"logistic": "Elo", "normalized": "nElo", "bayesian": "BayesElo"}[sprt.model]
+        if self.accepted:
+            elo, other = (sprt.elo1, sprt.elo0) if self.accepted == "H1" else (sprt.elo0, sprt.elo1)
+            ahead = f"{first} is {elo:+g} {units} against {second}, rather than {other:+g}"
+            said = [f"{self.accepted} accepted: {ahead} ({llr})"]
+        else:
+            said = [f"undecided between {sprt.elo0:+g} and {sprt.elo1:+g} {units} of {first} against {second} ({llr})"]
+        kind = "pairs from both lost to both won" if sprt.pairs else "losses, draws, wins"
+        said.append(f"{found}; {kind}: {', '.join(map(str, self.counts))}")
+        return said
+
+    @property
+    def summary(self) -> dict[str, object]:
+        """The same for JSON."""
+        lower, upper = self.sprt.bounds
+        return {
+            **asdict(self.sprt), "llr": self.llr, "lower": lower, "upper": upper, "accepted": self.accepted or None,
+            "games": self.games, "counts": list(self.counts), **self.strength._asdict(),
+        }  # fmt: skip
+
+
+class SequentialTest:
+    """A test of games that are numbered as they are scheduled and end in any order: it looks at each game, or pair,
+    when all before it have ended, and at nothing after the first that decides. So which games are short cannot sway it.
+
+    A game that was not decided is left out, with the other one of its pair.
+    """
+
+    def __init__(self, sprt: Sprt) -> None:
+        self.sprt = sprt
+        self._counts = [0] * (5 if sprt.pairs else 3)
+        self._waiting: dict[int, float] = {}
+        self._next = 0  # game
+        self._llr = 0.0
+        self._accepted: Decision = ""
+
+    def add(self, number: int, score: float) -> None:
+        """The game with this number, from 0, has ended; the score is that of the player who is tested: 0, 0.5 or 1,
+        nan if the game was not decided."""
+        if number >= self._next:
+            self._waiting[number] = score
+        size = 2 if self.sprt.pairs else 1
+        while not self._accepted and all(self._next + i in self._waiting for i in range(size)):
+            scores = [self._waiting.pop(self._next + i) for i in range(size)]
+            self._next += size
+            if any(math.isnan(one) for one in scores):
+                continue
+            self._counts[round(2 * sum(scores))] += 1
+            self._llr = self.sprt.llr(self._counts)
+            self._accepted = self.sprt.decision(self._llr)
+
+    @property
+    def state(self) -> SprtState:
+        return SprtState(self.sprt, self._llr, self._accepted, tuple(self._counts))
+
+
 class Strength(NamedTuple):
     """What games between two say of the first: Elo by the mean score, the same in standard deviations of a game, both
     with half their 95 % intervals, and the likelihood of superiority."""
@@ -103,6 +222,79 @@ class Strength(NamedTuple):
     nelo_error: float
     los: float
     score: float
+
+    def __str__(self) -> str:
+        return (
+            f"Elo {self.elo:+.1f} ± {self.elo_error:.1f}, nElo {self.nelo:+.1f} ± {self.nelo_error:.1f}, "
+            f"LOS {100 * self.los:.1f} %"
+        )
+
+
+class Expectation(NamedTuple):
+    """What a test comes to at a known strength."""
+
+    games: float  # mean number until it ends
+    accepts_h1: float  # chance
+
+
+def expectation(sprt: Sprt, chances: Sequence[float]) -> Expectation:
+    """How long a test lasts and what it comes to, if games, or pairs, have outcomes with these ``chances`` (3 or 5).
+
+    The log-likelihood ratio moves by what an outcome adds to it where all have been seen as often as is to be expected.
+    Raises UserError for chances that cannot be.
+    """
+    given = checked_counts(chances)
+    if not given.sum() or len(given) != (5 if sprt.pairs else 3):
+        raise UserError(f"sprt: chances {list(chances)}: should be {5 if sprt.pairs else 3}, not all of them 0")
+    shares = np.maximum(given / given.sum(), 1e-9)
+    shares /= shares.sum()
+    steps, possible = sprt.steps(shares), given > 0
+    if np.abs(steps[possible]).max() < 1e-12:  # nothing that can happen tells the hypotheses apart
+        return Expectation(math.inf, 0.5)
+    walk = _walk_of_two if possible.sum() == 2 else _walk
+    length, accepted = walk(steps[possible], given[possible] / given.sum(), *sprt.bounds)
+    return Expectation(float(length) * (2 if sprt.pairs else 1), min(1.0, max(0.0, float(accepted))))
+
+
+def _walk_of_two(steps: np.ndarray, chances: np.ndarray, lower: float, upper: float) -> tuple[float, float]:
+    """(mean length, chance to end above) of a walk from 0 with two kinds of steps: exactly."""
+    alive, length, accepted, number = np.ones(1), 0.0, 0.0, 0
+    while (total := alive.sum()) > 1e-12 and number < MOST_STEPS:
+        length += total
+        number += 1
+        alive = np.append(chances[0] * alive, 0) + np.append(0, chances[1] * alive)
+        second = np.arange(number + 1)
+        place = (number - second) * steps[0] + second * steps[1]
+        above, below = place >= upper, place <= lower
+        accepted += alive[above].sum()
+        alive[above | below] = 0
+    return length, accepted
+
+
+def _walk(steps: np.ndarray, chances: np.ndarray, lower: float, upper: float) -> tuple[float, float]:
+    """The same of any steps, to three or four digits: the places between the bounds are those of a grid, and a step
+    that ends between two of them ends at either, as often as makes its mean right."""
+    from scipy.sparse import coo_array, eye_array
+    from scipy.sparse.linalg import spsolve
+
+    inner = np.arange(1, GRID - 1)
+    width, ended_above = (upper - lower) / (GRID - 1), np.zeros(GRID)
+    entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for chance, step in zip(chances, steps, strict=True):
+        ends = inner + step / width
+        ended_above[inner[ends >= GRID - 1]] += chance
+        inside = (ends > 0) & (ends < GRID - 1)
+        low = np.floor(ends[inside]).astype(int)
+        part = ends[inside] - low
+        entries += [(inner[inside], low, chance * (1 - part)), (inner[inside], low + 1, chance * part)]
+    row, column, weight = (np.concatenate(values) for values in zip(*entries, strict=True))
+    ended_above[-1] = 1
+    counted = np.ones(GRID)
+    counted[[0, -1]] = 0
+    moves = coo_array((weight, (row, column)), (GRID, GRID))
+    found = spsolve((eye_array(GRID) - moves).tocsc(), np.stack([counted, ended_above], axis=1))
+    length, accepted = (float(np.interp(-lower / width, np.arange(GRID), values)) for values in found.T)
+    return length, accepted
 
 
 def strength(counts: Sequence[float]) -> Strength:
@@ -187,13 +379,9 @@ def _normalized(shares: np.ndarray, scores: np.ndarray, gap: float) -> np.ndarra
     return found
 
 
-def _bayesian(counts: np.ndarray, elo0: float, elo1: float) -> float:
-    """BayesElo's model, its draws as likely as they have been."""
-    losses, _, wins = counts / counts.sum()
+def _bayesian_chances(shares: np.ndarray, elo: float) -> np.ndarray:
+    """Of losses, draws and wins by BayesElo's model, draws being as likely as their share says."""
+    losses, _, wins = shares
     draw = 200 * math.log10((1 - losses) / losses * (1 - wins) / wins)
-
-    def chances(elo: float) -> np.ndarray:
-        win, loss = expected_score(elo - draw), expected_score(-elo - draw)
-        return np.array([loss, 1 - win - loss, win])
-
-    return float(counts @ np.log(chances(elo1) / chances(elo0)))
+    win, loss = expected_score(elo - draw), expected_score(-elo - draw)
+    return np.array([loss, 1 - win - loss, win])

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from jubango.analysis.plot import BLACK, WHITE, board_text, stone_text
 from jubango.analysis.results import doubts
+from jubango.analysis.sprt import SprtState
 from jubango.arena.console import Console
 from jubango.arena.names import LEAST, short_names
 from jubango.arena.preparing import Preparing, shown
@@ -117,11 +118,13 @@ class Dashboard:
     def line(self, run: Run, doubtful: bool = True) -> Text:
         """How far it is, and if ``doubtful`` is to be said what the games were."""
         games, simulations, left = self.speeds(run)
-        done = len(run.results)
+        done, test = len(run.results), run.sprt
+        far = [f"{done}/{run.plan.total} games", f"{100 * done / max(1, run.plan.total):.0f} %", f"{clock(left)} left"]
+        if test is not None:
+            lower, upper = test.sprt.bounds
+            far = [f"{done} games", f"LLR {test.llr:.2f} ({lower:.2f} to {upper:.2f})", test.accepted or "undecided"]
         parts = [
-            f"{done}/{run.plan.total} games",
-            f"{100 * done / max(1, run.plan.total):.0f} %",
-            f"{clock(left)} left",
+            *far,
             # Until a game is over its moves show that all goes on.
             f"{games:.2f} games/s" if games or not run.table else f"{run.table.moves_made:,} moves made",
         ]
@@ -138,6 +141,9 @@ class Dashboard:
         bar = RichTable.grid()  # a bar alone does not end its line
         bar.add_row(ProgressBar(total=max(1, run.plan.total), completed=len(run.results), width=width - 1))
         head: list[RenderableType] = [title, bar, self._one_line(self.line(run, doubtful=False))]
+        if run.sprt is not None:
+            head = [title, between(run.sprt, width - 1), head[-1]]
+            head += [self._one_line(Text(line, style="green" if run.decided else "")) for line in run.told]
         if said := doubts(run.results):
             head.append(self._one_line(Text(", ".join(said), style="yellow")))
         room, note = height - len(head) - 1, Text(run.table.note if run.table else "", style="dim")
@@ -267,6 +273,21 @@ def _in_notebook() -> bool:
     """Is this a Jupyter kernel? IPython at a terminal is a terminal."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and hasattr(shell, "kernel")
+
+
+def between(test: SprtState, width: int) -> Text:
+    """Where the log-likelihood ratio is between the bounds: ``H0 ───────┼──●──── H1``."""
+    lower, upper = test.sprt.bounds
+    room = max(3, width - 6)
+    place, zero = (min(room - 1, max(0, round((x - lower) / (upper - lower) * (room - 1)))) for x in (test.llr, 0.0))
+    line = ["─"] * room
+    line[zero] = "┼"
+    text = Text("H0 ", style="bold" if test.accepted == "H0" else "dim")
+    text.append("".join(line[:place]), style="dim")
+    text.append("●", style="green" if place > zero else "red" if place < zero else "yellow")
+    return text.append("".join(line[place + 1 :]), style="dim").append(
+        " H1", style="bold" if test.accepted == "H1" else "dim"
+    )
 
 
 def clock(seconds: float | None) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
+from jubango.analysis.sprt import Sprt
 from jubango.arena.clock import TimeControl
 from jubango.arena.pairings import GameTask, Pairing, pairings, round_robin
 from jubango.bots.config import CONTROL, BotConfig, bot_from_spec, checked, expand_table, numbered, told_apart
@@ -19,6 +20,7 @@ from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.files import check_file, read_file
 from jubango.sgf_games.game import Game
 
+MOST_OF_A_TEST = 100_000  # games, unless somebody says otherwise
 LARGEST_FILE = 10_000_000  # bytes
 WORDS = {
     "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
@@ -39,6 +41,7 @@ class _File(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
     clock: str = ""
+    sprt: str = ""
     networks: dict[str, str] = {}
     bots: list[dict[str, Any]] = []
 
@@ -55,6 +58,7 @@ class Plan:
     games_at_once: int
     text: str  # of the file that says the same
     clock: TimeControl | None = None  # of each player in each game
+    sprt: Sprt | None = None  # of the first bot against the second: the end of the games is where it decides
     networks: Mapping[str, str] = field(default_factory=dict)  # digests of weights by their files, as far as stated
 
     @property
@@ -130,16 +134,20 @@ def make_plan(
 
 
 def match_plan(
-    first: str | BotConfig, second: str | BotConfig, game: str | Game, games: int, seed: int = 1, clock: str = ""
-) -> Plan:
-    """The plan of two bots. With a clock they play one game at a time, or games would wait for each other's thinking.
-    Raises UserError."""
+    first: str | BotConfig, second: str | BotConfig, game: str | Game, games: int | None = None, seed: int = 1,
+    clock: str = "", sprt: str = "",
+) -> Plan:  # fmt: skip
+    """The plan of two bots, of 20 games, or with ``sprt`` of as many as that takes. With a clock they play one game at
+    a time, or games would wait for each other's thinking. Raises UserError."""
+    if games is None:
+        games = MOST_OF_A_TEST if sprt else 20
     bots = told_apart(bot_from_spec(bot) if isinstance(bot, str) else bot for bot in (first, second))
     if bots[0].name == bots[1].name:  # a bot against itself
         bots[1] = numbered(bots[1], 2)
     name = f"{bots[0].name} - {bots[1].name}".replace("/", "|").lstrip(".")[:100]
-    timed = {"clock": clock, "games_at_once": 1} if clock else {}
-    return make_plan(game, bots, {"name": name, "games": games, "seed": seed, **timed}, "match")
+    more = {"clock": clock, "games_at_once": 1} if clock else {}
+    tested = {"sprt": sprt} if sprt else {}
+    return make_plan(game, bots, {"name": name, "games": games, "seed": seed, **more, **tested}, "match")
 
 
 def _as_in_a_file(keys: Mapping[str, object]) -> dict[str, Any]:
@@ -164,7 +172,10 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
         raise UserError(f"{source}: {game.spec} has {game.num_players} player(s); tournaments are for two")
     try:
         clock = TimeControl.parse(head.clock) if head.clock else None
+        sprt = Sprt.parse(head.sprt) if head.sprt else None
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
+    if sprt is not None and len(bots) != 2:
+        raise UserError(f"{source}: sprt: a test is of one bot against another, here are {len(bots)}")
     numbers = head.games_per_pairing, head.seed, head.games_at_once
-    return Plan(head.name, game, tuple(bots), *numbers, text, clock, head.networks)
+    return Plan(head.name, game, tuple(bots), *numbers, text, clock, sprt, head.networks)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import Result
+from jubango.analysis.sprt import SequentialTest, SprtState
 from jubango.analysis.tables import crosstable, frame_results, ratings_frame, record_result
 from jubango.analysis.verdicts import Verdict, scored, verdict
 from jubango.arena.console import Console
@@ -65,6 +66,9 @@ class Run:
         games = kept.frame()
         self.finished: set[str] = set(games["game_id"])
         self.results: list[Result] = frame_results(games)  # undecided ones too
+        self._test = SequentialTest(plan.sprt) if plan.sprt else None
+        for game_id, black, score in zip(games["game_id"], games["black"], games["score"], strict=True):
+            self._look(game_id, black, score)
         self.before = len(self.results)  # games that were done when playing began
         played = Counter(map(pairing, games["black"], games["white"]))
         self.pace = Pace({pair: plan.games_per_pairing - played[pair] for pair in plan.pairings()})
@@ -94,7 +98,30 @@ class Run:
         self.finished.update(record.game_id for record in records)
         self.results += map(record_result, records)
         for record in records:
+            self._look(record.game_id, record.black, record.score)
             self.pace.add(record.black, record.white, record.seconds)
+
+    def _look(self, game_id: str, black: str, score: float) -> None:
+        """Show a game that has ended to the test."""
+        if self._test is not None:
+            number = int(game_id.rpartition("~")[2]) - 1
+            self._test.add(number, score if black == self.plan.bots[0].name else 1 - score)
+
+    @property
+    def sprt(self) -> SprtState | None:
+        """Where the plan's test stands, if it has one: of the first bot against the second."""
+        return self._test.state if self._test else None
+
+    @property
+    def told(self) -> list[str]:
+        """What the plan's test says, in words."""
+        first, second = (printable(bot.name) for bot in self.plan.bots[:2])
+        return self.sprt.told(first, second) if self.sprt else []
+
+    @property
+    def decided(self) -> bool:
+        """Has the plan's test come to its end?"""
+        return self._test is not None and bool(self._test.state.accepted)
 
     def seconds_left(self, elapsed: float) -> float | None:
         """Until the end, with ``elapsed`` seconds of playing behind; None if nobody knows yet."""
@@ -112,8 +139,8 @@ class Run:
 
     @property
     def missing(self) -> int:
-        """Games of the plan that have not been played."""
-        return self.plan.total - len(self.results)
+        """Games of the plan that are still to be played."""
+        return 0 if self.decided else self.plan.total - len(self.results)
 
     @property
     def games(self) -> pd.DataFrame:

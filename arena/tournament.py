@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from jubango.analysis.sprt import Sprt
 from jubango.arena.dashboard import dashboard_for
 from jubango.arena.pairings import Pairing
 from jubango.arena.plan import Plan, make_plan, match_plan, read_plan
@@ -88,17 +89,20 @@ def match(
     first: str | BotConfig,
     second: str | BotConfig,
     game: str | Game = "go:9",
-    games: int = 20,
+    games: int | None = None,
     out: Path | str | None = None,
     seed: int = 1,
     *,
     clock: str | None = None,
+    sprt: str | Sprt | None = None,
     again: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Run:
     """Play two bots against each other in colour-swapped pairs; ``match(...).verdict`` says who is stronger, by how
-    much, how surely. The arguments are those of :func:`tournament`, with a clock one game at a time."""
-    return _shown(match_plan(first, second, game, games, seed, clock or ""), out, progress, again)
+    much, how surely. The arguments are those of :func:`tournament`, with a clock one game at a time. With ``sprt``,
+    "0,20" for instance, the match ends where that test of the first bot decides, ``match(...).sprt``."""
+    plan = match_plan(first, second, game, games, seed, clock or "", str(sprt or ""))
+    return _shown(plan, out, progress, again)
 
 
 def _shown(plan: Plan, out: Path | str | None, progress: bool | None, again: Sequence[str]) -> Run:
@@ -172,6 +176,8 @@ def _play(
         try:
             for records in table.play(task for task in plan.tasks() if task.game_id not in run.finished):
                 run.add(records)
+                if run.decided:
+                    break
         finally:
             run.settle(now=True)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from jubango.arena.commands.output import Format, FormatOption, loading, messages
-from jubango.arena.commands.tournament import AgainOption, play_shown, print_ratings
+from jubango.arena.commands.tournament import AgainOption, play_shown, print_run
 
 
 def register(app: typer.Typer) -> None:
@@ -17,10 +17,21 @@ def register(app: typer.Typer) -> None:
         first: Annotated[str, typer.Argument(metavar="BOT", help="A bot, e.g. uct:simulations=800,c=1.4")],
         second: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.")],
         game: Annotated[str, typer.Option(help="The game, e.g. go:9,komi=7")] = "go:9",
-        games: Annotated[int, typer.Option(min=2, help="How many games, an even number.")] = 20,
+        games: Annotated[
+            int | None,
+            typer.Option(min=2, help="How many games at most, an even number.", show_default="20; with --sprt 100,000"),
+        ] = None,
         seed: Annotated[int, typer.Option(min=0, help="Decides all dice.")] = 1,
         clock: Annotated[
             str, typer.Option(help="Seconds of each player in each game: 60, 60+1 (increment), 300+3x30 (byoyomi).")
+        ] = "",
+        sprt: Annotated[
+            str,
+            typer.Option(
+                metavar="ELO0,ELO1",
+                help="Stop when the first bot is ELO1 stronger rather than ELO0, or the reverse: 0,20 or "
+                "0,20,alpha=0.01,beta=0.01,model=normalized,pairs=false",
+            ),
         ] = "",
         out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.", show_default="nowhere")] = None,
         again: AgainOption = None,
@@ -30,8 +41,8 @@ def register(app: typer.Typer) -> None:
         with loading():
             from jubango.arena.plan import match_plan
 
-            plan = match_plan(first, second, game, games, seed, clock)
+            plan = match_plan(first, second, game, games, seed, clock, sprt)
         run = play_shown(plan, out, form, again)
-        print_ratings(run.rating_list, run.results, form)
+        print_run(run, form)
         if out is None:
             messages().print("the games were not kept; --out DIR keeps them", style="dim")

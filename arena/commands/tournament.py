@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
 
             plan = read_plan(file)
         run = play_shown(plan, out or Path("runs") / plan.name, form, again)
-        print_ratings(run.rating_list, run.results, form)
+        print_run(run, form)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 
 
@@ -68,7 +68,7 @@ def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failur
     except Interrupted as interrupted:
         run = interrupted.run
         if run.results:
-            print_ratings(run.rating_list, run.results, form)
+            print_run(run, form)
             sys.stdout.flush()
         raise Halted(_how_to_go_on(run)) from None
 
@@ -84,6 +84,16 @@ def _how_to_go_on(run: Run) -> str:
     command = ["jubango"] if shutil.which("jubango") else [sys.executable, "-m", "jubango.arena.commands"]
     go_on = shlex.join([*command, "tournament", str(run.folder / PLAN_FILE), "--out", str(run.folder)])
     return f"{done} and kept in {run.folder}; go on with: {go_on}"
+
+
+def print_run(run: Run, form: Format) -> None:
+    """What the games of a run say, and its test."""
+    test = run.sprt
+    print_ratings(run.rating_list, run.results, form, **({"sprt": test.summary} if test else {}))
+    if test and form is Format.table:
+        data().print()
+        for line in run.told:
+            data().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format, **more: object) -> None:
