@@ -256,6 +256,24 @@ def expectation(sprt: Sprt, chances: Sequence[float]) -> Expectation:
     return Expectation(float(length) * (2 if sprt.pairs else 1), min(1.0, max(0.0, float(accepted))))
 
 
+def chances(sprt: Sprt, elo: float, drawn: float) -> list[float]:
+    """Of the outcomes of games, or of pairs of independent ones, at a true strength of ``elo`` (of the mean score, or
+    the model's own) with so many ``drawn``. Raises UserError if there are more draws than such a score leaves room for.
+    """
+    if sprt.model == "normalized":  # (s - 1/2) / sigma = gap, where sigma^2 = s (1 - s) - drawn / 4
+        gap = elo / NORMALIZED
+        score = 0.5 + gap * math.sqrt((1 - drawn) / 4 / (1 + gap**2))
+    else:
+        score = expected_score(elo)
+    game = np.array([1 - score - drawn / 2, drawn, score - drawn / 2])
+    if game.min() < -1e-12:
+        raise UserError(
+            f"sprt: {100 * drawn:g} % of draws are more than a score of {100 * score:.1f} % leaves room for"
+        )
+    game = np.maximum(game, 0)
+    return (np.convolve(game, game) if sprt.pairs else game).tolist()
+
+
 def _walk_of_two(steps: np.ndarray, chances: np.ndarray, lower: float, upper: float) -> tuple[float, float]:
     """(mean length, chance to end above) of a walk from 0 with two kinds of steps: exactly."""
     alive, length, accepted, number = np.ones(1), 0.0, 0.0, 0

@@ -160,6 +160,8 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Pa
         refuse(f'the name "{old.name}", not "{new.name}"')
     if old.clock != new.clock:
         refuse(f"clock {old.clock or 'none'}, not {new.clock or 'none'}")
+    if old.sprt != new.sprt:
+        refuse(f"sprt {old.sprt or 'none'}, not {new.sprt or 'none'}")
     if old.games_per_pairing > new.games_per_pairing:
         refuse(f"{old.games_per_pairing} games per pairing, not {new.games_per_pairing}")
     bots = {bot.name: bot for bot in new.bots}

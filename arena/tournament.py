@@ -54,6 +54,7 @@ def tournament(
     *,
     games_at_once: int | None = None,
     clock: str | None = None,
+    sprt: str | Sprt | None = None,
     name: str | None = None,
     again: Sequence[str] = (),
     progress: bool | None = None,
@@ -63,14 +64,22 @@ def tournament(
 
     ``game`` is a spec string, a game, or, without ``bots``, the path of a file; ``bots`` are spec strings and what
     :func:`jubango.bots.config.Bot` makes. ``games`` per pairing (20; an even number), ``seed`` (1) which decides all
-    dice, ``games_at_once`` (128), ``clock`` (seconds of each player in each game: "60", "60+1", "300+3x30"), ``name``.
-    With ``out``, a folder, all is kept there and a run that was begun there goes on; else it is in memory only.
+    dice, ``games_at_once`` (128), ``clock`` (seconds of each player in each game: "60", "60+1", "300+3x30"), ``sprt``
+    (of two bots, see :func:`match`), ``name``. With ``out``, a folder, all is kept there and a run that was
+    begun there goes on; else it is in memory only.
     ``again`` are reasons, ``["crash", "time"]`` for instance, for which games there are played anew.
     ``progress`` is shown in notebooks and on terminals; False hides it, True shows it anywhere.
 
     Raises UserError for input that cannot be used, Interrupted, a KeyboardInterrupt, and Stopped if a bot is lost.
     """
-    given = {"games": games, "seed": seed, "games_at_once": games_at_once, "clock": clock, "name": name}
+    given = {
+        "games": games,
+        "seed": seed,
+        "games_at_once": games_at_once,
+        "clock": clock,
+        "name": name,
+        "sprt": sprt and str(sprt),
+    }
     keys: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     if bots is not None:
         if isinstance(game, Path):

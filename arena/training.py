@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import os
-import shutil
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from jubango.arena.plan import match_plan
 from jubango.arena.run_folder import locked
 from jubango.arena.tournament import play_plan
 from jubango.bots.config import Bot, BotConfig, bot_from_spec, checked
+from jubango.bots.gtp.protocol import program
 from jubango.bots.learning.trainer import Settings, Trainer, Turn
 from jubango.bots.networks.checkpoint import save_weights
 from jubango.sgf_games.catalogue import make_game
@@ -314,7 +314,7 @@ class Training:
 def ladder(game: Game) -> list[BotConfig]:
     """Whom a network is measured against, weakest first: one set for every game, so that Elo means the same."""
     found = [bot_from_spec(spec) for spec in ("random", "uct:simulations=100", "uct:simulations=1000")]
-    if isinstance(game, Go) and game.width == game.height <= LARGEST_OF_GNUGO and shutil.which("gnugo"):
+    if isinstance(game, Go) and game.width == game.height <= LARGEST_OF_GNUGO and program("gnugo"):
         found.append(bot_from_spec(f'gtp:command="{GNUGO.format(10)}",processes=2', "gnugo-10"))
     return found
 

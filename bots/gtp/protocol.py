@@ -39,9 +39,10 @@ def brief(text: str) -> str:
     return line if len(line) <= BRIEF else f"{line[: BRIEF - 3]}..."
 
 
-def _search_path() -> str:
-    """PATH, then where Debian puts games (GNU Go among them), which root's PATH leaves out."""
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/games", "/usr/local/games"])
+def program(name: str) -> str | None:
+    """Where a program is: on PATH, or where Debian puts games (GNU Go among them), which root's PATH leaves out."""
+    places = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/games", "/usr/local/games"])
+    return shutil.which(name, path=places)
 
 
 class Engine:
@@ -183,7 +184,7 @@ def _start(command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
     argv = shlex.split(command)
     if not argv:
         raise ValueError
-    argv[0] = shutil.which(argv[0], path=_search_path()) or argv[0]
+    argv[0] = program(argv[0]) or argv[0]
     life, keepers = socket.socketpair()
     with keepers, contextlib.ExitStack() as if_none_starts:
         if_none_starts.callback(life.close)

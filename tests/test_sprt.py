@@ -1,0 +1,206 @@
+"""The sequential test: values of fastchess's own tests, exact lengths, and that its order is the schedule's."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jubango as jb
+from jubango.analysis.sprt import OUTCOMES, SequentialTest, Sprt, chances, expectation, strength
+from jubango.arena.commands import run as command
+from jubango.sgf_games.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("counts", "test", "llr"),
+    [
+        ([36027, 68692, 36433], Sprt(0, 2, model="normalized"), 0.9233),
+        ([21184, 40708, 21404], Sprt(0.5, 2.5), -1.5719),
+        ([68526, 128429, 68965], Sprt(0, 2, model="bayesian", pairs=False), -1.2622),
+        ([365, 16618, 36229, 16974, 390], Sprt(0, 2, model="normalized"), 2.2504),
+        ([223, 9863, 21279, 10037, 246], Sprt(0.5, 2.5), -3.0741),
+    ],
+)
+def test_values_of_fastchess(counts, test, llr):
+    assert test.llr(counts) == pytest.approx(llr, abs=5e-5)
+
+
+def test_strengths_of_fastchess():
+    found = strength([89, 123, 76])
+    assert (found.score, found.nelo, found.nelo_error) == pytest.approx((0.4774, -20.76, 40.13), abs=5e-3)
+    assert 100 * found.los == pytest.approx(15.53, abs=5e-3)
+    found = strength([34, 54, 63, 64, 75])
+    assert tuple(found)[:4] == pytest.approx((55.58, 27.65, 57.94, 28.28), abs=5e-3)
+    assert found.los == pytest.approx(1, abs=5e-5)
+
+
+def test_bounds_are_walds():
+    assert Sprt(0, 5).bounds == pytest.approx((-2.944439, 2.944439), abs=1e-6)
+    assert Sprt(0, 5, alpha=0.01, beta=0.1).bounds == pytest.approx((math.log(0.1 / 0.99), math.log(0.9 / 0.01)))
+
+
+@pytest.mark.parametrize(("elo", "games", "accepts"), [(0, 264.35, 0.0472), (25, 439.23, 0.5018), (50, 265.70, 0.9531)])
+def test_exact_lengths_without_draws(elo, games, accepts):
+    test = Sprt(0, 50, pairs=False)
+    found = expectation(test, chances(test, elo, 0.0))
+    assert found.games == pytest.approx(games, abs=5e-3)
+    assert found.accepts_h1 == pytest.approx(accepts, abs=5e-5)
+
+
+def test_the_grid_agrees_with_what_is_exact():
+    """One game in a million drawn is none; but then the walk is solved for on a grid."""
+    test = Sprt(0, 50, pairs=False)
+    near, exact = (expectation(test, chances(test, 25, drawn)) for drawn in (1e-6, 0.0))
+    assert near.games == pytest.approx(exact.games, rel=1e-3)
+    assert near.accepts_h1 == pytest.approx(exact.accepts_h1, abs=1e-3)
+
+
+@pytest.mark.parametrize(("model", "number"), [("logistic", 400), ("normalized", 60)])
+def test_lengths_are_those_of_tests_that_are_played(model, number):
+    """Of simulated pairs whose two games hang together; within four standard errors."""
+    test = Sprt(0, 60, model=model)
+    both = np.array(chances(test, 60, 0.3))
+    both += 0.3 * np.array([1, -1, 0, -1, 1]) * min(both)  # of the same mean, more spread
+    expected, rng = expectation(test, both), np.random.default_rng(3)
+    lengths, accepted = [], 0
+    for _ in range(number):
+        counts, llr = np.zeros(5), 0.0
+        while not test.decision(llr):
+            counts[rng.choice(5, p=both / both.sum())] += 1
+            llr = test.llr(counts)
+        lengths.append(2 * counts.sum())
+        accepted += test.decision(llr) == "H1"
+    assert np.mean(lengths) == pytest.approx(expected.games, abs=4 * np.std(lengths) / math.sqrt(number))
+    assert accepted / number == pytest.approx(expected.accepts_h1, abs=4 * math.sqrt(0.05 * 0.95 / number))
+
+
+DEGENERATE = [
+    ([144, 3, 1, 0, 0], Sprt(-1500, -500, model="normalized"), -1), ([0, 0, 1, 3, 144], Sprt(500, 1500, model="normalized"), 1),
+    ([0, 0, 1], Sprt(0, 20), 1), ([1, 0, 0], Sprt(0, 20), -1), ([0, 0, 0, 0, 9], Sprt(0, 20), 1),
+    ([0, 1000, 0], Sprt(0, 20), -1), ([0, 0, 50], Sprt(0, 20, model="bayesian", pairs=False), 1),
+    ([50, 0, 0], Sprt(0, 20, model="bayesian", pairs=False), -1), ([0, 0, 10**6], Sprt(-4000, 4000, model="normalized"), 1),
+    ([0] * 5, Sprt(0, 20), 0), ([0] * 3, Sprt(0, 20, model="normalized"), 0), ([7, 0, 0, 0, 7], Sprt(-10, 10, model="normalized"), 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("counts", "test", "sign"), DEGENERATE)
+def test_degenerate_counts_are_finite_and_rightly_signed(counts, test, sign):
+    llr = test.llr(counts)
+    assert math.isfinite(llr)
+    assert np.sign(round(llr, 9)) == sign
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.integers(0, 400), min_size=5, max_size=5) | st.lists(st.integers(0, 400), min_size=3, max_size=3),
+    st.sampled_from(["logistic", "normalized"]), st.integers(-300, 290), st.integers(1, 200),
+)  # fmt: skip
+def test_any_counts(counts, model, elo0, more):
+    """Finite; the other player's test is the mirror image; better outcomes never lower the ratio."""
+    test, mirrored = Sprt(elo0, elo0 + more, model=model), Sprt(-elo0 - more, -elo0, model=model)
+    llr = test.llr(counts)
+    assert math.isfinite(llr)
+    assert mirrored.llr(counts[::-1]) == pytest.approx(-llr, abs=1e-5, rel=1e-5)
+    found = test.distribution(np.array([*counts[:-1], counts[-1] + 1]) / (sum(counts) + 1) + 1e-6, elo0)
+    assert found.min() > 0
+    if model == "logistic":
+        assert found @ OUTCOMES[len(counts)] / found.sum() == pytest.approx(jb_expected(elo0), abs=1e-5)
+
+
+def jb_expected(elo: float) -> float:
+    return 1 / (1 + 10 ** (-elo / 400))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_the_order_in_which_games_end_means_nothing(seed, pairs):
+    """Also games that end long after others, and some that never do."""
+    dice = random.Random(seed)
+    scores = [dice.choice([0.0, 0.5, 1.0, 1.0, 1.0, math.nan]) for _ in range(400)]
+    test = Sprt(0, 100, pairs=pairs)
+    straight = SequentialTest(test)
+    for number, score in enumerate(scores):
+        straight.add(number, score)
+    order = list(range(400))
+    dice.shuffle(order)
+    shuffled = SequentialTest(test)
+    for number in order:
+        shuffled.add(number, scores[number])
+    assert shuffled.state == straight.state
+    assert straight.state.accepted
+    held_up = SequentialTest(test)
+    for number in order:
+        if number:
+            held_up.add(number, scores[number])
+    assert held_up.state.games == 0, "nothing is decided while the first game is being played"
+
+
+def test_a_match_ends_where_its_test_does(tmp_path):
+    """With other numbers of games at once, and gone on with, the same games decide."""
+    bots = ("uct:simulations=40,name=strong", "random")
+    states = []
+    for folder in (tmp_path / "run", None):
+        run = jb.match(*bots, game="tic_tac_toe", sprt="0,100", out=folder, seed=5)
+        assert run.sprt is not None
+        states.append(run.sprt)
+        assert run.missing == 0
+    assert states[0] == states[1]
+    assert states[0].accepted == "H1"
+    again = jb.match(*bots, game="tic_tac_toe", sprt="0,100", out=tmp_path / "run", seed=5)
+    assert again.sprt == states[0]
+    assert len(again.results) >= states[0].games
+    weak = jb.match(*bots[::-1], game="tic_tac_toe", sprt="0,100", seed=5)
+    assert weak.sprt is not None
+    assert weak.sprt.accepted == "H0", "it is the first bot that is tested"
+    with pytest.raises(UserError, match="was begun with sprt 0,100, not none"):
+        jb.match(*bots, game="tic_tac_toe", games=100_000, out=tmp_path / "run", seed=5)
+
+
+def test_the_command_says_what_was_accepted(capsys):
+    words = ["match", "uct:simulations=40,name=a", "random", "--game", "tic_tac_toe", "--sprt", "0,100"]
+    assert command(words) == 0
+    out = capsys.readouterr().out
+    assert "H1 accepted: a is +100 Elo against random, rather than +0 (LLR " in out
+    assert "pairs from both lost to both won: " in out
+    assert command([*words, "--format", "json"]) == 0
+    test = json.loads(capsys.readouterr().out)["sprt"]
+    assert (test["accepted"], test["pairs"], len(test["counts"])) == ("H1", True, 5)
+    assert test["games"] == 2 * sum(test["counts"])
+
+
+def test_the_calculator_and_the_planner(capsys):
+    assert command(["sprt", "-5,0", "--pairs", "223,9863,21279,10037,246", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["llr"] == pytest.approx(Sprt(-5, 0).llr([223, 9863, 21279, 10037, 246]))
+    assert command(["sprt", "0,50,pairs=false", "--elo", "0,25,50", "--format", "csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "elo,games,accepts_h1"
+    assert [round(float(line.split(",")[1]), 2) for line in lines[1:]] == [264.35, 439.23, 265.70]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["20,0"], "elo0 = 20 has to be below elo1 = 0"), (["0"], 'sprt "0": should be ELO0,ELO1'),
+        (["0,5", "--pairs", "1,2"], "five numbers"), (["0,5", "--pairs", "1,2,3,4,x"], "five whole numbers"),
+        (["0,5", "--pairs", "1,2,3,4,5", "--wins", "3"], "exclude each other"), (["0,5,alpha=0.6,beta=0.5"], "below 1"),
+        (["0,5,model=magic"], 'model "magic"'), (["0,5,model=bayesian,pairs=true"], "add pairs=false"),
+        (["0,400", "--drawn", "0.9"], "more than a score of"), (["0,5", "--elo", "x"], "should be numbers"),
+        (["0,nan"], "elo1 = nan"), (["0,5,model=bayesian", "--pairs", "1,2,3,4,5"], "of single games"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(words, message, capsys):
+    assert command(["sprt", *words]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 1
+    assert message in errors[0]
+
+
+def test_a_test_is_of_two():
+    with pytest.raises(UserError, match="a test is of one bot against another, here are 3"):
+        jb.tournament("tic_tac_toe", ["random", "uct", "minimax"], 2, sprt="0,20")
