@@ -51,6 +51,7 @@ class Rating:
     forfeit: int = 0  # by an engine's failure
     resignation: int = 0  # and by resignation
     distinct_games: int | None = None  # that differ in the players, their colours or a move; None if no moves are known
+    pair_error: float = math.inf  # as error, by the spread between pairs of games instead of the model's of games
 
     @property
     def points(self) -> float:
@@ -71,6 +72,7 @@ class RatingList:
     advantage_error: float  # 95 %
     places: np.ndarray  # [n] Elo, in the order of ``ratings``: the finite ones, and of others where in their set
     covariance: np.ndarray  # [n, n] of the places, Elo squared
+    pair_covariance: np.ndarray  # the same without the model's word for how games scatter: by their pairs
     groups: int
     scales: tuple[int, ...]  # ratings of one scale can be compared: of one group, or of groups with anchors
     sets: np.ndarray  # int [n]: places of one set have finite differences
@@ -80,8 +82,9 @@ class RatingList:
     def _index(self) -> dict[str, int]:
         return {rating.name: i for i, rating in enumerate(self.ratings)}
 
-    def difference(self, first: str, second: str) -> tuple[float, float, float]:
-        """(Elo difference, its 95 % error, likelihood of superiority) from the joint covariance.
+    def difference(self, first: str, second: str, *, by_pairs: bool = False) -> tuple[float, float, float]:
+        """(Elo difference, its 95 % error, likelihood of superiority) from the joint covariance: the model's, or
+        ``by_pairs`` that of the pairs of games.
 
         (0, inf, 0.5) where the games do not say.
         """
@@ -89,9 +92,17 @@ class RatingList:
         way = float(self.between[self.sets[i], self.sets[j]])
         if way:
             return (0.0, math.inf, 0.5) if math.isnan(way) else (way, math.inf, float(way > 0))
-        gap, cov = float(self.places[i] - self.places[j]), self.covariance
+        gap = float(self.places[i] - self.places[j])
+        cov = self.pair_covariance if by_pairs else self.covariance
         sigma = math.sqrt(max(0.0, float(cov[i, i] + cov[j, j] - 2 * cov[i, j])))
         return gap, Z95 * sigma, _superiority(gap, sigma)
+
+    @property
+    def superiority(self) -> np.ndarray:
+        """[n, n]: the likelihood that the row's player is stronger than the column's, in the order of ``ratings``; 0.5
+        where the games do not say, and of a player and himself."""
+        names = [rating.name for rating in self.ratings]
+        return np.array([[0.5 if a == b else self.difference(a, b)[2] for b in names] for a in names])
 
 
 def _superiority(gap: float, sigma: float) -> float:
@@ -141,18 +152,47 @@ def rate(
     np.minimum.at(leading, world, group)
     order = np.lexsort((-places, sets, -above, -elo, leading[world]))  # stable: names are in order
     tally, distinct = _tally(played, names), _distinct(played)
+    spread = _by_pairs(found, played, index)
+    pair_errors = Z95 * np.sqrt(np.maximum(spread.diagonal()[:-1], 0))
+    pair_errors = np.round(np.where(np.isfinite(errors[:-1]), pair_errors, np.inf), 9)
     ratings = tuple(
         Rating(
             names[i], float(elo[i]), float(errors[i]), group=int(group[i]), distinct_games=distinct.get(names[i]),
-            **tally[names[i]],
+            pair_error=float(pair_errors[i]), **tally[names[i]],
         )
         for i in order
     )  # fmt: skip
     return RatingList(
         ratings, advantage if side == 0 else 0.0 if math.isnan(side) else side, float(errors[-1]), places[order],
-        found.covariance[np.ix_(order, order)], int(group.max(initial=-1)) + 1,
+        found.covariance[np.ix_(order, order)], spread[np.ix_(order, order)], int(group.max(initial=-1)) + 1,
         tuple(int(world[i]) for i in order), sets[order], between,
     )  # fmt: skip
+
+
+def _by_pairs(found: _Fit, played: list[Result], index: dict[str, int]) -> np.ndarray:
+    """The covariance of the players' numbers and the advantage, Elo squared, by how the pairs of games scatter around
+    what is expected of them (the sandwich estimate; Liang & Zeger 1986, Biometrika 73), games by themselves where no
+    pairs are known; with the correction G / (G - 1) for G of them."""
+    from scipy.sparse import coo_array
+    from scipy.special import expit
+
+    numbers = len(index) + 1
+    if not played:
+        return np.zeros((numbers, numbers))
+    black, white = (np.array([index[name] for name in names]) for names in list(zip(*played, strict=True))[:2])
+    gap = found.theta[black] - found.theta[white] + found.theta[-1]
+    off = np.array([game.score for game in played]) - expit(gap)
+    pairs: dict[object, int] = {}
+    cluster = np.array([
+        pairs.setdefault((i,) if game.pair is None else (game.pair, *sorted(game[:2])), len(pairs))
+        for i, game in enumerate(played)
+    ])  # fmt: skip
+    last = np.full(len(played), numbers - 1)
+    rows, columns = np.concatenate([cluster] * 3), np.concatenate([black, white, last])
+    pull = coo_array((np.concatenate([off, -off, off]), (rows, columns)), (len(pairs), numbers)).tocsr()
+    scatter = (pull.T @ pull).toarray() * (len(pairs) / max(1, len(pairs) - 1))
+    bread = found.covariance / ELO  # its product with a gradient in log-odds is a step in Elo
+    return bread @ scatter @ bread.T
 
 
 def _rounded(log_odds: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ class Result(NamedTuple):
     why: str = ""  # what the loser did, in words
     game: Hashable = None  # equal for games of the same moves; None if they are not known
     reason: str = ""  # what ended it: "score", "crash", ...; see GameRecord
+    pair: Hashable = None  # equal for the two games of a colour-swapped pair; None: this game is by itself
 
     @property
     def loser(self) -> str:

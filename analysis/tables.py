@@ -57,10 +57,10 @@ def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
 
 def frame_results(frame: pd.DataFrame) -> list[Result]:
     """The games of a frame with the columns of ``results.sqlite``."""
-    columns = ("black", "white", "result", "reason", "detail", "game", "moves")
+    columns = ("black", "white", "result", "reason", "detail", "game", "moves", "game_id")
     return [
-        result_of(black, white, result, detail, (game, moves) if moves else None, reason)
-        for black, white, result, reason, detail, game, moves in zip(*(frame[c] for c in columns), strict=True)
+        result_of(black, white, result, detail, (game, moves) if moves else None, reason, _pair(game_id))
+        for black, white, result, reason, detail, game, moves, game_id in zip(*(frame[c] for c in columns), strict=True)
     ]
 
 
@@ -68,16 +68,26 @@ def record_result(record: GameRecord) -> Result:
     """The same of one game."""
     moves = " ".join(record.moves)
     same = (record.game, moves) if moves else None
-    return result_of(record.black, record.white, record.result, record.detail, same, record.reason)
+    return result_of(
+        record.black, record.white, record.result, record.detail, same, record.reason, _pair(record.game_id)
+    )
 
 
-def result_of(black: str, white: str, text: str, why: str = "", game: Hashable = None, reason: str = "") -> Result:
+def _pair(game_id: str) -> Hashable:
+    """The pair of games that a run's game belongs to: ``a~b~00001`` and ``a~b~00002``."""
+    bots, _, number = game_id.rpartition("~")
+    return (bots, (int(number) - 1) // 2) if bots and number.isdigit() else None
+
+
+def result_of(
+    black: str, white: str, text: str, why: str = "", game: Hashable = None, reason: str = "", pair: Hashable = None
+) -> Result:
     """A game with an SGF result; one without a decision (``?``, ``Void``) has the score nan."""
     text = text.strip()
     if text[:1].upper() not in ("B", "W", "0", "D"):
-        return Result(black, white, math.nan, "", why, game, reason)
+        return Result(black, white, math.nan, "", why, game, reason, pair)
     ending = text[2:3].upper() if text[2:3].upper() in ENDINGS else ""
-    return Result(black, white, score_of(text), ending, why if ending else "", game, reason)
+    return Result(black, white, score_of(text), ending, why if ending else "", game, reason, pair)
 
 
 def results_of(
@@ -163,19 +173,20 @@ def _csv_result(black: str, white: str, text: str) -> Result | None:
 
 
 def ratings_frame(ratings: RatingList) -> pd.DataFrame:
-    """Columns rank, name, elo, error (95 %), games, wins, draws, losses, score, group, of the losses time, forfeit
-    and resignation, and distinct_games, of which those that were played again are left out."""
+    """Columns rank, name, elo, error (95 %), pair_error (the same by the spread between pairs of games), games, wins,
+    draws, losses, score, group, of the losses time, forfeit and resignation, and distinct_games, of which those that
+    were played again are left out."""
     import pandas as pd
 
     rows = [
         (
-            i + 1, r.name, r.elo, r.error, r.games, r.wins, r.draws, r.losses, r.score, r.group,
+            i + 1, r.name, r.elo, r.error, r.pair_error, r.games, r.wins, r.draws, r.losses, r.score, r.group,
             r.time, r.forfeit, r.resignation, r.distinct_games,
         )
         for i, r in enumerate(ratings.ratings)
     ]  # fmt: skip
     columns = [
-        "rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group",
+        "rank", "name", "elo", "error", "pair_error", "games", "wins", "draws", "losses", "score", "group",
         "time", "forfeit", "resignation", "distinct_games",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns).astype({"distinct_games": "Int64"})

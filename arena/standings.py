@@ -19,11 +19,12 @@ from jubango.arena.names import LEAST, short_names, stay_apart
 from jubango.bots.config import LONGEST_NAME
 from jubango.sgf_games.printable import printable
 
-HEADINGS = ("#", "bot", "Elo", "±95%", "games", "W-D-L", "score")
+HEADINGS = ("#", "bot", "Elo", "±95%", "±pairs", "games", "W-D-L", "score")
 
 
 def standings_rows(ratings: RatingList) -> list[tuple[str, ...]]:
-    """A row of texts for each bot, as :data:`HEADINGS` say: Elo with its 95 % error, wins-draws-losses, score."""
+    """A row of texts for each bot, as :data:`HEADINGS` say: Elo with its 95 % errors, by the model and by the spread
+    between pairs of games, wins-draws-losses, score."""
     return [
         (
             str(i), printable(r.name), *_rating(r), str(r.games), f"{r.wins:.0f}-{r.draws:.0f}-{r.losses:.0f}",
@@ -33,12 +34,12 @@ def standings_rows(ratings: RatingList) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _rating(rating: Rating) -> tuple[str, str]:
+def _rating(rating: Rating) -> tuple[str, str, str]:
     if not rating.games:
-        return "", ""
+        return "", "", ""
     if math.isinf(rating.error):
-        return signed(rating.elo) if math.isinf(rating.elo) else "?", ""
-    return signed(rating.elo), f"{rating.error:.0f}"
+        return signed(rating.elo) if math.isinf(rating.elo) else "?", "", ""
+    return signed(rating.elo), f"{rating.error:.0f}", f"{rating.pair_error:.0f}"
 
 
 def cross_rows(results: list[Result], ratings: RatingList) -> list[list[str]]:
@@ -66,7 +67,7 @@ def standings_for(width: int, ratings: RatingList, rows: int, clear: int = 0) ->
     there is no such room. With ``clear`` names need so many characters, or all that they have."""
     names = [printable(r.name) for r in ratings.ratings]
     longest = max(map(len, names), default=0)
-    for without in ((), ("W-D-L",), ("W-D-L", "games")):
+    for without in ((), ("±pairs",), ("±pairs", "W-D-L"), ("±pairs", "W-D-L", "games")):
         room = width - natural_width(standings_table(ratings, rows, without=("bot", *without))) - 2
         if room >= min(longest, max(clear, LEAST)) and stay_apart(names, room):
             return standings_table(ratings, rows, room, without)

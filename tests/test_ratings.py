@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jubango.analysis.ratings import ELO, Z95, elo_of_score, expected_score, rate
+from jubango.analysis.results import Result
 from jubango.analysis.tables import crosstable, ratings_frame, results_of
 from jubango.sgf_games.errors import UserError
 
@@ -187,3 +188,45 @@ def test_csv_and_tables(tmp_path):
     path.write_text("black,white\na,b\n")
     with pytest.raises(UserError, match='no column "result"'):
         results_of([path])
+
+
+def _pairs(counts, seed=0):
+    """Colour-swapped pairs of a and b: (both lost by a, one each, both won by a)."""
+    games = []
+    for number, points in enumerate(np.repeat([0, 1, 2], counts)):
+        first, second = {0: (0.0, 1.0), 1: (1.0, 1.0), 2: (1.0, 0.0)}[int(points)]  # Black's scores: a - b, then b - a
+        games += [Result("a", "b", first, pair=number), Result("b", "a", second, pair=number)]
+    return games
+
+
+@pytest.mark.parametrize("counts", [(30, 10, 60), (5, 90, 5), (40, 0, 60)])
+def test_errors_by_pairs_are_those_of_the_pairs_mean(counts):
+    """Of two players without a prior the Elo is that of the score, whose error is the pairs' own (delta method)."""
+    found = rate(_pairs(counts), prior=0, first_move_advantage=False)
+    shares, scores = np.array(counts) / sum(counts), np.array([0, 0.5, 1])
+    mean = shares @ scores
+    variance = shares @ (scores - mean) ** 2 / (sum(counts) - 1)
+    slope = 400 / math.log(10) / (mean * (1 - mean))
+    gap, error, _ = found.difference("a", "b", by_pairs=True)
+    assert gap == pytest.approx(400 * math.log10(mean / (1 - mean)))
+    assert error == pytest.approx(1.959964 * slope * math.sqrt(variance), rel=1e-6)
+    assert found.ratings[0].pair_error == pytest.approx(error / 2, rel=1e-6)
+    models = found.difference("a", "b")[1]
+    assert (error > models) == (counts[1] < sum(counts) / 2), "pairs that hang together tell less than their games"
+
+
+def test_games_by_themselves_are_their_own_clusters():
+    games = [Result(game.black, game.white, game.score) for game in _pairs((30, 10, 60))]
+    found = rate(games, prior=0, first_move_advantage=False)
+    assert found.difference("a", "b", by_pairs=True)[1] == pytest.approx(found.difference("a", "b")[1], rel=0.01)
+
+
+def test_the_likelihood_of_superiority_of_all_pairs():
+    found = rate(
+        [*[("a", "b", 1.0)] * 6, ("a", "b", 0.0), *[("b", "c", 1.0)] * 4, ("c", "b", 1.0)], first_move_advantage=False
+    )
+    los = found.superiority
+    names = [rating.name for rating in found.ratings]
+    assert los + los.T == pytest.approx(np.ones((3, 3)))
+    assert los[names.index("a"), names.index("c")] == pytest.approx(found.difference("a", "c")[2])
+    assert los[0, 2] > 0.9
