@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 import jubango as jb
 from jubango.bots.composition import network_file, note_on, strongest
 from jubango.bots.config import bot_from_spec
+from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.checkpoint import digest, load_weights, save_weights
 from jubango.bots.networks.model import Shape, apply, new_network, weights_of
 from jubango.bots.networks.shipped import FOLDER, NETWORKS, shipped
@@ -222,3 +223,42 @@ def test_the_shipped_network_never_loses_tic_tac_toe():
     assert {result.score for result in run.results} == {0.5}
     run = jb.match("alphazero:temperature=0,simulations=50", "minimax", "tic_tac_toe", 40)
     assert {result.score for result in run.results} == {0.5}
+
+
+def test_a_position_is_judged_alike_in_every_batch(tmp_path):
+    """To the last bit, in batches of eight or more, wherever it stands in them; who is not asked is left out."""
+    game = make_game("go:5")
+    random_network(tmp_path / "net.safetensors", game)
+    evaluator, params = NetworkEvaluator.load(tmp_path / "net.safetensors", game)
+    rng = np.random.default_rng(1)
+    boards = rng.integers(0, 3, (40, 5, 5)) * rng.integers(0, 2, (40, 5, 5))
+    states = [
+        game.set_up(board, player=int(player)) for board, player in zip(boards, rng.integers(0, 2, 40), strict=True)
+    ]
+    together = jax.tree.map(lambda *x: np.stack(x, axis=-1), *states)
+    legal = np.ones((40, game.num_actions), bool)
+    judge = jit(lambda states, legal: evaluator(params, game, states, legal, np.zeros(legal.shape[0], np.uint32)))
+
+    def judged(rows, asked=slice(None)):
+        some = np.zeros_like(legal[rows])
+        some[asked] = True
+        return [np.asarray(x) for x in judge(jax.tree.map(lambda x: x[..., rows], together), some)[:2]]
+
+    all_of_them = judged(np.arange(40))
+    assert len(np.unique(all_of_them[1])) > 30
+    for rows in (np.arange(8), rng.permutation(40), rng.permutation(40)[:13], np.arange(31, -1, -1)):
+        for whole, part in zip(all_of_them, judged(rows), strict=True):
+            assert np.array_equal(whole[rows], part)
+    asked = np.array([3, 17, 39])
+    prior, value = judged(np.arange(40), asked)
+    assert np.array_equal(prior[asked], all_of_them[0][asked])
+    assert np.array_equal(value[asked], all_of_them[1][asked])
+    assert np.count_nonzero(value) <= 8, "one lot of eight"
+
+
+def test_games_with_networks_do_not_depend_on_the_batch():
+    """From sixteen games at once on, on two devices."""
+    bots = ["alphazero:simulations=12,name=a", "policy:name=b"]
+    runs = [jb.tournament("tic_tac_toe", bots, 50, games_at_once=n, seed=4).games for n in (16, 50)]
+    assert runs[0].set_index("game_id").moves.equals(runs[1].set_index("game_id").moves)
+    assert runs[0].moves.nunique() > 20

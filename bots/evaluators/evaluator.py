@@ -48,8 +48,9 @@ class Evaluator(ABC):
 
     @abstractmethod
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
-        """params: the weights. states: B last, without history. legal: bool [B, A]. seeds: uint32 [B], the only
-        source of randomness, so that a lane's result does not depend on its neighbours."""
+        """params: the weights. states: B last, without history. legal: bool [B, A], none at all where nobody asks: what
+        is said there does not matter. seeds: uint32 [B], the only source of randomness, so that a lane's result does
+        not depend on its neighbours."""
 
 
 @dataclass(frozen=True)

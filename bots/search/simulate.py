@@ -222,7 +222,7 @@ def expand(
     legal = jnp.where(fresh[:, None], per_lane(search, s.legal), legal)
     made = per_lane(search, s.done) + ~fresh + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
-    player, terminal, prior, value, firsts = judge(search, params, states, legal, seeds)
+    player, terminal, prior, value, firsts = judge(search, params, states, legal, active, seeds)
     noise, dirichlet, depth = (per_lane(search, x) for x in (s.settings.noise, s.settings.dirichlet, s.settings.depth))
     prior = jnp.where(fresh[:, None], noisy(prior, noise, dirichlet), prior)
     too_deep = leaf.length >= depth
@@ -271,19 +271,23 @@ def noisy(prior: jax.Array, noise: jax.Array, dirichlet: jax.Array) -> jax.Array
 
 
 def judge(
-    search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array
+    search: SearchSpec, params: Params, states: State, legal: jax.Array, active: jax.Array, seeds: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Firsts | None]:
-    """(player, terminal, prior, value, firsts): the exact result of finished games, else the evaluator's."""
+    """(player, terminal, prior, value, firsts): the exact result of finished games, else the evaluator's, which is not
+    asked for finished games and in lanes that are not ``active``."""
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
-    evaluation = search.evaluator(params, search.game, states, legal, seeds)
+    asked = active & ~terminal
+    evaluation = search.evaluator(params, search.game, states, legal & asked[:, None], seeds)
+    said = jnp.where(asked, evaluation.value, 0.0)
+    weights = jnp.where(asked[:, None], evaluation.prior, 0.0)
 
     def exact() -> jax.Array:
         returns = jax.vmap(search.game.returns, in_axes=-1, out_axes=-1)(states)
-        return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0], evaluation.value)
+        return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0], said)
 
-    value = lax.cond(jnp.any(terminal), exact, lambda: evaluation.value)
-    return player, terminal, normalised(evaluation.prior, legal, search.width), value, evaluation.firsts
+    value = lax.cond(jnp.any(terminal), exact, lambda: said)
+    return player, terminal, normalised(weights, legal, search.width), value, evaluation.firsts
 
 
 def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
