@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import pandas as pd
 
-from jubango.analysis.ratings import RatingList
+from jubango.analysis.ratings import RatingList, expected_score
 from jubango.analysis.results import (
     ENDINGS,
     SCORINGS,
@@ -24,6 +24,7 @@ from jubango.analysis.tables import ratings_frame
 from jubango.sgf_games.printable import printable
 
 MOST_IN_CROSSTABLE = 20  # players
+MOST_SURPRISES = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,6 +102,53 @@ def _verdict(ratings: RatingList, stronger: str, weaker: str, games: list[Result
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Surprise:
+    """A result that the ratings do not explain: one number for each player is too few for these two."""
+
+    first: str
+    second: str
+    points: float  # of the first
+    expected: float  # by the ratings
+    games: int
+    chance: float  # of a result as far off or farther between players of these ratings
+
+    def __str__(self) -> str:
+        return (
+            f"{self.first} has {self.points:g} of {self.games} points against {self.second}, where {self.expected:.1f} "
+            f"are expected (p = {self.chance:.1g})"
+        )
+
+
+def surprises(ratings: RatingList, results: Iterable[tuple], level: float = 0.05) -> list[Surprise]:
+    """The pairs of players whose games the ratings do not explain, the least likely first: those whose chance is below
+    ``level`` over the number of pairs (Bonferroni), so that in a table that the model explains one is rarely found.
+
+    Of three players and more; the chance is that of a normal distribution with the model's variance.
+    """
+    place = {rating.name: ratings.places[i] for i, rating in enumerate(ratings.ratings)}
+    met: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for game in decided(results):
+        if game.black == game.white:
+            continue
+        first, second = sorted((game.black, game.white))
+        gap = place[game.black] - place[game.white] + ratings.advantage
+        chance = expected_score(gap) if math.isfinite(gap) else float(gap > 0)
+        own = (game.score, chance) if game.black == first else (1 - game.score, 1 - chance)
+        met.setdefault((first, second), []).append(own)
+    if len(place) < 3:
+        return []
+    found = []
+    for (first, second), games in met.items():
+        points, expected = (sum(column) for column in zip(*games, strict=True))
+        variance = sum(chance * (1 - chance) for _, chance in games)
+        far = abs(points - expected)
+        chance = math.erfc(far / math.sqrt(2 * variance)) if variance else float(not far)
+        if chance < level / len(met):
+            found.append(Surprise(first, second, points, expected, len(games), chance))
+    return sorted(found, key=lambda one: one.chance)
+
+
 # -- in words ------------------------------------------------------------------------------------
 
 
@@ -147,6 +195,9 @@ def evidence(ratings: RatingList, results: list) -> list[str]:
         said.append(str(verdict(ratings, games, *(r.name for r in ratings.ratings))))
     elif repeated := repetition(len(games), distinct_games(games)):
         said.append(repeated)
+    if unexplained := surprises(ratings, games):
+        more = f"; and {len(unexplained) - MOST_SURPRISES} more" if len(unexplained) > MOST_SURPRISES else ""
+        said.append("not explained by the ratings: " + "; ".join(map(str, unexplained[:MOST_SURPRISES])) + more)
     words = {"time": "lost on time", "forfeit": "lost by forfeit", "resignation": "lost by resignation"}
     for ending, how in words.items():
         found = [ended for ended in endings(games) if ended.ending == ending]
@@ -182,6 +233,7 @@ def summary(ratings: RatingList, results: list) -> dict[str, object]:
         "first_move": {"elo": ratings.advantage, "error": ratings.advantage_error} if ratings.advantage_error else None,
         "ratings": ratings_frame(ratings).to_dict("records"),
         "verdicts": [{**asdict(found), "games": found.games} for found in verdicts(ratings, games)],
+        "surprises": [asdict(one) for one in surprises(ratings, games)],
         "endings": [ended._asdict() for ended in endings(games)],
         "scoring": scorings(results),
     }

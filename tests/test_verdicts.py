@@ -11,12 +11,13 @@ import sqlite3
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from jubango.analysis.ratings import rate
+from jubango.analysis.ratings import expected_score, rate
 from jubango.analysis.results import Result, distinct_games, doubts, endings
 from jubango.analysis.tables import results_of
-from jubango.analysis.verdicts import evidence, remarks, signed, summary, summary_frame, verdict, verdicts
+from jubango.analysis.verdicts import evidence, remarks, signed, summary, summary_frame, surprises, verdict, verdicts
 from jubango.arena.commands import run
 from jubango.arena.run_folder import open_run
 from jubango.arena.tournament import tournament
@@ -208,3 +209,34 @@ def test_signs():
     assert [signed(x) for x in (-0.4, -0.0, 0.4, -6.9e-15, 12.6, -3.0, math.inf, -math.inf)] == [
         "0", "0", "0", "0", "+13", "-3", "+inf", "-inf",
     ]  # fmt: skip
+
+
+def test_results_that_the_ratings_do_not_explain():
+    """Stone, scissors, paper: all are rated alike, and no pair plays as it is rated."""
+    circle = [("a", "b", 1.0), ("b", "c", 1.0), ("c", "a", 1.0)] * 20
+    found = surprises(rate(circle, first_move_advantage=False), circle)
+    assert {(one.first, one.second) for one in found} == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert {one.games for one in found} == {20}
+    assert [one.expected for one in found] == pytest.approx([10, 10, 10])
+    assert found[0].chance == pytest.approx(math.erfc(math.sqrt(20 / 2)), rel=1e-3)
+    said = evidence(rate(circle, first_move_advantage=False), circle)
+    assert any(
+        line.startswith("not explained by the ratings: a has 20 of 20 points against b, where 10.0") for line in said
+    )
+
+
+def test_what_the_model_explains_is_no_surprise():
+    """In 200 tables of players who play as they are rated about one in twenty has a surprise."""
+    rng, names, elo = np.random.default_rng(5), "abcd", {"a": 150, "b": 60, "c": -20, "d": -190}
+    surprised = 0
+    for _ in range(200):
+        games = [
+            (x, y, float(rng.random() < expected_score(elo[x] - elo[y])))
+            for x in names
+            for y in names
+            if x != y
+            for _ in range(20)
+        ]
+        surprised += bool(surprises(rate(games), games))
+    assert surprised <= 20
+    assert not surprises(rate([("a", "b", 1.0)] * 9), [("a", "b", 1.0)] * 9), "of two players a rating explains all"
