@@ -143,7 +143,7 @@ class Dashboard:
         head: list[RenderableType] = [title, bar, self._one_line(self.line(run, doubtful=False))]
         if run.sprt is not None:
             head = [title, between(run.sprt, width - 1), head[-1]]
-            head += [self._one_line(Text(line, style="green" if run.decided else "")) for line in run.told]
+            head += [self._one_line(Text(line)) for line in run.told[1:] if run.sprt.games]
         if said := doubts(run.results):
             head.append(self._one_line(Text(", ".join(said), style="yellow")))
         room, note = height - len(head) - 1, Text(run.table.note if run.table else "", style="dim")
@@ -276,17 +276,18 @@ def _in_notebook() -> bool:
 
 
 def between(test: SprtState, width: int) -> Text:
-    """Where the log-likelihood ratio is between the bounds: ``H0 ───────┼──●──── H1``."""
+    """Where the log-likelihood ratio is between the bounds: ``H0 +0 ───────┼──●──── +20 H1``."""
     lower, upper = test.sprt.bounds
-    room = max(3, width - 6)
+    left, right = f"H0 {test.sprt.elo0:+g} ", f" {test.sprt.elo1:+g} H1"
+    room = max(3, width - len(left) - len(right))
     place, zero = (min(room - 1, max(0, round((x - lower) / (upper - lower) * (room - 1)))) for x in (test.llr, 0.0))
     line = ["─"] * room
     line[zero] = "┼"
-    text = Text("H0 ", style="bold" if test.accepted == "H0" else "dim")
+    text = Text(left, style="bold" if test.accepted == "H0" else "dim")
     text.append("".join(line[:place]), style="dim")
     text.append("●", style="green" if place > zero else "red" if place < zero else "yellow")
     return text.append("".join(line[place + 1 :]), style="dim").append(
-        " H1", style="bold" if test.accepted == "H1" else "dim"
+        right, style="bold" if test.accepted == "H1" else "dim"
     )
 
 

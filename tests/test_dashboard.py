@@ -18,7 +18,8 @@ from rich.console import Console, ConsoleDimensions
 
 from jubango.analysis.plot import board_text, scale_colour, short_count, visits_text
 from jubango.analysis.ratings import rate
-from jubango.arena.dashboard import Dashboard, clock
+from jubango.analysis.sprt import Sprt, SprtState
+from jubango.arena.dashboard import Dashboard, between, clock
 from jubango.arena.names import short_names, stay_apart
 from jubango.arena.pairings import round_robin
 from jubango.arena.plan import parse_plan
@@ -300,3 +301,16 @@ def test_numbers_for_people():
     assert [short_count(n) for n in (0, 9999, 10_000, 999_499, 1_234_567)] == ["0", "9999", "10k", "999k", "1.2M"]
     brightness = [sum(scale_colour(s / 10)) for s in range(11)]
     assert brightness == sorted(brightness, reverse=True), "more visits are darker"
+
+
+def test_a_test_is_shown_between_its_bounds():
+    """The mark goes to the right as the first bot wins; what is accepted stands out."""
+    test = Sprt(0, 20)
+    places = []
+    for counts in ([0] * 5, [2, 0, 10, 0, 9], [2, 0, 10, 0, 60], [60, 0, 10, 0, 2]):
+        llr = test.llr(counts)
+        text = between(SprtState(test, llr, test.decision(llr), tuple(counts)), 60)
+        assert len(text.plain) == 60
+        assert (text.plain[:6], text.plain[-7:]) == ("H0 +0 ", " +20 H1")
+        places.append(text.plain.index("●"))
+    assert places[3] == 6 < places[0] < places[1] < places[2] == 52
