@@ -126,7 +126,13 @@ def results_of(
 def _sgf_results(path: Path, guesses: list[str]) -> list[Result]:
     games = read_games(path)
     guesses += [f"{path}: {games[0].guessed_text}"] if games[0].guessed_text else []
-    return [result_of(game.name(0), game.name(1), game.properties.get("RE", ""), game=_moves(game)) for game in games]
+    return [
+        result_of(
+            game.name(0), game.name(1), game.properties.get("RE", ""), game=_moves(game),
+            pair=_pair(game.properties.get("GN", "")),
+        )
+        for game in games
+    ]  # fmt: skip
 
 
 def _moves(game: SgfGame) -> Hashable:

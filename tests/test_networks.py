@@ -262,3 +262,13 @@ def test_games_with_networks_do_not_depend_on_the_batch():
     runs = [jb.tournament("tic_tac_toe", bots, 50, games_at_once=n, seed=4).games for n in (16, 50)]
     assert runs[0].set_index("game_id").moves.equals(runs[1].set_index("game_id").moves)
     assert runs[0].moves.nunique() > 20
+
+
+def test_the_shipped_networks_are_strong():
+    """Each beats a search that makes ten times as many simulations, by rollouts."""
+    for game, opponent in (
+        ("gomoku:9", "uct:simulations=800"),
+        ("go:9", "uct:simulations=800,rollout_moves=tactical,c=0.25"),
+    ):
+        run = jb.match("alphazero:simulations=80,name=net", opponent, game, 12)
+        assert sum(r.score if r.black == "net" else 1 - r.score for r in run.results) >= 9, game

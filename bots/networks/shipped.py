@@ -21,7 +21,9 @@ class Shipped(NamedTuple):
 # By the family of games; docs/training.md says how each was made.
 NETWORKS: dict[str, Shipped] = {
     "connect_four,k=4": Shipped("connect_four.safetensors", 6, 7),
+    "go": Shipped("go.safetensors", 9, 9),
     "mnk,k=3": Shipped("tic_tac_toe.safetensors", 3, 3),
+    "mnk,k=5": Shipped("gomoku.safetensors", 9, 9),
 }
 
 
