@@ -150,7 +150,8 @@ class Run:
 
     @property
     def ratings(self) -> pd.DataFrame:
-        """Columns rank, name, elo, error (half of the 95 % interval), games, wins, draws, losses, score, group,
+        """Columns rank, name, elo, error (half of the 95 % interval), pair_error (the same by
+        the spread between pairs of games), games, wins, draws, losses, score, group,
         of the losses time, forfeit and resignation, and distinct_games (NA if no moves are known)."""
         return ratings_frame(self.rating_list)
 

@@ -81,7 +81,7 @@ def test_the_door_plays_the_games_of_the_command(tmp_path, capsys):
         assert (tmp_path / "c" / name).read_text() == (tmp_path / "d" / name).read_text()
     assert (loose.folder, kept.folder) == (None, tmp_path / "d")
     assert list(loose.ratings.columns) == [
-        "rank", "name", "elo", "error", "games", "wins", "draws", "losses", "score", "group",
+        "rank", "name", "elo", "error", "pair_error", "games", "wins", "draws", "losses", "score", "group",
         "time", "forfeit", "resignation", "distinct_games",
     ]  # fmt: skip
     assert list(loose.crosstable.columns) == list(loose.crosstable.index) == list(loose.ratings["name"])

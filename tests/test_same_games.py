@@ -18,7 +18,7 @@ KINDS = [
     jb.Bot("uct", name="solver", solver=True, simulations=60),
     jb.Bot("uct", name="ens", simulations=60, ensemble=3),
     jb.Bot("uct", name="leaves", simulations=64, leaves=8),
-    jb.Bot("alphazero", name="az", network="none", simulations=40, noise=0.25, temperature_moves=6),
+    jb.Bot("alphazero", name="az", network="none", simulations=40, noise=0.25, temperature=1.0, temperature_moves=6),
     jb.Bot("gumbel", name="gum", network="none", simulations=32),
     jb.Bot("policy", name="pol", network="none"),
     jb.Bot("value", name="val", network="none"),
