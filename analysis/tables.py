@@ -14,7 +14,7 @@ from jubango.analysis.results import ENDINGS, Result, crosstable_cells
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import read_file
 from jubango.sgf_games.library import COLUMNS
-from jubango.sgf_games.record import GameRecord, score_of
+from jubango.sgf_games.record import GameRecord, place_in_pairing, score_of
 from jubango.sgf_games.sgf import SgfGame, read_games
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def record_result(record: GameRecord) -> Result:
 
 def _pair(game_id: str) -> Hashable:
     """The pair of games that a run's game belongs to: ``a~b~00001`` and ``a~b~00002``."""
-    bots, _, number = game_id.rpartition("~")
-    return (bots, (int(number) - 1) // 2) if bots and number.isdigit() else None
+    place = place_in_pairing(game_id)
+    return place and (place[0], place[1] // 2)
 
 
 def result_of(

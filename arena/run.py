@@ -24,7 +24,7 @@ from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.printable import printable
-from jubango.sgf_games.record import Failure, GameRecord
+from jubango.sgf_games.record import Failure, GameRecord, place_in_pairing
 
 
 class Kept(Protocol):
@@ -103,9 +103,8 @@ class Run:
 
     def _look(self, game_id: str, black: str, score: float) -> None:
         """Show a game that has ended to the test."""
-        if self._test is not None:
-            number = int(game_id.rpartition("~")[2]) - 1
-            self._test.add(number, score if black == self.plan.bots[0].name else 1 - score)
+        if self._test is not None and (place := place_in_pairing(game_id)):
+            self._test.add(place[1], score if black == self.plan.bots[0].name else 1 - score)
 
     @property
     def sprt(self) -> SprtState | None:
@@ -150,9 +149,9 @@ class Run:
 
     @property
     def ratings(self) -> pd.DataFrame:
-        """Columns rank, name, elo, error (half of the 95 % interval), pair_error (the same by
-        the spread between pairs of games), games, wins, draws, losses, score, group,
-        of the losses time, forfeit and resignation, and distinct_games (NA if no moves are known)."""
+        """Columns rank, name, elo, error (half of the 95 % interval), pair_error (the same by the
+        spread between pairs of games), games, wins, draws, losses, score, group, of the losses time, forfeit and
+        resignation, and distinct_games (NA if no moves are known)."""
         return ratings_frame(self.rating_list)
 
     @property

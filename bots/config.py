@@ -221,7 +221,7 @@ _ALPHAGO = {
 }  # fmt: skip
 _ALPHAZERO = {
     "selection": "puct", "c": 1.25, "base": 19652.0, "evaluator": "network", "simulations": 1600, "reuse": True,
-    "temperature": 0.3, "temperature_moves": 12,  # for different games; with 1 and 30, as in self-play, it plays worse
+    "temperature": 0.3, "temperature_moves": 12,  # so that games differ; the paper's 1 and 30 are for self-play
 }  # fmt: skip
 
 # Ready-made bots: (kind, keys, what it is and where it comes from).

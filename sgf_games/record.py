@@ -56,6 +56,12 @@ class GameRecord:
         return score_of(self.result)
 
 
+def place_in_pairing(game_id: str) -> tuple[str, int] | None:
+    """(the two bots, the game's number among theirs, from 0) of a game of a tournament: ``a~b~00001``; else None."""
+    bots, _, number = game_id.rpartition("~")
+    return (bots, int(number) - 1) if bots and number.isdigit() else None
+
+
 def score_of(result: str) -> float:
     """Black's score for a result such as ``W+R``; a draw is ``0`` or ``Draw``. nan for ``Void`` and ``?``."""
     return {"B": 1.0, "W": 0.0, "0": 0.5, "D": 0.5}.get(result[:1].upper(), math.nan)

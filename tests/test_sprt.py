@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jubango as jb
-from jubango.analysis.sprt import OUTCOMES, SequentialTest, Sprt, chances, expectation, strength
+from jubango.analysis.ratings import expected_score
+from jubango.analysis.sprt import OUTCOMES, SequentialTest, Sprt, strength
+from jubango.analysis.sprt_length import chances, expectation
 from jubango.arena.commands import run as command
 from jubango.sgf_games.errors import UserError
 
@@ -102,7 +104,7 @@ def test_degenerate_counts_are_finite_and_rightly_signed(counts, test, sign):
     st.sampled_from(["logistic", "normalized"]), st.integers(-300, 290), st.integers(1, 200),
 )  # fmt: skip
 def test_any_counts(counts, model, elo0, more):
-    """Finite; the other player's test is the mirror image; better outcomes never lower the ratio."""
+    """Finite; the other player's test is the mirror image; a hypothesis's distribution has its strength."""
     test, mirrored = Sprt(elo0, elo0 + more, model=model), Sprt(-elo0 - more, -elo0, model=model)
     llr = test.llr(counts)
     assert math.isfinite(llr)
@@ -110,11 +112,7 @@ def test_any_counts(counts, model, elo0, more):
     found = test.distribution(np.array([*counts[:-1], counts[-1] + 1]) / (sum(counts) + 1) + 1e-6, elo0)
     assert found.min() > 0
     if model == "logistic":
-        assert found @ OUTCOMES[len(counts)] / found.sum() == pytest.approx(jb_expected(elo0), abs=1e-5)
-
-
-def jb_expected(elo: float) -> float:
-    return 1 / (1 + 10 ** (-elo / 400))
+        assert found @ OUTCOMES[len(counts)] / found.sum() == pytest.approx(expected_score(elo0), abs=1e-5)
 
 
 @settings(max_examples=60, deadline=None)
@@ -144,17 +142,15 @@ def test_the_order_in_which_games_end_means_nothing(seed, pairs):
 def test_a_match_ends_where_its_test_does(tmp_path):
     """With other numbers of games at once, and gone on with, the same games decide."""
     bots = ("uct:simulations=40,name=strong", "random")
-    states = []
-    for folder in (tmp_path / "run", None):
-        run = jb.match(*bots, game="tic_tac_toe", sprt="0,100", out=folder, seed=5)
-        assert run.sprt is not None
-        states.append(run.sprt)
-        assert run.missing == 0
-    assert states[0] == states[1]
-    assert states[0].accepted == "H1"
+    found = jb.match(*bots, game="tic_tac_toe", sprt="0,100", out=tmp_path / "run", seed=5)
+    assert found.sprt is not None
+    assert (found.sprt.accepted, found.missing) == ("H1", 0)
+    few = jb.tournament("tic_tac_toe", bots, 10_000, seed=5, games_at_once=6, sprt="0,100")
+    assert few.sprt == found.sprt
+    assert len(few.results) < len(found.results), "fewer were under way when it was decided"
     again = jb.match(*bots, game="tic_tac_toe", sprt="0,100", out=tmp_path / "run", seed=5)
-    assert again.sprt == states[0]
-    assert len(again.results) >= states[0].games
+    assert again.sprt == found.sprt
+    assert len(again.results) == len(found.results)
     weak = jb.match(*bots[::-1], game="tic_tac_toe", sprt="0,100", seed=5)
     assert weak.sprt is not None
     assert weak.sprt.accepted == "H0", "it is the first bot that is tested"

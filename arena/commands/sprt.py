@@ -78,7 +78,7 @@ def _plan(test: Sprt, elo: str | None, drawn: float, form: Format) -> None:
     import pandas as pd
     from rich.table import Table
 
-    from jubango.analysis.sprt import chances, expectation
+    from jubango.analysis.sprt_length import chances, expectation
     from jubango.sgf_games.errors import UserError
 
     width = test.elo1 - test.elo0
