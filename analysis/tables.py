@@ -13,7 +13,7 @@ from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import ENDINGS, Result, crosstable_cells
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import read_file
-from jubango.sgf_games.library import COLUMNS
+from jubango.sgf_games.library import BLANKS, COLUMNS
 from jubango.sgf_games.record import GameRecord, place_in_pairing, score_of
 from jubango.sgf_games.sgf import SgfGame, read_games
 
@@ -39,6 +39,8 @@ def games_frame(folder: Path | str) -> pd.DataFrame:
             f"{path}: is no results file: {str(cause).splitlines()[0]}; "
             f"jubango check {folder} --rebuild makes one from games/"
         ) from None
+    for column in (column for column in BLANKS if column not in frame):  # of an older version
+        frame[column] = 0 if COLUMNS[column].startswith(("integer", "real")) else ""
     missing = [column for column in COLUMNS if column not in frame]
     if missing:
         raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
@@ -57,10 +59,12 @@ def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
 
 def frame_results(frame: pd.DataFrame) -> list[Result]:
     """The games of a frame with the columns of ``results.sqlite``."""
-    columns = ("black", "white", "result", "reason", "detail", "game", "moves", "game_id")
+    columns = ("black", "white", "result", "reason", "detail", "game", "moves", "game_id", "counted")
     return [
-        result_of(black, white, result, detail, (game, moves) if moves else None, reason, _pair(game_id))
-        for black, white, result, reason, detail, game, moves, game_id in zip(*(frame[c] for c in columns), strict=True)
+        result_of(black, white, result, detail, (game, moves) if moves else None, reason, _pair(game_id), counted)
+        for black, white, result, reason, detail, game, moves, game_id, counted in zip(
+            *(frame[c] for c in columns), strict=True
+        )
     ]
 
 
@@ -69,8 +73,9 @@ def record_result(record: GameRecord) -> Result:
     moves = " ".join(record.moves)
     same = (record.game, moves) if moves else None
     return result_of(
-        record.black, record.white, record.result, record.detail, same, record.reason, _pair(record.game_id)
-    )
+        record.black, record.white, record.result, record.detail, same, record.reason, _pair(record.game_id),
+        record.counted,
+    )  # fmt: skip
 
 
 def _pair(game_id: str) -> Hashable:
@@ -80,14 +85,15 @@ def _pair(game_id: str) -> Hashable:
 
 
 def result_of(
-    black: str, white: str, text: str, why: str = "", game: Hashable = None, reason: str = "", pair: Hashable = None
-) -> Result:
+    black: str, white: str, text: str, why: str = "", game: Hashable = None, reason: str = "", pair: Hashable = None,
+    counted: str = "",
+) -> Result:  # fmt: skip
     """A game with an SGF result; one without a decision (``?``, ``Void``) has the score nan."""
     text = text.strip()
     if text[:1].upper() not in ("B", "W", "0", "D"):
-        return Result(black, white, math.nan, "", why, game, reason, pair)
+        return Result(black, white, math.nan, "", why, game, reason, counted, pair)
     ending = text[2:3].upper() if text[2:3].upper() in ENDINGS else ""
-    return Result(black, white, score_of(text), ending, why if ending else "", game, reason, pair)
+    return Result(black, white, score_of(text), ending, why if ending else "", game, reason, counted, pair)
 
 
 def results_of(

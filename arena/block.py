@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jubango.arena.adjudication import Adjudication
-from jubango.arena.clock import Clock, TimeControl, moves_left
+from jubango.arena.clock import Clock, Share, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
 from jubango.arena.scoring import score
 from jubango.bots.config import BotConfig
@@ -39,7 +39,7 @@ class Lane:
     task: GameTask
     moves: list[int] = field(default_factory=list)
     thoughts: list[Thought | None] = field(default_factory=list)
-    asked_at: float = 0.0
+    asked_at: float = 0.0  # by the block's watch where it is asked of a player that works here, else by the wall's
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
     time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
     began: float = field(default_factory=time.perf_counter)
@@ -49,6 +49,7 @@ class Lane:
     verdicts: list[Verdict] = field(default_factory=list)  # so far, if it has been played out
     played_out: bool = False
     disputed: str = ""  # why it went on after it had been played out
+    counted: str = ""  # the engines' own scores, where they differ
     cleaners: set[str] = field(default_factory=set)  # who since then captures what is dead
 
     @property
@@ -75,6 +76,8 @@ class Block:
         self.free = list(range(lanes))  # lanes without a game
         self.unasked: list[int] = []  # lanes whose next player has not been asked yet
         self.moves_made = 0
+        self._here: set[int] = set()  # lanes whose next move is being found by this process
+        self._share = Share()
         # Those that look for answers from elsewhere come first, so that the others' work does not keep them waiting.
         self.everybody = sorted(set(players.values()), key=lambda player: player.works_here)
         self._quick = [player for player in self.everybody if not player.patient]
@@ -188,14 +191,23 @@ class Block:
 
     def _ask(self) -> None:
         requests: dict[Player, list[MoveRequest]] = {}
+        self._share.look(len(self._here) + sum(self._works_here(i) for i in self.unasked))
         for i in self.unasked:
             lane = self._at(i)
             lane.asked_at = time.perf_counter()
+            if self._works_here(i):
+                self._here.add(i)
+                lane.asked_at = self._share.seconds
             for name in self._judges(lane) if lane.played_out else [self._mover(i, lane)]:
                 requests.setdefault(self.players[name], []).append(self._request(i, lane, name))
         self.unasked = []
         for player, asked in requests.items():
             player.begin(asked, self._states)
+
+    def _works_here(self, i: int) -> bool:
+        """Is the lane's next move found by this process?"""
+        lane = self._at(i)
+        return not lane.played_out and self.players[self._mover(i, lane)].works_here
 
     def _mover(self, i: int, lane: Lane) -> str:
         return lane.task.white if self._player[i] else lane.task.black
@@ -210,6 +222,8 @@ class Block:
         if lane.clocks and not lane.played_out:
             points, clock = self.game.height * self.game.width, lane.clocks[colour]
             seconds, left = clock.budget(moves_left(points, ply)), clock.left
+            if i in self._here:
+                seconds, left = seconds * self._share.number, left * self._share.number
         return MoveRequest(
             i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self._legal[i], lane.moves, colour,
             seconds, left, self._whole(lane.task), self._game_of(lane.task),
@@ -231,6 +245,8 @@ class Block:
     def _moved(self, players: Sequence[Player], more: bool) -> list[GameRecord]:
         """What ``players`` answer is done. Returns the games that have ended."""
         answers = [answer for player in players for answer in player.advance()]
+        self._share.look(len(self._here))
+        self._here -= {answer.lane for answer in answers if not answer.goes_on}
         judged = [
             answer.lane for answer in answers if answer.verdict is not None and self._hear(answer.verdict, answer.lane)
         ]
@@ -265,7 +281,8 @@ class Block:
         if not lane.clocks or answer.failure:
             return answer
         clock = lane.clocks[self._player[answer.lane]]
-        spent = time.perf_counter() - lane.asked_at if answer.seconds is None else answer.seconds
+        now = self._share.seconds if self.players[self._mover(answer.lane, lane)].works_here else time.perf_counter()
+        spent = now - lane.asked_at if answer.seconds is None else answer.seconds
         if not clock.spend(spent):
             return MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
         lane.time_left.append(clock.reading)
@@ -342,7 +359,7 @@ class Block:
         game = self._game_of(lane.task)
         assert isinstance(game, Go)
         state, verdicts = self.states([i])[0], lane.verdicts
-        result, reason, detail = score(game, state, verdicts)
+        result, reason, detail, lane.counted = score(game, state, verdicts)
         cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
         if reason == "disputed" and cleaners and not lane.disputed and state.ply < game.max_plies:
             lane.disputed, lane.cleaners = f"play went on after move {len(lane.moves)}: {detail}", cleaners
@@ -436,6 +453,7 @@ class Block:
             time_left=tuple(lane.time_left),
             opening=task.opening.name if lane.opening else "",
             opening_plies=lane.opening,
+            counted=lane.counted,
         )
 
 
