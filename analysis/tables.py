@@ -44,7 +44,7 @@ def games_frame(folder: Path | str) -> pd.DataFrame:
     missing = [column for column in COLUMNS if column not in frame]
     if missing:
         raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
-    return frame
+    return frame[list(COLUMNS)]
 
 
 def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from jubango.sgf_games.replay import Position, position
 from jubango.sgf_games.sgf import write_line
 
 GLANCE = 2  # simulations that show the policy
+FLATTER = 0.5  # the power of the policy that moves are drawn by, or openings would be too much alike
 TRIES = 50  # candidates for each opening that is wanted, before it is given up
 
 
@@ -40,8 +41,8 @@ def balanced_openings(
     **keys: object,
 ) -> list[Balanced]:
     """``count`` openings of ``plies`` moves after which Black's win rate lies ``between`` two numbers, by a search of
-    ``bot`` (the strongest there is for the game), the most even first. Their moves are drawn from the policy of the
-    bot's network, or are random if it has none; no two can be turned or mirrored into each other.
+    ``bot`` (the strongest there is for the game), the most even first. Their moves are drawn by the root of the
+    policy of the bot's network, or are random if it has none; no two can be turned or mirrored into each other.
 
     ``on_progress`` is told how many are kept and how many were looked at. Raises UserError if there are not enough.
     """
@@ -97,7 +98,7 @@ def _drawn(
             shares = {i: glance.priors for i, glance in zip(going, glances, strict=True)}
         for i in going:
             able = [a for a in np.flatnonzero(places[i].legal).tolist() if game.action_text(a) != "pass"]
-            weights = [float(shares[i][a]) for a in able] if i in shares else None
+            weights = [float(shares[i][a]) ** FLATTER for a in able] if i in shares else None
             if able:
                 lines[i].append(game.action_text(dice[i].choices(able, weights)[0]))
     return [(position(game, line), tuple(line)) for line in lines if len(line) == plies]
