@@ -103,7 +103,7 @@ def print_run(run: Run, form: Format) -> None:
     if run.told and form is Format.table:
         data().print()
         for line in run.told:
-            data().print(line, highlight=False, markup=False, soft_wrap=True)
+            data().print(line, highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
 
 
 def print_ratings(ratings: RatingList, results: list[Result], form: Format, **more: object) -> None:
