@@ -25,6 +25,7 @@ class Rows(NamedTuple):
     side: np.ndarray  # 1 where moving first counts, else 0
     wins: np.ndarray  # points of the first
     games: np.ndarray
+    drawn: np.ndarray  # of the games
 
     def kept(self, chosen: np.ndarray) -> Rows:
         return Rows(*(column[chosen] for column in self))
@@ -39,9 +40,28 @@ class Rows(NamedTuple):
         gap = self.gap(theta)
         return float(self.wins @ log_expit(gap) + (self.games - self.wins) @ log_expit(-gap))
 
+    def variance(self, theta: np.ndarray) -> np.ndarray:
+        """Of the points: s (1 - s) for a game of the expected score s, less a quarter for every draw."""
+        from scipy.special import expit
 
-def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(the numbers of greatest likelihood, their covariance), those that are not ``free`` held where they start.
+        gap = self.gap(theta)
+        return np.maximum(self.games * expit(gap) * expit(-gap) - self.drawn / 4, 0)
+
+
+class Maximum(NamedTuple):
+    """Where a likelihood is greatest. What is not free has zeros in the matrices."""
+
+    theta: np.ndarray
+    inverse: np.ndarray  # of the information: what a gradient moves theta by
+    covariance: np.ndarray  # of theta: the inverse where no game was drawn, else less
+
+
+def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> Maximum:
+    """The numbers of greatest likelihood and their covariance, those that are not ``free`` held where they start.
+
+    A draw counts as half a win and half a loss, but scatters less than these would: so the covariance is that of a
+    quasi-likelihood (McCullagh & Nelder, Generalized Linear Models, 1989, chapter 9), whose points have the variance
+    that games with so many draws have.
 
     The maximum has to be finite and the only one. Newton's method, begun at the least squares of the pairs' own scores.
     """
@@ -63,29 +83,40 @@ def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray
         if np.abs(step).max(initial=0) < 1e-9:
             break
     information, gradient = _equations(rows, theta, free, rows.gap(theta))
-    covariance = np.zeros((len(theta), len(theta)))
+    inverse = np.zeros((len(theta), len(theta)))
     if free.any():
-        covariance[np.ix_(free, free)] = own = _inverse(information.toarray())
+        inverse[np.ix_(free, free)] = own = _inverse(information.toarray())
         theta[free] += np.clip(own @ gradient, -1e-6, 1e-6)  # the last digits
-    return theta, covariance
+    if not rows.drawn.any():
+        return Maximum(theta, inverse, inverse)
+    return Maximum(theta, inverse, inverse @ _products(rows, rows.variance(theta), len(theta)).toarray() @ inverse)
 
 
 def _equations(rows: Rows, theta: np.ndarray, free: np.ndarray, gap: np.ndarray) -> tuple[csr_array, np.ndarray]:
     """(matrix, vector) of the step from ``theta`` to the least squares, weighted as at ``gap``, of the gaps that
     explain the points. Where ``gap`` is that of ``theta`` they are the information and the gradient."""
-    from scipy.sparse import coo_array
     from scipy.special import expit
 
-    numbers = len(theta)
     weight = rows.games * expit(gap) * expit(-gap)
     pull = rows.wins - rows.games * expit(gap) + weight * (gap - rows.gap(theta))
-    last = np.full(len(weight), numbers - 1)
-    players = ((rows.first, 1.0), (rows.second, -1.0), (last, rows.side))
-    gradient = sum(np.bincount(player, sign * pull, numbers) for player, sign in players)
-    blocks = [(u, v, weight * a * b) for u, a in players for v, b in players]
-    u, v, values = (np.concatenate(part) for part in zip(*blocks, strict=True))
-    matrix = coo_array((values, (u, v)), (numbers, numbers)).tocsr()
+    gradient = sum(np.bincount(player, sign * pull, len(theta)) for player, sign in _signs(rows, len(theta)))
+    matrix = _products(rows, weight, len(theta))
     return matrix[free][:, free], np.asarray(gradient)[free]
+
+
+def _products(rows: Rows, weight: np.ndarray, numbers: int) -> csr_array:
+    """[numbers, numbers]: the sum of the rows' products, sign by sign, so much of each."""
+    from scipy.sparse import coo_array
+
+    signs = _signs(rows, numbers)
+    blocks = [(u, v, weight * a * b) for u, a in signs for v, b in signs]
+    u, v, values = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    return coo_array((values, (u, v)), (numbers, numbers)).tocsr()
+
+
+def _signs(rows: Rows, numbers: int) -> tuple[tuple[np.ndarray, float | np.ndarray], ...]:
+    """Which numbers a row's gap is made of, and with which sign."""
+    return (rows.first, 1.0), (rows.second, -1.0), (np.full(len(rows.first), numbers - 1), rows.side)
 
 
 def _solved(matrix: csr_array, vector: np.ndarray) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 The model: Black's expected score is 1 / (1 + 10^(-(black - white + advantage) / 400)); a draw
 counts as half a win and half a loss. Errors come from the joint covariance of all ratings
-(the inverse of the full information matrix), never from one player's curvature alone, which
-takes the others' ratings for known and is far too small in sparse tables.
+(the inverse of the full information matrix, less what draws scatter less), never from one
+player's curvature alone, which takes the others' ratings for known and is far too small in
+sparse tables. benchmarks/known_truth.py shows how often they hold.
 
 The prior is games that were not played: of every player against a virtual one of its group, whose rating is fitted
 along with the others, and of two virtual players equal to each other, which holds the advantage near zero. So one
@@ -25,6 +26,7 @@ import numpy as np
 
 from jubango.analysis.bradley_terry import Bounds, Rows, bounds, components, maximum, numbered
 from jubango.analysis.results import ENDINGS, Result, decided
+from jubango.analysis.scatter import pair_covariance
 from jubango.sgf_games.errors import UserError, nearest
 
 ELO = 400 / math.log(10)  # Elo points in one unit of log-odds
@@ -70,6 +72,7 @@ class RatingList:
     ratings: tuple[Rating, ...]
     advantage: float  # Elo that moving first is worth; 0 if not fitted, or if its error is infinite: it cannot be told
     advantage_error: float  # 95 %
+    advantage_pair_error: float  # the same by the spread between pairs of games
     places: np.ndarray  # [n] Elo, in the order of ``ratings``: the finite ones, and of others where in their set
     covariance: np.ndarray  # [n, n] of the places, Elo squared
     pair_covariance: np.ndarray  # the same without the model's word for how games scatter: by their pairs
@@ -134,7 +137,7 @@ def rate(
         raise UserError(f"prior={prior} must be a number of games, 0 or more")
     index = {name: i for i, name in enumerate(names)}
     played = [game for game in games if game.black != game.white]
-    rows = _rows(played, index)
+    rows, row = _rows(played, index)
     group = _groups(rows, len(names))
     held = np.array([name in anchors for name in names], bool)
     start = np.array([anchors.get(name, 0.0) / ELO for name in names])
@@ -143,8 +146,8 @@ def rate(
     places = np.where(held, [anchors.get(name, 0.0) for name in names], _rounded(found.theta[:-1]))
     elo = np.where(limit == 0, places, np.nan_to_num(limit, nan=0.0, posinf=np.inf, neginf=-np.inf))
     side, advantage = found.limits.side, float(_rounded(found.theta[-1:])[0])
-    variance = np.maximum(found.covariance.diagonal(), 0)
-    errors = np.round(Z95 * np.sqrt(np.where(np.append(limit, side) == 0, variance, np.inf)), 9)
+    finite = np.append(limit, side) == 0
+    errors = _errors(found.covariance, finite)
     between, sets = found.limits.between, found.limits.set
     above = np.sign(np.nan_to_num(between)).sum(1)[sets]  # the more, the higher of two who differ for certain
     world = found.limits.world
@@ -152,9 +155,9 @@ def rate(
     np.minimum.at(leading, world, group)
     order = np.lexsort((-places, sets, -above, -elo, leading[world]))  # stable: names are in order
     tally, distinct = _tally(played, names), _distinct(played)
-    spread = _by_pairs(found, played, index)
-    pair_errors = Z95 * np.sqrt(np.maximum(spread.diagonal()[:-1], 0))
-    pair_errors = np.round(np.where(np.isfinite(errors[:-1]), pair_errors, np.inf), 9)
+    telling = [game for game, told in zip(played, found.limits.rows[row], strict=True) if told]
+    spread = pair_covariance(telling, index, found.theta, found.inverse) * ELO**2
+    pair_errors = _errors(spread, finite)
     ratings = tuple(
         Rating(
             names[i], float(elo[i]), float(errors[i]), group=int(group[i]), distinct_games=distinct.get(names[i]),
@@ -163,36 +166,15 @@ def rate(
         for i in order
     )  # fmt: skip
     return RatingList(
-        ratings, advantage if side == 0 else 0.0 if math.isnan(side) else side, float(errors[-1]), places[order],
-        found.covariance[np.ix_(order, order)], spread[np.ix_(order, order)], int(group.max(initial=-1)) + 1,
-        tuple(int(world[i]) for i in order), sets[order], between,
+        ratings, advantage if side == 0 else 0.0 if math.isnan(side) else side, float(errors[-1]),
+        float(pair_errors[-1]), places[order], found.covariance[np.ix_(order, order)], spread[np.ix_(order, order)],
+        int(group.max(initial=-1)) + 1, tuple(int(world[i]) for i in order), sets[order], between,
     )  # fmt: skip
 
 
-def _by_pairs(found: _Fit, played: list[Result], index: dict[str, int]) -> np.ndarray:
-    """The covariance of the players' numbers and the advantage, Elo squared, by how the pairs of games scatter around
-    what is expected of them (the sandwich estimate; Liang & Zeger 1986, Biometrika 73), games by themselves where no
-    pairs are known; with the correction G / (G - 1) for G of them."""
-    from scipy.sparse import coo_array
-    from scipy.special import expit
-
-    numbers = len(index) + 1
-    if not played:
-        return np.zeros((numbers, numbers))
-    black, white = (np.array([index[name] for name in names]) for names in list(zip(*played, strict=True))[:2])
-    gap = found.theta[black] - found.theta[white] + found.theta[-1]
-    off = np.array([game.score for game in played]) - expit(gap)
-    pairs: dict[object, int] = {}
-    cluster = np.array([
-        pairs.setdefault((i,) if game.pair is None else (game.pair, *sorted(game[:2])), len(pairs))
-        for i, game in enumerate(played)
-    ])  # fmt: skip
-    last = np.full(len(played), numbers - 1)
-    rows, columns = np.concatenate([cluster] * 3), np.concatenate([black, white, last])
-    pull = coo_array((np.concatenate([off, -off, off]), (rows, columns)), (len(pairs), numbers)).tocsr()
-    scatter = (pull.T @ pull).toarray() * (len(pairs) / max(1, len(pairs) - 1))
-    bread = found.covariance / ELO  # its product with a gradient in log-odds is a step in Elo
-    return bread @ scatter @ bread.T
+def _errors(covariance: np.ndarray, finite: np.ndarray) -> np.ndarray:
+    """Half the 95 % intervals of what is finite, the others' infinite."""
+    return np.round(Z95 * np.sqrt(np.where(finite, np.maximum(covariance.diagonal(), 0), np.inf)), 9)
 
 
 def _rounded(log_odds: np.ndarray) -> np.ndarray:
@@ -200,13 +182,15 @@ def _rounded(log_odds: np.ndarray) -> np.ndarray:
     return np.round(log_odds * ELO, 9) + 0.0
 
 
-def _rows(played: list[Result], index: dict[str, int]) -> Rows:
-    """One row for each pair of first and second player."""
+def _rows(played: list[Result], index: dict[str, int]) -> tuple[Rows, np.ndarray]:
+    """(one row for each pair of first and second player, which of them each game is in)."""
     n = max(1, len(index))
     codes = np.array([index[game.black] * n + index[game.white] for game in played], int)
     pairs, where, games = np.unique(codes, return_inverse=True, return_counts=True)
     wins = np.bincount(where, [game.score for game in played], len(pairs))
-    return Rows(*np.divmod(pairs, n), np.ones(len(pairs)), wins, games.astype(float))
+    drawn = np.bincount(where, [game.score == 0.5 for game in played], len(pairs))
+    share = len(played) / (len(played) + 2)  # as if two more had been decided: a few games, all drawn, prove little
+    return Rows(*np.divmod(pairs, n), np.ones(len(pairs)), wins, games.astype(float), share * drawn), where
 
 
 def _tally(played: list[Result], names: list[str]) -> dict[str, dict[str, int]]:
@@ -245,7 +229,8 @@ def _groups(rows: Rows, players: int) -> np.ndarray:
 @dataclass(frozen=True)
 class _Fit:
     theta: np.ndarray  # log-odds of the players, and the advantage last, as far as their differences are finite
-    covariance: np.ndarray  # of all of them, Elo squared
+    inverse: np.ndarray  # of the information
+    covariance: np.ndarray  # Elo squared
     limits: Bounds
 
 
@@ -271,20 +256,23 @@ def _fit(
     label = components(rows.first, rows.second, numbers)
     first = np.unique(label, return_index=True)[1]
     free[first[~np.isin(np.arange(len(first)), label[:n][held])]] = False
-    theta, covariance = maximum(rows, theta, free)
-    theta, covariance = np.delete(theta, np.s_[n:-1]), _without(covariance, n)
+    found = maximum(rows, theta, free)
     place = limits.place(held)
-    for g in np.unique(group[~anchored]):
-        finite = np.flatnonzero((group == g) & (place == 0))
+    sets = [np.flatnonzero((group == g) & (place == 0)) for g in np.unique(group[~anchored])]
+    theta = np.delete(found.theta, np.s_[n:-1])
+    for finite in sets:
         theta[finite] -= theta[finite].mean()
-        covariance[finite] -= covariance[finite].mean(0)
-        covariance[:, finite] -= covariance[:, finite].mean(1, keepdims=True)
-    return _Fit(theta, covariance * ELO**2, limits)
+    inverse, covariance = (_centred(matrix, n, sets) for matrix in found[1:])
+    return _Fit(theta, inverse, covariance * ELO**2, limits)
 
 
-def _without(covariance: np.ndarray, players: int) -> np.ndarray:
-    """The rows and columns of the players and the advantage."""
-    return np.delete(np.delete(covariance, np.s_[players:-1], 0), np.s_[players:-1], 1)
+def _centred(matrix: np.ndarray, players: int, sets: list[np.ndarray]) -> np.ndarray:
+    """The rows and columns of the players and the advantage, those of a set of players as said from its average."""
+    matrix = np.delete(np.delete(matrix, np.s_[players:-1], 0), np.s_[players:-1], 1)
+    for one in sets:
+        matrix[one] -= matrix[one].mean(0)
+        matrix[:, one] -= matrix[:, one].mean(1, keepdims=True)
+    return matrix
 
 
 def _with_virtual_games(rows: Rows, group: np.ndarray, prior: float) -> Rows:
@@ -293,8 +281,8 @@ def _with_virtual_games(rows: Rows, group: np.ndarray, prior: float) -> Rows:
     n = len(group)
     if not n:
         return rows
-    points = np.full(n + 1, float(prior))
-    virtual = Rows(np.append(np.arange(n), 0), np.append(n + group, 0), np.append(np.zeros(n), 1.0), points, 2 * points)
+    points, side = np.full(n + 1, float(prior)), np.append(np.zeros(n), 1.0)
+    virtual = Rows(np.append(np.arange(n), 0), np.append(n + group, 0), side, points, 2 * points, np.zeros(n + 1))
     return Rows(*(np.concatenate(columns) for columns in zip(rows, virtual, strict=True)))
 
 

@@ -267,7 +267,8 @@ def _tilted(shares: np.ndarray, gap: np.ndarray) -> np.ndarray:
 
     low, high = -1 / gap.max(), -1 / gap.min()
     edge = 1e-12 * (high - low)
-    x = brentq(lambda x: float(np.sum(shares * gap / (1 + x * gap))), low + edge, high - edge, xtol=1e-15)
+    parts = list(zip((shares * gap).tolist(), gap.tolist(), strict=True))  # of so few, floats are quicker than arrays
+    x = brentq(lambda x: sum(part / (1 + x * one) for part, one in parts), low + edge, high - edge, xtol=1e-15)
     return shares / (1 + x * gap)
 
 

@@ -13,7 +13,8 @@ from jubango.analysis.sprt import NORMALIZED, Sprt, checked_counts
 from jubango.sgf_games.errors import UserError
 
 MOST_STEPS = 1_000_000
-GRID = 8001  # places of the log-likelihood ratio, where a walk between the bounds is solved for
+GRID = 1001, 8001  # places of the log-likelihood ratio, at least and at most, where a walk is solved for: as many
+FINE = 200  # as are this many to a step of the usual size
 
 
 class Expectation(NamedTuple):
@@ -81,21 +82,22 @@ def _walk(steps: np.ndarray, chances: np.ndarray, lower: float, upper: float) ->
     from scipy.sparse import coo_array, eye_array
     from scipy.sparse.linalg import spsolve
 
-    inner = np.arange(1, GRID - 1)
-    width, ended_above = (upper - lower) / (GRID - 1), np.zeros(GRID)
+    places = int(np.clip(FINE * (upper - lower) / math.sqrt(chances @ steps**2), *GRID))
+    inner = np.arange(1, places - 1)
+    width, ended_above = (upper - lower) / (places - 1), np.zeros(places)
     entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for chance, step in zip(chances, steps, strict=True):
         ends = inner + step / width
-        ended_above[inner[ends >= GRID - 1]] += chance
-        inside = (ends > 0) & (ends < GRID - 1)
+        ended_above[inner[ends >= places - 1]] += chance
+        inside = (ends > 0) & (ends < places - 1)
         low = np.floor(ends[inside]).astype(int)
         part = ends[inside] - low
         entries += [(inner[inside], low, chance * (1 - part)), (inner[inside], low + 1, chance * part)]
     row, column, weight = (np.concatenate(values) for values in zip(*entries, strict=True))
     ended_above[-1] = 1
-    counted = np.ones(GRID)
+    counted = np.ones(places)
     counted[[0, -1]] = 0
-    moves = coo_array((weight, (row, column)), (GRID, GRID))
-    found = spsolve((eye_array(GRID) - moves).tocsc(), np.stack([counted, ended_above], axis=1))
-    length, accepted = (float(np.interp(-lower / width, np.arange(GRID), values)) for values in found.T)
+    moves = coo_array((weight, (row, column)), (places, places))
+    found = spsolve((eye_array(places) - moves).tocsc(), np.stack([counted, ended_above], axis=1))
+    length, accepted = (float(np.interp(-lower / width, np.arange(places), values)) for values in found.T)
     return length, accepted

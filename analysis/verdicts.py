@@ -183,7 +183,8 @@ def remarks(ratings: RatingList) -> list[str]:
     elif math.isinf(ratings.advantage_error):
         said.append("the games do not say what moving first is worth")
     elif ratings.advantage_error:
-        said.append(f"moving first is worth {signed(ratings.advantage)} ± {ratings.advantage_error:.0f} Elo")
+        worth = f"{signed(ratings.advantage)} ± {ratings.advantage_error:.0f} Elo"
+        said.append(f"moving first is worth {worth} (± {ratings.advantage_pair_error:.0f} by pairs)")
     return said
 
 
@@ -240,7 +241,7 @@ def summary(ratings: RatingList, results: list) -> dict[str, object]:
         "games": len(games),
         "distinct_games": distinct_games(games),
         "undecided_games": len(results) - len(games),
-        "first_move": {"elo": ratings.advantage, "error": ratings.advantage_error} if ratings.advantage_error else None,
+        "first_move": _first_move(ratings) if ratings.advantage_error else None,
         "ratings": ratings_frame(ratings).to_dict("records"),
         "verdicts": [{**asdict(found), "games": found.games} for found in verdicts(ratings, games)],
         "surprises": [asdict(one) for one in surprises(ratings, games)],
@@ -250,6 +251,12 @@ def summary(ratings: RatingList, results: list) -> dict[str, object]:
     }
 
 
+def _first_move(ratings: RatingList) -> dict[str, float]:
+    return {
+        "elo": ratings.advantage, "error": ratings.advantage_error, "pair_error": ratings.advantage_pair_error,
+    }  # fmt: skip
+
+
 def summary_frame(ratings: RatingList, results: list) -> pd.DataFrame:
     """The same as one table, a row for each player: its rating, its distinct games, what moving first is worth, what it
     lost otherwise than on the board, how games with engines were scored, of two players the verdict, and of up to 20
@@ -257,7 +264,8 @@ def summary_frame(ratings: RatingList, results: list) -> pd.DataFrame:
     games = decided(results)
     names = [rating.name for rating in ratings.ratings]
     frame = ratings_frame(ratings)
-    frame["first_move"], frame["first_move_error"] = ratings.advantage, ratings.advantage_error
+    for key, value in _first_move(ratings).items():
+        frame["first_move" if key == "elo" else f"first_move_{key}"] = value
     own: dict[str, list[Result]] = {name: [] for name in names}
     for game in results:
         for name in {game[0], game[1]}:

@@ -201,15 +201,16 @@ def _pairs(counts, seed=0):
 
 @pytest.mark.parametrize("counts", [(30, 10, 60), (5, 90, 5), (40, 0, 60)])
 def test_errors_by_pairs_are_those_of_the_pairs_mean(counts):
-    """Of two players without a prior the Elo is that of the score, whose error is the pairs' own (delta method)."""
+    """Of two players without a prior the Elo is that of the score, whose error is the pairs' own (delta method), each
+    pair's distance being that from the mean of the others, n / (n - 1) of that from the mean of all."""
     found = rate(_pairs(counts), prior=0, first_move_advantage=False)
     shares, scores = np.array(counts) / sum(counts), np.array([0, 0.5, 1])
     mean = shares @ scores
-    variance = shares @ (scores - mean) ** 2 / (sum(counts) - 1)
+    variance = shares @ (scores - mean) ** 2 * sum(counts) / (sum(counts) - 1) ** 2
     slope = 400 / math.log(10) / (mean * (1 - mean))
     gap, error, _ = found.difference("a", "b", by_pairs=True)
     assert gap == pytest.approx(400 * math.log10(mean / (1 - mean)))
-    assert error == pytest.approx(1.959964 * slope * math.sqrt(variance), rel=1e-6)
+    assert error == pytest.approx(1.959964 * slope * math.sqrt(variance), rel=1e-4)
     assert found.ratings[0].pair_error == pytest.approx(error / 2, rel=1e-6)
     models = found.difference("a", "b")[1]
     assert (error > models) == (counts[1] < sum(counts) / 2), "pairs that hang together tell less than their games"
@@ -230,3 +231,42 @@ def test_the_likelihood_of_superiority_of_all_pairs():
     assert los + los.T == pytest.approx(np.ones((3, 3)))
     assert los[names.index("a"), names.index("c")] == pytest.approx(found.difference("a", "c")[2])
     assert los[0, 2] > 0.9
+
+
+@pytest.mark.parametrize(("wins", "draws", "losses"), [(30, 40, 10), (5, 90, 5), (0, 40, 3)])
+def test_draws_scatter_less(wins, draws, losses):
+    """Of two players without a prior: the error of a mean of wins, draws and losses (delta method), as if two more
+    games had been decided."""
+    games = [("a", "b", 1.0)] * wins + [("a", "b", 0.5)] * draws + [("a", "b", 0.0)] * losses
+    number = len(games)
+    mean = (wins + draws / 2) / number
+    variance = mean * (1 - mean) - draws / 4 / (number + 2)
+    gap, error, _ = rate(games, prior=0, first_move_advantage=False).difference("a", "b")
+    assert gap == pytest.approx(400 * math.log10(mean / (1 - mean)))
+    assert error == pytest.approx(Z95 * ELO * math.sqrt(variance / number) / (mean * (1 - mean)), rel=1e-6)
+
+
+def test_errors_by_pairs_are_those_of_a_jackknife():
+    """Leaving out one pair after the other, of players who met unequally often, says the same."""
+    rng, games = np.random.default_rng(4), []
+    for (a, b), pairs in zip(("ab", "ac", "bc", "bd", "cd"), (12, 5, 20, 9, 7), strict=True):
+        for n in range(pairs):
+            games += [Result(x, y, rng.integers(3) / 2, pair=n) for x, y in ((a, b), (b, a))]
+    found = rate(games)
+    keys = {(game.pair, *sorted(game[:2])) for game in games}
+    others = [rate([game for game in games if (game.pair, *sorted(game[:2])) != key]) for key in sorted(keys)]
+    for first, second in ("ab", "ad", "cd"):
+        off = [other.difference(first, second)[0] - found.difference(first, second)[0] for other in others]
+        jackknife = Z95 * math.sqrt(np.sum(np.square(off)))
+        assert found.difference(first, second, by_pairs=True)[1] == pytest.approx(jackknife, rel=0.03)
+    jackknife = Z95 * math.sqrt(np.sum(np.square([other.advantage - found.advantage for other in others])))
+    assert found.advantage_pair_error == pytest.approx(jackknife, rel=0.03)
+
+
+def test_games_without_a_finite_fit_say_nothing_of_errors_by_pairs():
+    """Who loses to all has no finite rating, and neither raises nor lowers what the others' games say of them."""
+    games = _pairs((8, 10, 13))
+    lost = [Result(*pair, score, pair=n) for n in range(9) for pair, score in (("ac", 1.0), ("cb", 0.0))]
+    alone, among = (rate(played, prior=0) for played in (games, games + lost))
+    assert alone.difference("a", "b") == pytest.approx(among.difference("a", "b"))
+    assert alone.difference("a", "b", by_pairs=True) == pytest.approx(among.difference("a", "b", by_pairs=True))
