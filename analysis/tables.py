@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import sqlite3
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jubango.analysis.moves import PlayedGame, moves_table, played_game
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import ENDINGS, Result, crosstable_cells
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import read_file
-from jubango.sgf_games.library import COLUMNS
+from jubango.sgf_games.library import COLUMNS, DATABASE, read_beside
 from jubango.sgf_games.record import GameRecord, place_in_pairing, score_of
 from jubango.sgf_games.sgf import SgfGame, read_games
 
@@ -27,22 +29,57 @@ def games_frame(folder: Path | str) -> pd.DataFrame:
     """A run's games, one row each, as in ``results.sqlite``."""
     import pandas as pd
 
-    path = Path(folder) / "results.sqlite"
+    with _results(folder) as db:
+        frame = pd.read_sql_query("select * from games order by game_id", db)
+    missing = [column for column in COLUMNS if column not in frame]
+    if missing:
+        path = Path(folder) / DATABASE
+        raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
+    return frame
+
+
+@contextlib.contextmanager
+def _results(folder: Path | str) -> Iterator[sqlite3.Connection]:
+    """A run's database, to be read. Raises UserError, also for what goes wrong while it is."""
+    import pandas as pd
+
+    path = Path(folder) / DATABASE
     if not path.is_file():
-        raise UserError(f"{folder}: holds no results.sqlite; name a run's folder")
+        raise UserError(f"{folder}: holds no {DATABASE}; name a run's folder")
     try:
-        with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) as db:
-            frame = pd.read_sql_query("select * from games order by game_id", db)
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            yield db
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         cause = error.__cause__ or error  # without the statement
         raise UserError(
             f"{path}: is no results file: {str(cause).splitlines()[0]}; "
             f"jubango check {folder} --rebuild makes one from games/"
         ) from None
-    missing = [column for column in COLUMNS if column not in frame]
-    if missing:
-        raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
-    return frame
+
+
+def moves_frame(folder: Path | str) -> pd.DataFrame:
+    """The moves of a run's games, a row each; see :func:`jubango.analysis.moves.moves_table`.
+
+    Of games that an older version has kept, and of rows made again from SGF files, it is known what the comments say:
+    visits, simulations, and the win rate to a tenth of a percent.
+    """
+    with _results(folder) as db:
+        beside = {row[1] for row in db.execute("pragma table_info(files)")}
+        files = "left join files using (game_id)" if beside else ""
+        comments, thoughts = (name if name in beside else "null" for name in ("comments", "thoughts"))
+        query = f"select game_id, black, white, moves, {thoughts}, {comments} from games {files} order by game_id"
+        return moves_table(_played(*row) for row in db.execute(query))
+
+
+def _played(game_id: str, black: str, white: str, moves: str, thoughts: bytes | None, comments: str) -> PlayedGame:
+    beside = read_beside(comments)
+    left = beside.get("time_left", ())
+    return PlayedGame(game_id, (black, white), moves.split(), thoughts or b"", beside["comments"], left)
+
+
+def records_moves(records: Iterable[GameRecord]) -> pd.DataFrame:
+    """The same of games that are in no folder."""
+    return moves_table(map(played_game, records))
 
 
 def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:

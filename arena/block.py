@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,18 +16,20 @@ from jubango.arena.clock import Clock, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
 from jubango.arena.scoring import score
 from jubango.bots.config import BotConfig
-from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought, Verdict, WholeGame
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict, WholeGame
 from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, table_program
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.machine import gathered, spread
 from jubango.sgf_games.mnk import LineGame
 from jubango.sgf_games.record import VOID, GameRecord
+from jubango.sgf_games.thoughts import Thought, packed
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
 # nobody does ("refused").
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
 MOST_DETAIL = 500  # characters that are kept of what went wrong
+UNSAID = Thought()  # of a move that its player says nothing of
 
 
 @dataclass
@@ -35,8 +38,8 @@ class Lane:
 
     task: GameTask
     moves: list[int] = field(default_factory=list)
-    thoughts: list[Thought | None] = field(default_factory=list)
-    asked_at: float = 0.0
+    thoughts: list[Thought] = field(default_factory=list)  # one per move
+    asked_at: float = 0.0  # or, of a player that goes on by itself, when it was last heard of
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
     time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
     began: float = field(default_factory=time.perf_counter)
@@ -202,13 +205,16 @@ class Block:
         judged = [
             answer.lane for answer in answers if answer.verdict is not None and self._hear(answer.verdict, answer.lane)
         ]
-        made = [(self._at(answer.lane), self._timed(answer)) for answer in answers if answer.verdict is None]
+        now, number = time.perf_counter(), Counter(answer.lane for answer in answers)
+        made = [(self._at(own.lane), self._timed(own, now, number[own.lane])) for own in answers if own.verdict is None]
         records = [record for lane, answer in made if (record := self._take_in(lane, answer)) is not None]
         if self._rows.any():
             self.moves_made += int(self._rows.sum())
             self._step(restart=more and not self._judged)
-        if self.on_move:
-            for lane, answer in made:
+        for lane, answer in made:
+            if answer.goes_on:
+                lane.asked_at = now
+            if self.on_move:
                 self.on_move(lane, answer)
         records += self._go_on([answer.lane for _, answer in made if not answer.failure and not answer.goes_on])
         for i in judged:
@@ -227,17 +233,17 @@ class Block:
         lane.verdicts.append(verdict)
         return len(lane.verdicts) == len(self._judges(lane))
 
-    def _timed(self, answer: MoveAnswer) -> MoveAnswer:
-        """The answer, or that it came too late by the game's clock, which has run meanwhile."""
+    def _timed(self, answer: MoveAnswer, now: float, number: int) -> MoveAnswer:
+        """The answer with the seconds that it took, a share of what ``number`` of this lane took together; or that it
+        came too late by the game's clock, which has run meanwhile."""
         lane = self._at(answer.lane)
-        if not lane.clocks or answer.failure:
-            return answer
-        clock = lane.clocks[self._player[answer.lane]]
-        spent = time.perf_counter() - lane.asked_at if answer.seconds is None else answer.seconds
-        if not clock.spend(spent):
-            return MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
-        lane.time_left.append(clock.reading)
-        return answer
+        spent = (now - lane.asked_at) / number if answer.seconds is None else answer.seconds
+        if lane.clocks and not answer.failure:
+            clock = lane.clocks[self._player[answer.lane]]
+            if not clock.spend(spent):
+                return MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
+            lane.time_left.append(clock.reading)
+        return answer._replace(seconds=spent)
 
     def _take_in(self, lane: Lane, answer: MoveAnswer) -> GameRecord | None:
         """Have its move made with the next step, or do what its failure asks for; returns the game if that ends it."""
@@ -246,7 +252,7 @@ class Block:
             self._told[self._rows[i], i] = answer.action
             self._rows[i] += 1
             lane.moves.append(answer.action)
-            lane.thoughts.append(answer.thought)
+            lane.thoughts.append((answer.thought or UNSAID)._replace(seconds=answer.seconds or 0.0))
             return None
         if answer.failure == "undo":
             self._take_back(i, lane)
@@ -351,9 +357,7 @@ class Block:
         """What is kept of a game."""
         task = lane.task
         detail = " ".join("; ".join(filter(None, [detail, lane.disputed])).split())
-        comments = ["" if thought is None else thought.text for thought in lane.thoughts]
-        if detail and comments:
-            comments[-1] = f"{comments[-1]}\n{result}, {reason}: {detail}".strip()
+        last = [f"{result}, {reason}: {detail}"] if detail and lane.moves else []
         return GameRecord(
             game_id=task.game_id,
             game=self.game.spec,
@@ -369,7 +373,8 @@ class Block:
             event=self.event,
             seconds=round(time.perf_counter() - lane.began, 3),
             date=datetime.now(UTC).isoformat(timespec="seconds"),
-            comments=tuple(comments),
+            comments=("",) * (len(lane.moves) - len(last)) + tuple(last),
+            thoughts=packed(lane.thoughts),
             main_time=self.clock.main if self.clock else 0.0,
             overtime=self.clock.overtime if self.clock else "",
             time_left=tuple(lane.time_left),

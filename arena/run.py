@@ -52,6 +52,10 @@ class Kept(Protocol):
         """A row for each game, with the columns of ``results.sqlite``, in the order of their ids."""
         ...
 
+    def moves(self) -> pd.DataFrame:
+        """A row for each move of these games."""
+        ...
+
     def conclude(self, run: Run) -> None: ...
 
 
@@ -146,6 +150,12 @@ class Run:
         """A row for each game, as in ``results.sqlite``: game_id, game, black, white, black_spec, white_spec, seed,
         result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date, event, sgf."""
         return self.kept.frame()
+
+    @property
+    def moves(self) -> pd.DataFrame:
+        """A row for each move: game_id, ply, player, colour, move, visits, simulations, win_rate, prior, seconds,
+        clock_left, periods_left; see docs/tables.md."""
+        return self.kept.moves()
 
     @property
     def ratings(self) -> pd.DataFrame:

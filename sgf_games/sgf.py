@@ -66,6 +66,7 @@ def write_record(record: GameRecord) -> bytes:
     tree = sgf_grammar.Coarse_game_tree()
     tree.sequence.append(root)
     points = game.move_points([game.parse_action(text) for text in record.moves])
+    notes = record.notes
     for i, (text, point) in enumerate(zip(record.moves, points, strict=True)):
         player = "W" if i % 2 else "B"
         node = {player: [sgf_pair(point).encode()]} if _has_board(game) else {MOVE_TEXTS[player]: [_raw(text)]}
@@ -73,8 +74,8 @@ def write_record(record: GameRecord) -> bytes:
             seconds, periods = record.time_left[i]
             node |= {f"{player}L": [_real(round(seconds, 3))]}
             node |= {f"O{player}": [b"%d" % periods]} if periods else {}
-        if i < len(record.comments) and record.comments[i]:
-            node["C"] = [_raw(record.comments[i])]
+        if i < len(notes) and notes[i]:
+            node["C"] = [_raw(notes[i])]
         tree.sequence.append(node)
     data: bytes = sgf_grammar.serialise_game_tree(tree)
     if isinstance(game, Go) and game.width != game.height:

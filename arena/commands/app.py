@@ -6,7 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from jubango.arena.commands import analyze, bench, bots, check, games, match, play, rate, sprt, tournament, train
+from jubango.arena.commands import (
+    analyze,
+    bench,
+    bots,
+    check,
+    export,
+    games,
+    match,
+    play,
+    rate,
+    sprt,
+    tournament,
+    train,
+)
 from jubango.sgf_games import VERSION
 
 # What typer raises for a misused command line; its module differs between versions of typer.
@@ -20,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (games, bots, tournament, match, play, analyze, rate, sprt, train, check, bench):
+for module in (games, bots, tournament, match, play, analyze, rate, sprt, train, check, export, bench):
     module.register(app)
 
 
