@@ -62,4 +62,4 @@ def register(app: typer.Typer) -> None:
         if not any(result.score == result.score and result.black != result.white for result in results):
             raise UserError(f"{', '.join(map(str, paths))}: no finished games of two players")
         ratings = fit(results, prior, first_move_advantage, anchors)
-        print_ratings(ratings, results, form, left_out=[str(error) for error in left_out])
+        print_ratings(ratings, results, form, [], left_out=[str(error) for error in left_out])
