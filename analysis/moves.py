@@ -23,20 +23,22 @@ class PlayedGame(NamedTuple):
     game_id: str
     players: tuple[str, str]  # Black's and White's name
     moves: Sequence[str]
+    opening: int = 0  # how many of them were made for the players
     thoughts: bytes = b""  # packed; games of older versions have none
     comments: Sequence[str] = ()  # one per move; those of older versions say what the thoughts would
     time_left: Sequence[Sequence[float]] = ()  # one per move, of games with a clock: seconds, byo-yomi periods
 
 
 def played_game(record: GameRecord) -> PlayedGame:
-    both = record.black, record.white
-    return PlayedGame(record.game_id, both, record.moves, record.thoughts, record.comments, record.time_left)
+    both, plies = (record.black, record.white), record.opening_plies
+    return PlayedGame(record.game_id, both, record.moves, plies, record.thoughts, record.comments, record.time_left)
 
 
 def moves_table(games: Iterable[PlayedGame]) -> pd.DataFrame:
-    """A row for each move: game_id, ply (from 1), player, colour, move; visits of the move and simulations (all visits)
-    in its player's search; win_rate of the move and prior of the move before the search, for its player, in [0, 1];
-    seconds that it took; clock_left (seconds) and periods_left (byo-yomi) on its player's clock after it.
+    """A row for each move: game_id, ply (from 1), player, colour, move, opening (it was made for the player); visits of
+    the move and simulations (all visits) in its player's search; win_rate of the move and prior of the move before the
+    search, for its player, in [0, 1]; seconds that it took; clock_left (seconds) and periods_left (byo-yomi) on its
+    player's clock after it.
 
     Missing where nothing is said.
     """
@@ -57,6 +59,7 @@ def moves_table(games: Iterable[PlayedGame]) -> pd.DataFrame:
             "player": names[index, ply % 2],
             "colour": COLOURS[ply % 2],
             "move": np.array([move for game in games for move in game.moves], object),
+            "opening": ply < np.array([game.opening for game in games], int)[index],
             "visits": _counts(said.visits),
             "simulations": _counts(said.simulations),
             "win_rate": (1 + said.value) / 2,

@@ -15,7 +15,7 @@ from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import ENDINGS, Result, crosstable_cells
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import read_file
-from jubango.sgf_games.library import COLUMNS, DATABASE, read_beside
+from jubango.sgf_games.library import BLANKS, COLUMNS, DATABASE, read_beside
 from jubango.sgf_games.record import GameRecord, place_in_pairing, score_of
 from jubango.sgf_games.sgf import SgfGame, read_games
 
@@ -26,16 +26,17 @@ LARGEST_CSV = 500_000_000  # bytes
 
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
-    """A run's games, one row each, as in ``results.sqlite``."""
+    """A run's games, one row each, as in ``results.sqlite``; what an older version has not kept is blank."""
     import pandas as pd
 
     with _results(folder) as db:
-        frame = pd.read_sql_query("select * from games order by game_id", db)
-    missing = [column for column in COLUMNS if column not in frame]
-    if missing:
-        path = Path(folder) / DATABASE
-        raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
-    return frame
+        found = [row[0] for row in db.execute("select name from pragma_table_info('games')")]
+        missing = [column for column in COLUMNS if column not in found and column not in BLANKS]
+        if found and missing:
+            path = Path(folder) / DATABASE
+            raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
+        columns = [name if name in found else f"{BLANKS.get(name)} as {name}" for name in COLUMNS]
+        return pd.read_sql_query(f"select {', '.join(columns)} from games order by game_id", db)
 
 
 @contextlib.contextmanager
@@ -64,17 +65,20 @@ def moves_frame(folder: Path | str) -> pd.DataFrame:
     visits, simulations, and the win rate to a tenth of a percent.
     """
     with _results(folder) as db:
-        beside = {row[1] for row in db.execute("pragma table_info(files)")}
-        files = "left join files using (game_id)" if beside else ""
-        comments, thoughts = (name if name in beside else "null" for name in ("comments", "thoughts"))
-        query = f"select game_id, black, white, moves, {thoughts}, {comments} from games {files} order by game_id"
+        beside = {row[1] for table in ("games", "files") for row in db.execute(f"pragma table_info({table})")}
+        kept = ((name, name if name in beside else "null") for name in ("opening_plies", "thoughts", "comments"))
+        files = "left join files using (game_id)" if "checksum" in beside else ""
+        more = ", ".join(f"{where} as {name}" for name, where in kept)
+        query = f"select game_id, black, white, moves, {more} from games {files} order by game_id"
         return moves_table(_played(*row) for row in db.execute(query))
 
 
-def _played(game_id: str, black: str, white: str, moves: str, thoughts: bytes | None, comments: str) -> PlayedGame:
+def _played(
+    game_id: str, black: str, white: str, moves: str, opening: int | None, thoughts: bytes | None, comments: str | None
+) -> PlayedGame:  # fmt: skip
     beside = read_beside(comments)
     left = beside.get("time_left", ())
-    return PlayedGame(game_id, (black, white), moves.split(), thoughts or b"", beside["comments"], left)
+    return PlayedGame(game_id, (black, white), moves.split(), opening or 0, thoughts or b"", beside["comments"], left)
 
 
 def records_moves(records: Iterable[GameRecord]) -> pd.DataFrame:

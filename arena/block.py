@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import jax
 import numpy as np
 
+from jubango.arena.adjudication import Adjudication
 from jubango.arena.clock import Clock, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
 from jubango.arena.scoring import score
 from jubango.bots.config import BotConfig
 from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict, WholeGame
-from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, table_program
+from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, initial_state, table_program
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
+from jubango.sgf_games.go_scoring import dead_by_playouts, result_without
 from jubango.sgf_games.machine import gathered, spread
 from jubango.sgf_games.mnk import LineGame
 from jubango.sgf_games.record import VOID, GameRecord
@@ -44,6 +47,8 @@ class Lane:
     time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
     began: float = field(default_factory=time.perf_counter)
     renewed: int = 0  # how often it went on otherwise than by a move
+    opening: int = 0  # moves that were made for the players
+    values: list[float] = field(default_factory=list)  # of the moves, what their players said, for Black; or nan
     verdicts: list[Verdict] = field(default_factory=list)  # so far, if it has been played out
     played_out: bool = False
     disputed: str = ""  # why it went on after it had been played out
@@ -65,10 +70,10 @@ class Block:
 
     def __init__(
         self, game: Game, bots: dict[str, BotConfig], players: dict[str, Player], lanes: int, event: str,
-        clock: TimeControl | None, on_move: Callable[[Lane, MoveAnswer], None] | None,
+        adjudication: Adjudication | None, on_move: Callable[[Lane, MoveAnswer], None] | None,
     ) -> None:  # fmt: skip
         self.game, self.bots, self.players = game, bots, players
-        self.event, self.clock, self.on_move = event, clock, on_move
+        self.event, self.adjudication, self.on_move = event, adjudication, on_move
         self.lanes: list[Lane | None] = [None] * lanes
         self.free = list(range(lanes))  # lanes without a game
         self.unasked: list[int] = []  # lanes whose next player has not been asked yet
@@ -99,12 +104,38 @@ class Block:
 
     def seat(self, tasks: Iterable[GameTask]) -> None:
         """Begin games in the first free lanes, of which there are enough."""
-        for task in tasks:
-            i = self._take(Lane(task, clocks=(Clock(self.clock), Clock(self.clock)) if self.clock else ()))
+        games = {self._take(Lane(task, clocks=_clocks(task.clock))): task for task in tasks}
+        for i in games:
             if not self._new[i]:
                 self._told[0, i] = FRESH
         if (self._told[0] == FRESH).any():
             self._step()
+        starts = {i: initial_state(self._game_of(task)) for i, task in games.items() if task.komi is not None}
+        if starts:
+            self._put(starts)
+        self._open({i: list(map(self.game.parse_action, task.opening.moves)) for i, task in games.items()})
+
+    def _open(self, moves: dict[int, list[int]]) -> None:
+        """Make the moves of openings, as many at a time as a step can hold."""
+        for i, own in moves.items():
+            lane = self._at(i)
+            lane.moves += own
+            lane.thoughts += [UNSAID] * len(own)
+            lane.values += [math.nan] * len(own)
+            lane.time_left += [clock.reading for clock in lane.clocks[:1]] * len(own)
+            lane.opening = len(own)
+        for first in range(0, max(map(len, moves.values()), default=0), MOST_TOLD):
+            for i, own in moves.items():
+                part = own[first : first + MOST_TOLD]
+                self._told[: len(part), i] = part
+            self._step()
+
+    def _game_of(self, task: GameTask) -> Game:
+        """The game that is played, with its own komi."""
+        if task.komi is None:
+            return self.game
+        assert isinstance(self.game, Go)
+        return replace(self.game, komi=task.komi)
 
     def leave(self) -> list[tuple[Lane, State]]:
         """The games between two moves, with their positions; they are no longer here."""
@@ -179,18 +210,19 @@ class Block:
 
     def _request(self, i: int, lane: Lane, name: str) -> MoveRequest:
         colour, ply, seconds, left = self._player[i], len(lane.moves), 0.0, 0.0
-        if self.clock is not None and not lane.played_out:
+        if lane.clocks and not lane.played_out:
             points, clock = self.game.height * self.game.width, lane.clocks[colour]
             seconds, left = clock.budget(moves_left(points, ply)), clock.left
         return MoveRequest(
             i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self._legal[i], lane.moves, colour,
-            seconds, left, self._whole(lane.task),
+            seconds, left, self._whole(lane.task), self._game_of(lane.task),
             wanted="verdict" if lane.played_out else "cleanup" if name in lane.cleaners else "move",
         )  # fmt: skip
 
     def _whole(self, task: GameTask) -> WholeGame | None:
         """Of a game whose moves may be made unasked: nobody looks at every one, and one player has both sides."""
-        if self.clock is not None or self.on_move or self.players[task.black] is not self.players[task.white]:
+        watched = task.clock or self.adjudication or self.on_move
+        if watched or self.players[task.black] is not self.players[task.white]:
             return None
         return WholeGame((self.bots[task.black], self.bots[task.white]), functools.partial(move_seed, task.seed))
 
@@ -253,6 +285,8 @@ class Block:
             self._rows[i] += 1
             lane.moves.append(answer.action)
             lane.thoughts.append((answer.thought or UNSAID)._replace(seconds=answer.seconds or 0.0))
+            value = lane.thoughts[-1].value
+            lane.values.append(-value if self._player[i] else value)
             return None
         if answer.failure == "undo":
             self._take_back(i, lane)
@@ -267,10 +301,11 @@ class Block:
     def _go_on(self, moved: list[int]) -> list[GameRecord]:
         """After a move, ask the next player, or for verdicts where the game is over, or end it."""
         over = [i for i in moved if self._over[i]]
-        self.unasked += [i for i in moved if not self._over[i]]
+        going = [i for i in moved if not self._over[i]]
+        records = self._adjudicated(going) if self.adjudication else []
+        self.unasked += [i for i in going if self.lanes[i]]
         if not over:
-            return []
-        records = []
+            return records
         margins = gathered(self._margins).tolist()
         reason = "score" if isinstance(self.game, Go) else "line" if isinstance(self.game, LineGame) else "end"
         for i in over:
@@ -283,10 +318,35 @@ class Block:
                 records.append(self._end(i, lane, self.game.margin_text(margins[i]), reason))
         return records
 
+    def _adjudicated(self, going: list[int]) -> list[GameRecord]:
+        """End the games whose players agree on the result, and those that are too long."""
+        rule, records = self.adjudication, []
+        assert rule is not None
+        for i in going:
+            lane = self._at(i)
+            if winner := rule.agreed(lane.values):
+                result, detail = "0" if winner == "0" else f"{winner}+", "both players said so"
+            elif rule.move_limit and len(lane.moves) >= rule.move_limit:
+                result, detail = self._as_it_stands(i), f"ended after {len(lane.moves)} moves"
+            else:
+                continue
+            self._release([i])
+            records.append(self._end(i, lane, result, "adjudicated", detail))
+        return records
+
+    def _as_it_stands(self, i: int) -> str:
+        """The result of a game that is not over: Go is counted without its dead stones, elsewhere it is drawn."""
+        game = self._game_of(self._at(i).task)
+        if not isinstance(game, Go):
+            return "0"
+        state = self.states([i])[0]
+        return result_without(game, state, dead_by_playouts(game, state))
+
     def _score(self, i: int) -> list[GameRecord]:
         """End a game by its verdicts, or let it go on, once, if they differ and an engine can show what is dead."""
-        lane, game = self.lanes[i], self.game
-        assert lane is not None and isinstance(game, Go)
+        lane = self._at(i)
+        game = self._game_of(lane.task)
+        assert isinstance(game, Go)
         state, verdicts = self.states([i])[0], lane.verdicts
         result, reason, detail = score(game, state, verdicts)
         cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
@@ -333,6 +393,7 @@ class Block:
         kept = lane.moves[: -2 if two else -1]
         self._renew(lane)
         lane.thoughts = lane.thoughts[: len(kept)]
+        del lane.values[len(kept) :]
         del lane.time_left[len(kept) :]
         self._told[0, i] = FRESH
         self._step()
@@ -360,7 +421,7 @@ class Block:
         last = [f"{result}, {reason}: {detail}"] if detail and lane.moves else []
         return GameRecord(
             game_id=task.game_id,
-            game=self.game.spec,
+            game=self._game_of(task).spec,
             black=task.black,
             white=task.white,
             black_spec=self.bots[task.black].spec,
@@ -375,7 +436,14 @@ class Block:
             date=datetime.now(UTC).isoformat(timespec="seconds"),
             comments=("",) * (len(lane.moves) - len(last)) + tuple(last),
             thoughts=packed(lane.thoughts),
-            main_time=self.clock.main if self.clock else 0.0,
-            overtime=self.clock.overtime if self.clock else "",
+            main_time=task.clock.main if task.clock else 0.0,
+            overtime=task.clock.overtime if task.clock else "",
             time_left=tuple(lane.time_left),
+            opening=task.opening.name if lane.opening else "",
+            opening_plies=lane.opening,
         )
+
+
+def _clocks(control: TimeControl | None) -> tuple[Clock, ...]:
+    """Black's and White's."""
+    return (Clock(control), Clock(control)) if control else ()

@@ -119,7 +119,7 @@ class Dashboard:
         """How far it is, and if ``doubtful`` is to be said what the games were."""
         games, simulations, left = self.speeds(run)
         done, test = len(run.results), run.sprt
-        far = [f"{done}/{run.plan.total} games", f"{100 * done / max(1, run.plan.total):.0f} %", f"{clock(left)} left"]
+        far = [f"{done}/{run.total} games", f"{100 * done / max(1, run.total):.0f} %", f"{clock(left)} left"]
         if test is not None:
             lower, upper = test.sprt.bounds
             far = [f"{done} games", f"LLR {test.llr:.2f} ({lower:.2f} to {upper:.2f})", test.accepted or "undecided"]
@@ -139,7 +139,7 @@ class Dashboard:
         title = Text(run.plan.name, style="bold")
         title.append(f"  {run.plan.game.spec}", style="cyan")
         bar = RichTable.grid()  # a bar alone does not end its line
-        bar.add_row(ProgressBar(total=max(1, run.plan.total), completed=len(run.results), width=width - 1))
+        bar.add_row(ProgressBar(total=max(1, run.total), completed=len(run.results), width=width - 1))
         head: list[RenderableType] = [title, bar, self._one_line(self.line(run, doubtful=False))]
         if run.sprt is not None:
             head = [title, between(run.sprt, width - 1), head[-1]]
@@ -240,7 +240,7 @@ class NotebookDashboard(Dashboard):
         if not run.missing:
             self._put(line)
             return
-        bar = f'<progress max="{run.plan.total}" value="{len(run.results)}" style="width: 30em"></progress>'
+        bar = f'<progress max="{run.total}" value="{len(run.results)}" style="width: 30em"></progress>'
         self._put(f"{bar}<br>{line}{standings_html(str(run.plan.name), run.rating_list, run.results)}")
 
     def _tell(self, note: str) -> None:

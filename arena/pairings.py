@@ -1,12 +1,25 @@
-"""Who plays whom: a fixed schedule, so that any part of it can be played again in the same way."""
+"""One pairing's games: who takes which colour, from which opening, by which dice."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from jubango.arena.clock import TimeControl
 
 Pairing = tuple[str, str]  # two bots, in the order of their names
+
+
+class Opening(NamedTuple):
+    """Moves that are made before the players begin to think, the first player's first."""
+
+    name: str = ""
+    moves: tuple[str, ...] = ()  # action texts
+
+
+NOWHERE = Opening()  # the first position
 
 
 @dataclass(frozen=True)
@@ -17,19 +30,9 @@ class GameTask:
     black: str
     white: str
     seed: int  # uint64
-
-
-def round_robin(names: Sequence[str], games_per_pairing: int, seed: int) -> Iterator[GameTask]:
-    """Every bot against every other, in colour-swapped pairs: first one game of every pairing, then the next of each.
-
-    Ids and seeds depend on the two names, the game's number and ``seed`` alone, so that adding
-    bots or games changes nothing of what is already scheduled.
-    """
-    for number in range(games_per_pairing):
-        for first, second in pairings(names):
-            black, white = (first, second) if number % 2 == 0 else (second, first)
-            game_id = f"{first}~{second}~{number + 1:05d}"
-            yield GameTask(game_id, black, white, game_seed(seed, game_id))
+    opening: Opening = NOWHERE
+    komi: float | None = None  # of this game; None: the tournament's
+    clock: TimeControl | None = None  # of each player
 
 
 def pairings(names: Sequence[str]) -> Iterator[Pairing]:
@@ -45,13 +48,28 @@ def pairing(one: str, other: str) -> Pairing:
     return (one, other) if one < other else (other, one)
 
 
+def game_id(pair: Pairing, number: int) -> str:
+    """``a~b~00001``, ``number`` being 0: the same whatever else is played."""
+    return f"{pair[0]}~{pair[1]}~{number + 1:05d}"
+
+
+def colours(pair: Pairing, number: int) -> Pairing:
+    """Black and White of a pairing's game, counted from 0: they change with every game."""
+    return pair if number % 2 == 0 else (pair[1], pair[0])
+
+
 def game_seed(seed: int, game_id: str) -> int:
     """The dice of one game of the tournament that has this ``seed``."""
-    digest = hashlib.sha256(f"{seed}\n{game_id}".encode()).digest()
-    return int.from_bytes(digest[:7], "big")  # fits SQLite's and everybody's integers
+    return drawn(seed, game_id)
 
 
 def move_seed(game_seed: int, ply: int) -> int:
     """uint32: the dice of one move."""
     digest = hashlib.sha256(f"{game_seed}\n{ply}".encode()).digest()
     return int.from_bytes(digest[:4], "big")
+
+
+def drawn(seed: int, what: str) -> int:
+    """A number that ``seed`` alone decides, of 56 bits: SQLite's and everybody's integers hold it."""
+    digest = hashlib.sha256(f"{seed}\n{what}".encode()).digest()
+    return int.from_bytes(digest[:7], "big")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -17,8 +17,9 @@ from jubango.analysis.sprt import SequentialTest, SprtState
 from jubango.analysis.tables import crosstable, frame_results, ratings_frame, record_result
 from jubango.analysis.verdicts import Verdict, scored, verdict
 from jubango.arena.console import Console
+from jubango.arena.formats import OPEN, Tally
 from jubango.arena.pace import Pace
-from jubango.arena.pairings import pairing
+from jubango.arena.pairings import GameTask, Pairing, pairing
 from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
@@ -74,8 +75,10 @@ class Run:
         for game_id, black, score in zip(games["game_id"], games["black"], games["score"], strict=True):
             self._look(game_id, black, score)
         self.before = len(self.results)  # games that were done when playing began
-        played = Counter(map(pairing, games["black"], games["white"]))
-        self.pace = Pace({pair: plan.games_per_pairing - played[pair] for pair in plan.pairings()})
+        self.tallies: dict[Pairing, Tally] = {}
+        for black, white, score in zip(games["black"], games["white"], games["score"], strict=True):
+            self._count(black, white, score)
+        self.pace = Pace(self._missing_games())
         self._ended: list[GameRecord] = []  # not kept yet
         self._due = 0.0  # when they may be
         self.notes = list(kept.notes)  # for people, to be told once
@@ -103,7 +106,29 @@ class Run:
         self.results += map(record_result, records)
         for record in records:
             self._look(record.game_id, record.black, record.score)
+            self._count(record.black, record.white, record.score)
             self.pace.add(record.black, record.white, record.seconds)
+
+    def _count(self, black: str, white: str, score: float) -> None:
+        """A game has ended."""
+        pair = pairing(black, white)
+        games, first, second = self.tallies.get(pair, Tally())
+        if math.isnan(score):
+            self.tallies[pair] = Tally(games + 1, first, second)
+        else:
+            own = score if black == pair[0] else 1 - score
+            self.tallies[pair] = Tally(games + 1, first + own, second + 1 - own)
+
+    def next_games(self) -> Iterator[GameTask]:
+        """Those that are to be played as far as the results tell, in their order. Raises CannotGoOn."""
+        self.settle(now=True)
+        self.pace.missing = self._missing_games()
+        rounds = self.plan.format.known(self.tallies)
+        return (task for task in self.plan.tasks(rounds) if task.game_id not in self.finished)
+
+    def _missing_games(self) -> dict[Pairing, int]:
+        known = self.plan.format.known(self.tallies)
+        return {pair: games - self.tallies.get(pair, Tally()).games for one in known for pair, games in one.items()}
 
     def _look(self, game_id: str, black: str, score: float) -> None:
         """Show a game that has ended to the test."""
@@ -117,9 +142,24 @@ class Run:
 
     @property
     def told(self) -> list[str]:
-        """What the plan's test says, in words."""
+        """What the plan's test says, or its rounds, in words."""
         first, second = (printable(bot.name) for bot in self.plan.bots[:2])
-        return self.sprt.told(first, second) if self.sprt else []
+        return self.sprt.told(first, second) if self.sprt else self.plan.format.told(self.tallies)
+
+    @property
+    def rounds(self) -> list[list[dict[str, object]]]:
+        """Of a knockout's and a Swiss tournament's rounds so far the matches: the two bots, their points, how many
+        games that were."""
+        if self.plan.kind in OPEN:
+            return []
+        return [
+            [
+                {"bots": list(pair), "points": [tally.first, tally.second], "games": tally.games}
+                for pair in one
+                for tally in [self.tallies.get(pair, Tally())]
+            ]
+            for one in self.plan.format.known(self.tallies)
+        ]
 
     @property
     def decided(self) -> bool:
@@ -143,18 +183,24 @@ class Run:
     @property
     def missing(self) -> int:
         """Games of the plan that are still to be played."""
-        return 0 if self.decided else self.plan.total - len(self.results)
+        return 0 if self.decided else self.total - len(self.results)
+
+    @property
+    def total(self) -> int:
+        """How many games the plan has, as far as the results tell."""
+        return self.plan.format.total(self.tallies)
 
     @property
     def games(self) -> pd.DataFrame:
         """A row for each game, as in ``results.sqlite``: game_id, game, black, white, black_spec, white_spec, seed,
-        result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date, event, sgf."""
+        result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date, event, opening,
+        opening_plies, sgf."""
         return self.kept.frame()
 
     @property
     def moves(self) -> pd.DataFrame:
-        """A row for each move: game_id, ply, player, colour, move, visits, simulations, win_rate, prior, seconds,
-        clock_left, periods_left; see docs/tables.md."""
+        """A row for each move: game_id, ply, player, colour, move, opening, visits, simulations, win_rate, prior,
+        seconds, clock_left, periods_left; see docs/tables.md."""
         return self.kept.moves()
 
     @property
@@ -221,5 +267,5 @@ class Run:
     def _title(self) -> str:
         count = f"{len(self.results)} games"
         if self.missing:
-            count = f"{len(self.results)} of {self.plan.total} games, {self.missing} are missing"
+            count = f"{len(self.results)} of {self.total} games, {self.missing} are missing"
         return f"{self.plan.name}, {self.plan.game.spec}: {count}"

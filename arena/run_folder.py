@@ -10,8 +10,9 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from jubango.analysis.tables import games_frame, moves_frame, records_frame, records_moves
+from jubango.arena.formats import OPEN
 from jubango.arena.pairings import game_seed
-from jubango.arena.plan import Plan, read_plan
+from jubango.arena.plan import NO_TERMS, Plan, read_plan
 from jubango.arena.run import Run
 from jubango.arena.weights import SHIPPED, check_stated, network_of, with_digests
 from jubango.sgf_games.catalogue import make_game
@@ -131,9 +132,10 @@ class RunFolder:
 def rebuild_run(folder: Path) -> tuple[int, list[Problem]]:
     """Make a run's database again from its SGF files; see :func:`jubango.sgf_games.recovery.rebuild`."""
     plan = plan_in(folder)
+    specs = {plan.game_of(terms.komi).spec for terms in (NO_TERMS, *plan.terms.values())}
 
     def belongs(record: GameRecord) -> bool:
-        return record.game == plan.game.spec and record.seed == game_seed(plan.seed, record.game_id)
+        return record.game in specs and record.seed == game_seed(plan.seed, record.game_id)
 
     with locked(folder):
         return rebuild(folder, belongs)
@@ -172,6 +174,19 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Pa
         refuse(f"clock {old.clock or 'none'}, not {new.clock or 'none'}")
     if old.sprt != new.sprt:
         refuse(f"sprt {old.sprt or 'none'}, not {new.sprt or 'none'}")
+    if (old.kind, old.rounds) != (new.kind, new.rounds):
+        refuse(f'format "{old.kind}", {old.rounds} rounds, not "{new.kind}", {new.rounds}')
+    if old.openings != new.openings:
+        refuse(f"{old.openings.told if old.openings else 'no openings'}, and these are others")
+    if old.adjudication != new.adjudication:
+        refuse("another [adjudication]")
+    for pair, terms in old.terms.items():
+        if new.terms.get(pair) != terms:
+            refuse(f"another [[matchups]] table of {pair[0]} and {pair[1]}")
+    if old.kind not in OPEN and ({b.name for b in old.bots}, old.games_per_pairing) != (
+        {b.name for b in new.bots}, new.games_per_pairing
+    ):  # fmt: skip
+        refuse(f"{len(old.bots)} bots, {old.games_per_pairing} games per pairing, which rounds depend on")
     if old.games_per_pairing > new.games_per_pairing:
         refuse(f"{old.games_per_pairing} games per pairing, not {new.games_per_pairing}")
     bots = {bot.name: bot for bot in new.bots}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from jubango.arena.adjudication import Adjudication
 from jubango.arena.block import Block, Lane
-from jubango.arena.clock import TimeControl
 from jubango.arena.pairings import GameTask
 from jubango.arena.waiting import Waiting
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
@@ -30,25 +30,27 @@ class Table:
     Many lanes are several blocks: while the devices search for one, the host makes the moves of another, and a program
     of one size does for any number of games.
 
+    timed: are there clocks in the games?
     players: by the bots' names; made by the roster where they are not given.
     on_tick(table) is called after every round of answers, on_move(lane, answer) after every move.
     """
 
     def __init__(
         self, game: Game, bots: Iterable[BotConfig], lanes: int, event: str = "",
-        on_tick: Callable[[Table], None] = lambda table: None, clock: TimeControl | None = None,
-        players: dict[str, Player] | None = None, on_move: Callable[[Lane, MoveAnswer], None] | None = None,
+        on_tick: Callable[[Table], None] = lambda table: None, timed: bool = False,
+        adjudication: Adjudication | None = None, players: dict[str, Player] | None = None,
+        on_move: Callable[[Lane, MoveAnswer], None] | None = None,
     ) -> None:  # fmt: skip
         self.game, self.on_tick = game, on_tick
         given = players or {}
-        loose = bool(given or clock)  # a person or a clock is there, and moves depend on the machine anyway
+        loose = bool(given or timed)  # a person or a clock is there, and moves depend on the machine anyway
         self.bots = {bot.name: filling(bot, lanes) if loose or _seconds(bot) else bot for bot in bots}
         to_make = [bot for name, bot in self.bots.items() if name not in given]
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
-        alone = bool(given or clock) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
+        alone = bool(given or timed) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
         number = 1 if alone else max(1, round(lanes / block_lanes()))
         self._block = lambda own: Block(
-            game, self.bots, {**given, **make_players(game, to_make, own)}, own, event, clock, on_move
+            game, self.bots, {**given, **make_players(game, to_make, own)}, own, event, adjudication, on_move
         )
         began = time.perf_counter()
         self.blocks = [self._block(lanes // number + (i < lanes % number)) for i in range(number)]
@@ -97,17 +99,22 @@ class Table:
             first += len(block.lanes)
         return [found[lane] for lane in lanes]
 
-    def play(self, tasks: Iterable[GameTask]) -> Iterator[list[GameRecord]]:
-        """Finished games, as they finish. Close the iterator or the table to end early."""
+    def play(
+        self, tasks: Iterable[GameTask], more: Callable[[], Iterable[GameTask]] = tuple
+    ) -> Iterator[list[GameRecord]]:
+        """Finished games, as they finish; when all have, ``more`` says which follow from them, until there are none.
+        Close the iterator or the table to end early."""
         waiting = Waiting(self._dealt(tasks))
         try:
-            self.seat(waiting)
-            while any(block.busy for block in self.blocks):
-                for block in self.blocks:
-                    records = self._round(block, waiting)
-                    if records:
-                        yield records  # whoever keeps them does so while the players work
-                    self.on_tick(self)
+            while waiting:
+                self.seat(waiting)
+                while any(block.busy for block in self.blocks):
+                    for block in self.blocks:
+                        records = self._round(block, waiting)
+                        if records:
+                            yield records  # whoever keeps them does so while the players work
+                        self.on_tick(self)
+                waiting = Waiting(self._dealt(more()))
         finally:
             self.close()
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from jubango.analysis.sprt import Sprt
 from jubango.arena.dashboard import dashboard_for
+from jubango.arena.formats import OPEN
+from jubango.arena.openings import as_key
 from jubango.arena.pairings import Pairing
 from jubango.arena.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.run import Run
@@ -42,7 +44,7 @@ class Stopped(CannotGoOn):
 
 def _finished(run: Run) -> str:
     where = f"kept in {run.folder}" if run.folder else "held by this exception's run"
-    return f"{len(run.results)} of {run.plan.total} games are finished and {where}"
+    return f"{len(run.results)} of {run.total} games are finished and {where}"
 
 
 def tournament(
@@ -55,6 +57,12 @@ def tournament(
     games_at_once: int | None = None,
     clock: str | None = None,
     sprt: str | Sprt | None = None,
+    format: str | None = None,
+    rounds: int | None = None,
+    openings: str | Path | Sequence[str] | None = None,
+    opening_plies: int | None = None,
+    adjudication: Mapping[str, float] | None = None,
+    matchups: Sequence[Mapping[str, object]] | None = None,
     name: str | None = None,
     again: Sequence[str] = (),
     progress: bool | None = None,
@@ -63,10 +71,19 @@ def tournament(
     ``tournament("demo.toml")``, a tournament file, of which the arguments given change the keys.
 
     ``game`` is a spec string, a game, or, without ``bots``, the path of a file; ``bots`` are spec strings and what
-    :func:`jubango.bots.config.Bot` makes. ``games`` per pairing (20; an even number), ``seed`` (1) which decides all
-    dice, ``games_at_once`` (128), ``clock`` (seconds of each player in each game: "60", "60+1", "300+3x30"), ``sprt``
-    (of two bots, see :func:`match`), ``name``. With ``out``, a folder, all is kept there and a run that was
-    begun there goes on; else it is in memory only.
+    :func:`jubango.bots.config.Bot` makes. The other keys of a file:
+
+    - ``games`` per pairing (20; an even number), ``seed`` (1) of all dice, ``games_at_once`` (128), ``name``;
+    - ``clock``: seconds of each player in each game, "60", "60+1", "300+3x30";
+    - ``sprt``: of two bots, see :func:`match`;
+    - ``format``: "round-robin", "gauntlet" (of the first bot), "match", "knockout", "swiss" (``rounds``);
+    - ``openings``: "random", "balanced", an SGF file or a folder of such, or the moves of each, ``["D4 C4", ...]``; of
+      them the first ``opening_plies`` moves;
+    - ``adjudication``: the keys of :class:`jubango.arena.adjudication.Adjudication`;
+    - ``matchups``: what is different between two bots,
+      ``[{"bots": ["a", "b"], "komi": 0.5, "handicap": 2, "black": "b", "clock": "60"}]``.
+
+    With ``out``, a folder, all is kept there and a run that was begun there goes on; else it is in memory only.
     ``again`` are reasons, ``["crash", "time"]`` for instance, for which games there are played anew.
     ``progress`` is shown in notebooks and on terminals; False hides it, True shows it anywhere.
 
@@ -79,6 +96,12 @@ def tournament(
         "clock": clock,
         "name": name,
         "sprt": sprt and str(sprt),
+        "format": format,
+        "rounds": rounds,
+        "openings": as_key(openings),
+        "opening_plies": opening_plies,
+        "adjudication": adjudication and dict(adjudication),
+        "matchups": matchups and [dict(matchup) for matchup in matchups],
     }
     keys: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     if bots is not None:
@@ -104,13 +127,17 @@ def match(
     *,
     clock: str | None = None,
     sprt: str | Sprt | None = None,
+    openings: str | Path | Sequence[str] | None = None,
+    opening_plies: int | None = None,
     again: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Run:
     """Play two bots against each other in colour-swapped pairs; ``match(...).verdict`` says who is stronger, by how
     much, how surely. The arguments are those of :func:`tournament`, with a clock one game at a time. With ``sprt``,
     "0,20" for instance, the match ends where that test of the first bot decides, ``match(...).sprt``."""
-    plan = match_plan(first, second, game, games, seed, clock or "", str(sprt or ""))
+    begin = {"openings": as_key(openings), "opening_plies": opening_plies}
+    keys = {key: value for key, value in begin.items() if value is not None}
+    plan = match_plan(first, second, game, games, seed, clock or "", str(sprt or ""), keys)
     return _shown(plan, out, progress, again)
 
 
@@ -167,8 +194,8 @@ def _play(
 ) -> None:
     plan = run.plan
     missing = {pair: count for pair, count in run.pace.missing.items() if count > 0}
-    needed = {name for pair in missing for name in pair}
-    bots = [bot for bot in plan.bots if bot.name in needed]
+    more = plan.kind not in OPEN  # anybody may be in a later round
+    bots = [bot for bot in plan.bots if more or any(bot.name in pair for pair in missing)]
     lanes = _lanes_for(plan, bots, missing)
 
     def tick(table: Table) -> None:
@@ -176,14 +203,14 @@ def _play(
         on_progress(run)
 
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
-        table = Table(plan.game, bots, lanes, plan.name, on_tick=tick, clock=plan.clock)
+        table = Table(plan.game, bots, lanes, plan.name, tick, timed=plan.timed, adjudication=plan.adjudication)
     if table.note:
         run.notes.append(table.note)
     with contextlib.closing(table):
         run.table = table
         run.kept.begin(plan)
         try:
-            for records in table.play(task for task in plan.tasks() if task.game_id not in run.finished):
+            for records in table.play(run.next_games(), run.next_games):
                 run.add(records)
                 if run.decided:
                     break

@@ -13,7 +13,7 @@ import numpy as np
 
 from jubango.bots.config import BotConfig
 from jubango.sgf_games.coordinates import Point
-from jubango.sgf_games.game import State
+from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.thoughts import Thought
 
 
@@ -38,6 +38,7 @@ class MoveRequest(NamedTuple):
     seconds: float = 0.0  # to think at most, by the game's clock; 0: no limit
     clock: float = 0.0  # seconds until the flag falls; 0: no clock
     whole: WholeGame | None = None  # if the player has both sides: the moves after this one may come unasked
+    game: Game | None = None  # that is played, if its komi may be its own
     wanted: Literal["move", "cleanup", "verdict"] = "move"  # the latter two of players that judge
 
 

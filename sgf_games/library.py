@@ -33,19 +33,20 @@ from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import write_record
 
-VERSION = 2  # of the tables; 0: a new file, or one from before they were counted
+VERSION = 3  # of the tables; 0: a new file, or one from before they were counted
 DATABASE = "results.sqlite"
 COLUMNS = {
     "game_id": "text primary key", "game": "text not null", "black": "text not null", "white": "text not null",
     "black_spec": "text not null", "white_spec": "text not null", "seed": "integer not null",
     "result": "text not null", "score": "real", "reason": "text not null", "detail": "text not null",
     "plies": "integer not null", "moves": "text not null", "seconds": "real not null", "date": "text not null",
-    "event": "text not null", "sgf": "text not null",
+    "event": "text not null", "opening": "text not null", "opening_plies": "integer not null",
+    "sgf": "text not null",
 }  # fmt: skip
 # What a row of an older file may lack, and has instead.
 BLANKS = {
     "black_spec": "''", "white_spec": "''", "seed": "0", "reason": "'end'", "detail": "''", "seconds": "0",
-    "date": "''", "event": "''",
+    "date": "''", "event": "''", "opening": "''", "opening_plies": "0",
 }  # fmt: skip
 # Of a game's SGF, what the row does not say. Games of older libraries have no row here.
 FILE_COLUMNS = {
@@ -121,7 +122,7 @@ class Library:
                     raise UserError(f"{self.folder / DATABASE}: is no results file: its games have no {name}")
                 self._db.execute(f"alter table games add column {name} {COLUMNS[name]} default {BLANKS[name]}")
             found = {row[1] for row in self._db.execute("pragma table_info(files)")}
-            if "thoughts" not in found:  # they came with version 2
+            if "thoughts" not in found:  # they came with version 3
                 self._db.execute(f"alter table files add column thoughts {FILE_COLUMNS['thoughts']}")
             self._let_games_be_void()
             self._share_no_file()
@@ -257,7 +258,8 @@ def _row(record: GameRecord, name: str) -> tuple:
     return (
         record.game_id, record.game, record.black, record.white, record.black_spec, record.white_spec,
         record.seed, record.result, score_of(record.result), record.reason, record.detail,
-        len(record.moves), " ".join(record.moves), record.seconds, record.date, record.event, name,
+        len(record.moves), " ".join(record.moves), record.seconds, record.date, record.event,
+        record.opening, record.opening_plies, name,
     )  # fmt: skip
 
 

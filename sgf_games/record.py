@@ -29,7 +29,7 @@ class GameRecord:
 
     ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``, ``Void``); ``score`` is what
     Black got of one point, nan in a void game; ``reason`` is "score", "line" or "end" (played out),
-    "resign", or a :class:`Failure`. Games of engines that are played out may also end by "agreed"
+    "resign", "adjudicated", or a :class:`Failure`. Games of engines that are played out may also end by "agreed"
     (dead stones were taken off), "cleanup" (after play went on because they were disputed) or
     "disputed".
     """
@@ -53,6 +53,8 @@ class GameRecord:
     main_time: float = 0.0  # seconds of each player; without a clock 0
     overtime: str = ""  # what comes on top, as SGF's OT: "1 fischer", "3x30 byo-yomi"; without a clock ""
     time_left: tuple[tuple[float, int], ...] = ()  # per move its player's clock after it: seconds, byo-yomi periods
+    opening: str = ""  # its name, if the first moves were not the players' own
+    opening_plies: int = 0  # how many
 
     @property
     def score(self) -> float:

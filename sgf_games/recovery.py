@@ -20,7 +20,9 @@ SIDES = ("black", "white")
 # The root's comment.
 HEAD = re.compile(
     r"(?:Event: (?P<event>[^\n]*)\n)?Game: (?P<game_id>[^\n]*), (?P<game>\S*)\nSeed: (?P<seed>\d+)\n"
-    r"Black: (?P<black>.*?)\nWhite: (?P<white>.*?)\nResult: (?P<result>\S+) \((?P<reason>\w*)(?:: (?P<detail>.*))?\)",
+    r"Black: (?P<black>.*?)\nWhite: (?P<white>.*?)\n"
+    r"(?:Opening: (?P<opening_plies>\d+) moves, (?P<opening>[^\n]*)\n)?"
+    r"Result: (?P<result>\S+) \((?P<reason>\w*)(?:: (?P<detail>.*))?\)",
     re.DOTALL,
 )
 
@@ -129,8 +131,9 @@ def read_record(data: bytes, source: str) -> GameRecord:
         raise UserError(f"{source}: was not written by this program")
     game, said = games[0], head.groupdict(default="")
     (black, black_spec), (white, white_spec) = (_named(said[side], game.name(i)) for i, side in enumerate(SIDES))
-    moves = [node for node in game.nodes if node.move]
-    comments = tuple(node.comment for node in moves)
+    nodes = [node for node in game.nodes if node.move]
+    placed = " pass ".join(map(game.game.point_text, game.nodes[0].black)).split()  # handicap stones
+    comments = (*[""] * len(placed), *(node.comment for node in nodes))
     return GameRecord(
         game_id=said["game_id"],
         game=said["game"],
@@ -139,13 +142,18 @@ def read_record(data: bytes, source: str) -> GameRecord:
         black_spec=black_spec,
         white_spec=white_spec,
         seed=int(said["seed"]),
-        moves=tuple(game.game.action_text(game.game.point_action(node.move[1])) for node in moves if node.move),
+        moves=(
+            *placed,
+            *(game.game.action_text(game.game.point_action(node.move[1])) for node in nodes if node.move),
+        ),
         result=said["result"],
         reason=said["reason"],
         detail=said["detail"],
         event=said["event"],
         date=game.properties.get("DT", ""),
         comments=comments if any(comments) else (),
+        opening=said["opening"],
+        opening_plies=int(said["opening_plies"] or 0),
     )
 
 

@@ -52,13 +52,14 @@ def write_record(record: GameRecord) -> bytes:
         f"Seed: {record.seed}",
         f"Black: {record.black} = {record.black_spec}",
         f"White: {record.white} = {record.white_spec}",
+        f"Opening: {record.opening_plies} moves, {record.opening}" if record.opening_plies else "",
         f"Result: {record.result} ({record.reason}{': ' + record.detail if record.detail else ''})",
     ]
     clock = {"TM": [_real(record.main_time)], "OT": [_raw(record.overtime)]} if record.overtime else {}
     root = {**shared, **clock, "C": [_raw("\n".join(line for line in comment if line))]}
     texts = {
         "PB": record.black, "PW": record.white, "RE": record.result, "EV": record.event,
-        "RO": record.game_id, "GN": record.game_id, "DT": record.date[:10],
+        "RO": record.game_id, "GN": record.game_id, "DT": record.date[:10], "ON": record.opening,
     }  # fmt: skip
     for key, text in texts.items():
         if text:
@@ -66,8 +67,14 @@ def write_record(record: GameRecord) -> bytes:
     tree = sgf_grammar.Coarse_game_tree()
     tree.sequence.append(root)
     points = game.move_points([game.parse_action(text) for text in record.moves])
+    placed = handicap_plies(game, record)
+    if placed:
+        stones = [sgf_pair(point).encode() for point in points[:placed:2]]
+        root |= {"HA": [b"%d" % len(stones)], "AB": stones, "PL": [b"W"]}
     notes = record.notes
     for i, (text, point) in enumerate(zip(record.moves, points, strict=True)):
+        if i < placed:
+            continue
         player = "W" if i % 2 else "B"
         node = {player: [sgf_pair(point).encode()]} if _has_board(game) else {MOVE_TEXTS[player]: [_raw(text)]}
         if i < len(record.time_left):
@@ -82,6 +89,13 @@ def write_record(record: GameRecord) -> bytes:
         # Last, as lines are filled by one number. No text can hold these bytes: a "]" in it is escaped.
         data = data.replace(b"SZ[%b]" % shared["SZ"][0], b"SZ[%d:%d]" % (game.width, game.height), 1)
     return data
+
+
+def handicap_plies(game: Game, record: GameRecord) -> int:
+    """How many first moves are Black's handicap stones, with White's passes in between, which a file has as AB."""
+    moves = record.moves[: record.opening_plies]
+    handicap = isinstance(game, Go) and len(moves) % 2 and len(moves) > 1 and set(moves[1::2]) == {"pass"}
+    return len(moves) if handicap and "pass" not in moves[::2] else 0
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+from schedules import round_robin
 
 from jubango.analysis.tables import games_frame
 from jubango.arena.block import Block
-from jubango.arena.pairings import round_robin
 from jubango.arena.plan import parse_plan, read_plan
 from jubango.arena.table import Table
 from jubango.arena.tournament import play_plan

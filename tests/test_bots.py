@@ -8,10 +8,10 @@ import jax
 import numpy as np
 import pytest
 from nets import random_network, random_weights
+from schedules import round_robin
 
 from jubango.arena.clock import Clock, TimeControl, moves_left
 from jubango.arena.commands import run as command
-from jubango.arena.pairings import round_robin
 from jubango.arena.plan import match_plan
 from jubango.arena.table import Table
 from jubango.bots.composition import note_on, room_for, search_for
@@ -31,8 +31,8 @@ TTT, C4 = make_game("tic_tac_toe"), make_game("connect_four")
 
 def play(game, specs, games, lanes=16, clock=None):
     bots = [bot_from_spec(spec) for spec in specs]
-    table = Table(game, bots, lanes, clock=clock)
-    return [r for finished in table.play(round_robin([b.name for b in bots], games, 5)) for r in finished]
+    table = Table(game, bots, lanes, timed=clock is not None)
+    return [r for finished in table.play(round_robin([b.name for b in bots], games, 5, clock)) for r in finished]
 
 
 def points(records, name):
@@ -157,7 +157,7 @@ def test_a_position_alone_is_searched_in_many_leaves_where_the_machine_may_be_fe
         assert filling(bot_from_spec(spec), 1) == bot_from_spec(spec)
     bots = [bot_from_spec("uct:simulations=500"), bot_from_spec("random")]
     assert Table(TTT, bots, 1).bots[bots[0].name] == bots[0], "games by number alone are the same everywhere"
-    assert Table(TTT, bots, 1, clock=TimeControl(60)).bots[bots[0].name].leaves == 3
+    assert Table(TTT, bots, 1, timed=True).bots[bots[0].name].leaves == 3
 
 
 def test_more_programs_than_a_process_can_hold_are_refused():

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, ConsoleDimensions
+from schedules import round_robin
 
 from jubango.analysis.plot import board_text, scale_colour, short_count, visits_text
 from jubango.analysis.ratings import rate
 from jubango.analysis.sprt import Sprt, SprtState
 from jubango.arena.dashboard import Dashboard, between, clock
 from jubango.arena.names import short_names, stay_apart
-from jubango.arena.pairings import round_robin
 from jubango.arena.plan import parse_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory

@@ -7,8 +7,9 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from schedules import round_robin
 
-from jubango.arena.pairings import move_seed, round_robin
+from jubango.arena.pairings import move_seed
 from jubango.bots.evaluators.evaluator import OneByOne
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.rollout import Rollout

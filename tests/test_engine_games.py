@@ -158,10 +158,8 @@ def test_an_engine_is_not_charged_for_others():
     slow: Player = Slow()
     engine = GtpConfig(name="engine", command=f"{FAKE} fine")
     player = GtpPlayer(GAME, engine)
-    table = Table(
-        GAME, [RandomConfig(name="slow"), engine], 1, clock=TimeControl(0.9), players={"slow": slow, "engine": player}
-    )
-    (records,) = table.play([GameTask("g", "engine", "slow", 1)])
+    table = Table(GAME, [RandomConfig(name="slow"), engine], 1, timed=True, players={"slow": slow, "engine": player})
+    (records,) = table.play([GameTask("g", "engine", "slow", 1, clock=TimeControl(0.9))])
     assert records[0].reason == "score", records[0].detail
     assert len(records[0].moves) > 4
 

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import random_network
 from referee.go import PASS, RefereeGo
+from schedules import round_robin
 
 import jubango as jb
 from jubango.arena.commands import run as command
-from jubango.arena.pairings import round_robin
 from jubango.arena.table import Table
 from jubango.bots.composition import search_for
 from jubango.bots.config import bot_from_spec

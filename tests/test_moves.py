@@ -22,7 +22,7 @@ from jubango.sgf_games.library import Library
 from jubango.sgf_games.thoughts import UNSAID, Thought, packed, read_words, unpacked
 
 COLUMNS = [
-    "game_id", "ply", "player", "colour", "move", "visits", "simulations", "win_rate", "prior", "seconds", "clock_left",
+    "game_id", "ply", "player", "colour", "move", "opening", "visits", "simulations", "win_rate", "prior", "seconds", "clock_left",
     "periods_left",
 ]  # fmt: skip
 counts = st.integers(UNSAID, 2**31 - 1)
@@ -147,7 +147,10 @@ def test_a_run_of_the_version_before_opens(tmp_path):
             notes = "[" + ",".join(f'"{note}"' for note in record.notes) + "]"
             db.execute("update files set comments = ? where game_id = ?", (notes, record.game_id))
         db.execute("alter table files drop column thoughts")
+        for column in ("opening", "opening_plies"):
+            db.execute(f"alter table games drop column {column}")
         db.execute("pragma user_version = 1")
+    pd.testing.assert_frame_equal(games_frame(tmp_path).drop(columns="sgf"), run.games.drop(columns="sgf"))
     expected = run.moves
     for _ in range(2):  # before it is brought up to date, and after
         found = moves_frame(tmp_path)
@@ -160,6 +163,16 @@ def test_a_run_of_the_version_before_opens(tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "results.sqlite")) as db, db:
         db.execute("drop table files")
     assert moves_frame(tmp_path)["visits"].isna().all()
+
+
+def test_moves_of_an_opening_are_nobody_s(tmp_path):
+    moves = jb.match("minimax", "random", "tic_tac_toe", 2, openings=["B2 A1 C1"], out=tmp_path, progress=False).moves
+    assert moves.equals(moves_frame(tmp_path))
+    opening, rest = moves[moves["opening"]], moves[~moves["opening"]]
+    assert opening["move"].tolist() == ["B2", "A1", "C1"] * 2
+    assert opening[["visits", "win_rate", "seconds"]].isna().all(axis=None)
+    assert rest["ply"].min() == 4
+    assert (rest["seconds"] > 0).all()
 
 
 def test_export_writes_both_tables(folder, tmp_path, monkeypatch, capsys):

@@ -9,9 +9,10 @@ import tracemalloc
 from collections import Counter
 
 import pytest
+from schedules import round_robin
 
 from jubango.arena.pace import Pace
-from jubango.arena.pairings import GameTask, pairings, round_robin
+from jubango.arena.pairings import GameTask, pairings
 from jubango.arena.plan import make_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory

@@ -5,11 +5,11 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+from schedules import round_robin
 from test_search import after, exact_values
 
 import jubango as jb
 from jubango.analysis.position import analyze
-from jubango.arena.pairings import round_robin
 from jubango.arena.table import Table
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.rollout import Rollout

@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
         if found or form is not Format.table:
             print_frame(pd.DataFrame(found, columns=list(Problem._fields)), form)
         run = open_run(folder)
-        count = f"{len(run.results)} of {run.plan.total} games are finished"
+        count = f"{len(run.results)} of {run.total} games are finished"
         rowless = sum(problem == NO_ROW for _, _, problem in found)
         others = len(found) - rowless
         states = [f"{others} files are not as their rows say"] if others else []

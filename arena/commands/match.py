@@ -33,6 +33,13 @@ def register(app: typer.Typer) -> None:
                 "0,20,alpha=0.01,beta=0.01,model=normalized,pairs=false",
             ),
         ] = "",
+        openings: Annotated[
+            str,
+            typer.Option(metavar="SET", help="Where games begin: random, balanced, an SGF file or a folder."),
+        ] = "",
+        opening_plies: Annotated[
+            int, typer.Option(min=0, help="Moves of an opening.", show_default="random: 4; others: all that they have")
+        ] = 0,
         out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.", show_default="nowhere")] = None,
         again: AgainOption = None,
         form: FormatOption = Format.table,
@@ -41,7 +48,8 @@ def register(app: typer.Typer) -> None:
         with loading():
             from jubango.arena.plan import match_plan
 
-            plan = match_plan(first, second, game, games, seed, clock, sprt)
+            keys = {"openings": openings, "opening_plies": opening_plies}
+            plan = match_plan(first, second, game, games, seed, clock, sprt, {k: v for k, v in keys.items() if v})
         run = play_shown(plan, out, form, again)
         print_run(run, form)
         if out is None:

@@ -77,7 +77,7 @@ def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failur
 def _how_to_go_on(run: Run) -> str:
     from jubango.arena.run_folder import PLAN_FILE
 
-    done = f"{len(run.results)} of {run.plan.total} games are finished"
+    done = f"{len(run.results)} of {run.total} games are finished"
     if run.folder is None:
         return f"{done} and not kept (--out DIR keeps them)" if run.results else "no game is finished"
     if not (run.folder / PLAN_FILE).exists():
@@ -89,7 +89,7 @@ def _how_to_go_on(run: Run) -> str:
 
 def print_run(run: Run, form: Format) -> None:
     """What the games of a run say, and its test."""
-    more = {"sprt": run.sprt.summary} if run.sprt else {}
+    more = {"sprt": run.sprt.summary} if run.sprt else {"rounds": run.rounds}
     print_ratings(run.rating_list, run.results, form, run.told, **more)
 
 

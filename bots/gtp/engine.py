@@ -88,7 +88,7 @@ class GtpPlayer(Player):
         not lost. One that refuses a move of the others is sound, and can play other games."""
         engine, seen = self._playing.pop(request.game_id, (None, 0))
         if engine is None:
-            engine = self._ready_engine()
+            engine = self._ready_engine(request.game)
         try:
             self._catch_up(engine, request, seen)
             if request.wanted == "verdict":
@@ -146,7 +146,7 @@ class GtpPlayer(Player):
             raise EngineFailure("illegal", f"played {brief(text).upper()}, which is illegal")
         return action
 
-    def _ready_engine(self) -> Engine:
+    def _ready_engine(self, game: Game | None) -> Engine:
         """At the beginning of a game. One that has not outlived the pause since its last game costs no game; it is
         replaced. Raises CannotGoOn."""
         while True:
@@ -155,19 +155,19 @@ class GtpPlayer(Player):
             except IndexError:  # asked for by several threads at once
                 break
             try:
-                self._set_up(engine)
+                self._set_up(engine, game)
             except EngineFailure:
                 self._end(engine)
             else:
                 return engine
         for _ in range(STARTS):
             try:
-                return self._start()
+                return self._start(game)
             except EngineFailure as failure:
                 reason = failure
         raise CannotGoOn(f'bot "{self._bot.name}": {reason}')
 
-    def _start(self) -> Engine:
+    def _start(self, game: Game | None = None) -> Engine:
         """A new engine at the beginning of a game. Raises EngineFailure."""
         with self._lock:
             if self._closed:
@@ -176,14 +176,16 @@ class GtpPlayer(Player):
             self._living.add(engine)
         try:
             engine.ask("protocol_version", self._bot.start_seconds)
-            self._set_up(engine)
+            self._set_up(engine, game)
         except EngineFailure:
             self._end(engine)
             raise
         return engine
 
-    def _set_up(self, engine: Engine) -> None:
-        for command in (f"boardsize {self._game.width}", "clear_board", f"komi {self._game.komi:g}"):
+    def _set_up(self, engine: Engine, game: Game | None) -> None:
+        """For a game with a komi of its own, if one is given."""
+        komi = game.komi if isinstance(game, Go) else self._game.komi
+        for command in (f"boardsize {self._game.width}", "clear_board", f"komi {komi:g}"):
             engine.ask(command, self._bot.start_seconds)
 
     def _end(self, engine: Engine) -> None:
