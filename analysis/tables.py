@@ -16,7 +16,7 @@ from jubango.analysis.results import ENDINGS, Result, crosstable_cells
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import read_file
 from jubango.sgf_games.library import BLANKS, COLUMNS, DATABASE, read_beside
-from jubango.sgf_games.record import GameRecord, place_in_pairing, score_of
+from jubango.sgf_games.record import Failure, GameRecord, place_in_pairing, score_of
 from jubango.sgf_games.sgf import SgfGame, read_games
 
 if TYPE_CHECKING:
@@ -112,6 +112,16 @@ def record_result(record: GameRecord) -> Result:
     return result_of(
         record.black, record.white, record.result, record.detail, same, record.reason, _pair(record.game_id)
     )
+
+
+def failures_in(games: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """Of every player that has failed: how many games of a frame it has lost by time, crash, error or illegal moves."""
+    failed = games[games["reason"].isin(list(Failure)) & games["score"].notna()]
+    counts: dict[str, dict[str, int]] = {}
+    for black, white, score, reason in failed[["black", "white", "score", "reason"]].itertuples(index=False):
+        own = counts.setdefault(white if score else black, {})
+        own[reason] = own.get(reason, 0) + 1
+    return counts
 
 
 def _pair(game_id: str) -> Hashable:

@@ -11,6 +11,7 @@ from jubango.arena.commands import (
     bench,
     bots,
     check,
+    compare,
     export,
     games,
     match,
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (games, bots, tournament, match, play, analyze, rate, sprt, train, check, export, bench):
+for module in (games, bots, tournament, match, play, analyze, rate, sprt, train, check, export, compare, bench):
     module.register(app)
 
 
