@@ -6,14 +6,14 @@ import contextlib
 import io
 import math
 import sqlite3
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jubango.analysis.moves import PlayedGame, moves_table, played_game
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import ENDINGS, Result, crosstable_cells
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.files import read_file
 from jubango.sgf_games.library import BLANKS, COLUMNS, DATABASE, read_beside
 from jubango.sgf_games.record import Failure, GameRecord, place_in_pairing, score_of
@@ -142,35 +142,62 @@ def result_of(
 
 
 def results_of(
-    paths: list[Path], left_out: list[UserError] | None = None, guesses: list[str] | None = None
+    paths: list[Path],
+    left_out: list[UserError] | None = None,
+    guesses: list[str] | None = None,
+    apart: Collection[str] = (),
 ) -> list[Result]:
-    """The games of runs' folders, SGF files or folders of them, and CSVs.
+    """The games of runs' folders, SGF files or folders of them, and CSVs. Who has the same name is the same player, but
+    those of ``apart`` are others in every path, ``NAME (PATH)``.
 
     Files of folders that cannot be read are left out, if there is a list for what is wrong with them.
     ``guesses`` gains a line for every file whose encoding had to be guessed. Raises UserError.
     """
     guesses = [] if guesses is None else guesses
     results: list[Result] = []
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"{path}: no such file or folder")
-        if path.is_dir() and (path / "results.sqlite").is_file():
-            results += frame_results(games_frame(path))
-        elif path.is_dir():
-            files = sorted(path.rglob("*.sgf"))
-            if not files:
-                raise UserError(f"{path}: holds neither a results.sqlite nor .sgf files")
-            for file in files:
-                try:
-                    results += _sgf_results(file, guesses)
-                except UserError as error:
-                    if left_out is None:
-                        raise
-                    left_out.append(error)
-        elif path.suffix.lower() == ".csv":
-            results += _csv_results(path)
-        else:
-            results += _sgf_results(path, guesses)
+    names: set[str] = set()
+    for i, path in enumerate(paths):
+        if any(path.resolve() == other.resolve() for other in paths[:i]):
+            raise UserError(f"{path}: is named twice; its games would count twice")
+        own = _results_in(path, left_out, guesses)
+        if len(paths) > 1:  # runs may call their pairs of games alike
+            own = [result._replace(pair=result.pair and (i, result.pair)) for result in own]
+        if apart:
+            names.update(name for result in own for name in result[:2])
+            called = {name: f"{name} ({path})" for name in apart}
+            own = [
+                result._replace(
+                    black=called.get(result.black, result.black), white=called.get(result.white, result.white)
+                )
+                for result in own
+            ]
+        results += own
+    unknown = next((name for name in apart if name not in names), None)
+    if unknown is not None:
+        raise UserError(f'--apart "{unknown}": no player of that name{nearest(unknown, names)}')
+    return results
+
+
+def _results_in(path: Path, left_out: list[UserError] | None, guesses: list[str]) -> list[Result]:
+    if not path.exists():
+        raise UserError(f"{path}: no such file or folder")
+    if path.suffix.lower() == ".csv" and path.is_file():
+        return _csv_results(path)
+    if not path.is_dir():
+        return _sgf_results(path, guesses)
+    if (path / DATABASE).is_file():
+        return frame_results(games_frame(path))
+    files = sorted(path.rglob("*.sgf"))
+    if not files:
+        raise UserError(f"{path}: holds neither a {DATABASE} nor .sgf files")
+    results = []
+    for file in files:
+        try:
+            results += _sgf_results(file, guesses)
+        except UserError as error:
+            if left_out is None:
+                raise
+            left_out.append(error)
     return results
 
 
