@@ -27,6 +27,7 @@ class Result(NamedTuple):
     why: str = ""  # what the loser did, in words
     game: Hashable = None  # equal for games of the same moves; None if they are not known
     reason: str = ""  # what ended it: "score", "crash", ...; see GameRecord
+    counted: str = ""  # engines' own scores that are not the result
     pair: Hashable = None  # equal for the two games of a colour-swapped pair; None: this game is by itself
 
     @property
@@ -99,6 +100,11 @@ def scorings(results: Iterable[tuple]) -> dict[str, int]:
     """How many games ended by each reason of SCORINGS, as far as any did."""
     counts = Counter(Result(*result).reason for result in results)
     return {reason: counts[reason] for reason in SCORINGS if counts[reason]}
+
+
+def miscounted(results: Iterable[tuple]) -> list[Result]:
+    """The games of which an engine makes another score."""
+    return [game for game in (Result(*result) for result in results) if game.counted]
 
 
 def doubts(results: Iterable[tuple]) -> list[str]:

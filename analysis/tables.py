@@ -98,10 +98,12 @@ def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
 
 def frame_results(frame: pd.DataFrame) -> list[Result]:
     """The games of a frame with the columns of ``results.sqlite``."""
-    columns = ("black", "white", "result", "reason", "detail", "game", "moves", "game_id")
+    columns = ("black", "white", "result", "reason", "detail", "game", "moves", "game_id", "counted")
     return [
-        result_of(black, white, result, detail, (game, moves) if moves else None, reason, _pair(game_id))
-        for black, white, result, reason, detail, game, moves, game_id in zip(*(frame[c] for c in columns), strict=True)
+        result_of(black, white, result, detail, (game, moves) if moves else None, reason, _pair(game_id), counted)
+        for black, white, result, reason, detail, game, moves, game_id, counted in zip(
+            *(frame[c] for c in columns), strict=True
+        )
     ]
 
 
@@ -110,8 +112,9 @@ def record_result(record: GameRecord) -> Result:
     moves = " ".join(record.moves)
     same = (record.game, moves) if moves else None
     return result_of(
-        record.black, record.white, record.result, record.detail, same, record.reason, _pair(record.game_id)
-    )
+        record.black, record.white, record.result, record.detail, same, record.reason, _pair(record.game_id),
+        record.counted,
+    )  # fmt: skip
 
 
 def failures_in(games: pd.DataFrame) -> dict[str, dict[str, int]]:
@@ -131,14 +134,15 @@ def _pair(game_id: str) -> Hashable:
 
 
 def result_of(
-    black: str, white: str, text: str, why: str = "", game: Hashable = None, reason: str = "", pair: Hashable = None
-) -> Result:
+    black: str, white: str, text: str, why: str = "", game: Hashable = None, reason: str = "", pair: Hashable = None,
+    counted: str = "",
+) -> Result:  # fmt: skip
     """A game with an SGF result; one without a decision (``?``, ``Void``) has the score nan."""
     text = text.strip()
     if text[:1].upper() not in ("B", "W", "0", "D"):
-        return Result(black, white, math.nan, "", why, game, reason, pair)
+        return Result(black, white, math.nan, "", why, game, reason, counted, pair)
     ending = text[2:3].upper() if text[2:3].upper() in ENDINGS else ""
-    return Result(black, white, score_of(text), ending, why if ending else "", game, reason, pair)
+    return Result(black, white, score_of(text), ending, why if ending else "", game, reason, counted, pair)
 
 
 def results_of(

@@ -18,6 +18,7 @@ from jubango.analysis.results import (
     decided,
     distinct_games,
     endings,
+    miscounted,
     scorings,
 )
 from jubango.analysis.tables import ratings_frame
@@ -213,11 +214,20 @@ def scored(results: Iterable[tuple]) -> list[str]:
     """How games with engines were scored, and which were void, with an engine's words for the first."""
     games = [Result(*result) for result in results]
     first = next((game.why for game in games if game.reason == "refused" and game.why), "")
-    return [
-        f"{n} {'game' if n == 1 else 'games'} {SCORINGS[reason][1]}"
+    said = [
+        f"{_games(n)} {SCORINGS[reason][1]}"
         + (f" ({'' if n == 1 else 'the first: '}{first})" if reason == "refused" and first else "")
         for reason, n in scorings(games).items()
     ]
+    others = miscounted(games)
+    if others:
+        count, first = _games(len(others)), others[0].counted
+        said.append(f"{count} in which an engine counts another score than the result (the first: {first})")
+    return said
+
+
+def _games(count: int) -> str:
+    return f"{count} {'game' if count == 1 else 'games'}"
 
 
 # -- for programs --------------------------------------------------------------------------------
@@ -236,6 +246,7 @@ def summary(ratings: RatingList, results: list) -> dict[str, object]:
         "surprises": [asdict(one) for one in surprises(ratings, games)],
         "endings": [ended._asdict() for ended in endings(games)],
         "scoring": scorings(results),
+        "counted_otherwise": len(miscounted(results)),
     }
 
 

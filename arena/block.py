@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from jubango.arena.adjudication import Adjudication
-from jubango.arena.clock import Clock, TimeControl, moves_left
+from jubango.arena.clock import Clock, Share, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
 from jubango.arena.scoring import score
 from jubango.bots.config import BotConfig
@@ -42,7 +42,9 @@ class Lane:
     task: GameTask
     moves: list[int] = field(default_factory=list)
     thoughts: list[Thought] = field(default_factory=list)  # one per move
-    asked_at: float = 0.0  # or, of a player that goes on by itself, when it was last heard of
+    # By the block's watch where it is asked of a player that works here, else by the wall's; of one that goes on by
+    # itself, when it was last heard of.
+    asked_at: float = 0.0
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
     time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
     began: float = field(default_factory=time.perf_counter)
@@ -52,6 +54,7 @@ class Lane:
     verdicts: list[Verdict] = field(default_factory=list)  # so far, if it has been played out
     played_out: bool = False
     disputed: str = ""  # why it went on after it had been played out
+    counted: str = ""  # the engines' own scores, where they differ
     cleaners: set[str] = field(default_factory=set)  # who since then captures what is dead
 
     @property
@@ -78,6 +81,8 @@ class Block:
         self.free = list(range(lanes))  # lanes without a game
         self.unasked: list[int] = []  # lanes whose next player has not been asked yet
         self.moves_made = 0
+        self._here: set[int] = set()  # lanes whose next move is being found by this process
+        self._share = Share()
         # Those that look for answers from elsewhere come first, so that the others' work does not keep them waiting.
         self.everybody = sorted(set(players.values()), key=lambda player: player.works_here)
         self._quick = [player for player in self.everybody if not player.patient]
@@ -191,14 +196,23 @@ class Block:
 
     def _ask(self) -> None:
         requests: dict[Player, list[MoveRequest]] = {}
+        self._share.look(len(self._here) + sum(self._works_here(i) for i in self.unasked))
         for i in self.unasked:
             lane = self._at(i)
             lane.asked_at = time.perf_counter()
+            if self._works_here(i):
+                self._here.add(i)
+                lane.asked_at = self._share.seconds
             for name in self._judges(lane) if lane.played_out else [self._mover(i, lane)]:
                 requests.setdefault(self.players[name], []).append(self._request(i, lane, name))
         self.unasked = []
         for player, asked in requests.items():
             player.begin(asked, self._states)
+
+    def _works_here(self, i: int) -> bool:
+        """Is the lane's next move found by this process?"""
+        lane = self._at(i)
+        return not lane.played_out and self.players[self._mover(i, lane)].works_here
 
     def _mover(self, i: int, lane: Lane) -> str:
         return lane.task.white if self._player[i] else lane.task.black
@@ -213,6 +227,8 @@ class Block:
         if lane.clocks and not lane.played_out:
             points, clock = self.game.height * self.game.width, lane.clocks[colour]
             seconds, left = clock.budget(moves_left(points, ply)), clock.left
+            if i in self._here:
+                seconds, left = seconds * self._share.number, left * self._share.number
         return MoveRequest(
             i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self._legal[i], lane.moves, colour,
             seconds, left, self._whole(lane.task), self._game_of(lane.task),
@@ -234,18 +250,20 @@ class Block:
     def _moved(self, players: Sequence[Player], more: bool) -> list[GameRecord]:
         """What ``players`` answer is done. Returns the games that have ended."""
         answers = [answer for player in players for answer in player.advance()]
+        self._share.look(len(self._here))
+        self._here -= {answer.lane for answer in answers if not answer.goes_on}
         judged = [
             answer.lane for answer in answers if answer.verdict is not None and self._hear(answer.verdict, answer.lane)
         ]
-        now, number = time.perf_counter(), Counter(answer.lane for answer in answers)
-        made = [(self._at(own.lane), self._timed(own, now, number[own.lane])) for own in answers if own.verdict is None]
+        number = Counter(answer.lane for answer in answers)
+        made = [(self._at(own.lane), self._timed(own, number[own.lane])) for own in answers if own.verdict is None]
         records = [record for lane, answer in made if (record := self._take_in(lane, answer)) is not None]
         if self._rows.any():
             self.moves_made += int(self._rows.sum())
             self._step(restart=more and not self._judged)
         for lane, answer in made:
             if answer.goes_on:
-                lane.asked_at = now
+                lane.asked_at = self._share.seconds
             if self.on_move:
                 self.on_move(lane, answer)
         records += self._go_on([answer.lane for _, answer in made if not answer.failure and not answer.goes_on])
@@ -265,10 +283,12 @@ class Block:
         lane.verdicts.append(verdict)
         return len(lane.verdicts) == len(self._judges(lane))
 
-    def _timed(self, answer: MoveAnswer, now: float, number: int) -> MoveAnswer:
+    def _timed(self, answer: MoveAnswer, number: int) -> MoveAnswer:
         """The answer with the seconds that it took, a share of what ``number`` of this lane took together; or that it
         came too late by the game's clock, which has run meanwhile."""
         lane = self._at(answer.lane)
+        here = self.players[self._mover(answer.lane, lane)].works_here
+        now = self._share.seconds if here else time.perf_counter()
         spent = (now - lane.asked_at) / number if answer.seconds is None else answer.seconds
         if lane.clocks and not answer.failure:
             clock = lane.clocks[self._player[answer.lane]]
@@ -348,7 +368,7 @@ class Block:
         game = self._game_of(lane.task)
         assert isinstance(game, Go)
         state, verdicts = self.states([i])[0], lane.verdicts
-        result, reason, detail = score(game, state, verdicts)
+        result, reason, detail, lane.counted = score(game, state, verdicts)
         cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
         if reason == "disputed" and cleaners and not lane.disputed and state.ply < game.max_plies:
             lane.disputed, lane.cleaners = f"play went on after move {len(lane.moves)}: {detail}", cleaners
@@ -441,6 +461,7 @@ class Block:
             time_left=tuple(lane.time_left),
             opening=task.opening.name if lane.opening else "",
             opening_plies=lane.opening,
+            counted=lane.counted,
         )
 
 

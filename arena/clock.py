@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field
 
 from jubango.sgf_games.errors import UserError
@@ -102,6 +103,22 @@ class Clock:
             gift = max(0.0, self.control.byoyomi - share)
         most = self.main + (self.control.byoyomi if self.periods else 0.0)
         return max(0.01, min(share + 0.9 * gift, most - 2 * LAG) - LAG)
+
+
+class Share:
+    """A watch for games that share a machine: while ``number`` of them think it goes that much slower than the wall's,
+    so that each is charged its share of the machine (generalised processor sharing, Parekh & Gallager 1993)."""
+
+    def __init__(self) -> None:
+        self.number = 1  # of games that think since the last look
+        self.seconds = 0.0  # up to then
+        self._looked = time.perf_counter()
+
+    def look(self, number: int) -> None:
+        """Up to now ``self.number`` games have been thinking, and from now on so many do."""
+        now = time.perf_counter()
+        self.seconds += (now - self._looked) / max(1, self.number)
+        self._looked, self.number = now, max(1, number)
 
 
 def moves_left(points: int, ply: int) -> float:

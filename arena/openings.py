@@ -18,7 +18,7 @@ import numpy as np
 from jubango.arena.pairings import Opening, drawn
 from jubango.sgf_games.compiled import initial_states, rules
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.game import Game
+from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.sgf import SgfGame, handicap_points, parse_sgf, read_games
 
@@ -134,8 +134,9 @@ def _shipped(game: Game) -> list[SgfGame]:
 
 
 def _file_of(game: Game) -> str:
+    """``go-9.sgf``, ``mnk-k=5-9.sgf``."""
     size = f"{game.width}" if game.width == game.height else f"{game.width}x{game.height}"
-    return f"{game.family.partition(',')[0]}-{size}.sgf"
+    return f"{game.family.replace(',', '-').replace(':', '-')}-{size}.sgf"
 
 
 def _check(game: Game, openings: Sequence[Opening]) -> None:
@@ -171,12 +172,14 @@ def _walk(game: Game, plies: int, chosen: Callable[[int, np.ndarray, np.ndarray]
         if ply < plies:
             states = compiled.step_lanes(states, moves)
     kept = jax.tree.map(np.asarray, states)
-    boards = [np.asarray(game.stones(jax.tree.map(lambda x, i=i: x[..., i], kept))) for i in range(TOGETHER)]
-    turned, _ = game.symmetries
-    return [
-        b"" if ended else min(board.reshape(-1)[own].tobytes() for own in turned)
-        for board, ended in zip(boards, over, strict=True)
-    ]
+    places = [jax.tree.map(lambda x, i=i: x[..., i], kept) for i in range(TOGETHER)]
+    return [b"" if ended else board_key(game, place) for place, ended in zip(places, over, strict=True)]
+
+
+def board_key(game: Game, state: State) -> bytes:
+    """Equal for boards that can be turned or mirrored into each other."""
+    board, (turned, _) = np.asarray(game.stones(state)).reshape(-1), game.symmetries
+    return min(board[own].tobytes() for own in turned)
 
 
 @functools.lru_cache(maxsize=8)

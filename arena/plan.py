@@ -116,6 +116,11 @@ class Plan:
         """Who meets whom. Raises UserError for numbers that do not go together."""
         return Format(self.kind, tuple(bot.name for bot in self.bots), self.games_per_pairing, self.seed, self.rounds)
 
+    @property
+    def total(self) -> int:
+        """How many games it has, as far as that is known before any."""
+        return self.format.total({})
+
     def game_of(self, komi: float | None) -> Game:
         """The plan's game, or it with another komi."""
         return self.game if komi is None else replace(self.game, komi=komi)  # type: ignore[type-var]

@@ -23,6 +23,7 @@ from jubango.sgf_games.record import GameRecord
 from jubango.sgf_games.recovery import Problem, rebuild
 
 PLAN_FILE = "tournament.toml"
+LOCK = ".lock"
 
 
 class Memory:
@@ -217,10 +218,23 @@ def _check_the_game_is_named(game: Game, folder: Path) -> None:
         )
 
 
+def is_at_play(folder: Path) -> bool:
+    """Is a process working in the folder?"""
+    if not (folder / LOCK).exists():
+        return False
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except (Timeout, OSError):
+        return True
+    lock.release()
+    return False
+
+
 @contextlib.contextmanager
 def locked(folder: Path, doing: str = "playing into") -> Iterator[None]:
     """Only one process works in a folder. The lock is the system's: it goes with the process, however that ends."""
-    lock = FileLock(folder / ".lock", timeout=0)
+    lock = FileLock(folder / LOCK, timeout=0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()

@@ -22,6 +22,7 @@ class Score(NamedTuple):
     result: str
     reason: str
     detail: str
+    counted: str = ""  # what engines make of the score where that is another one: "gnugo B+3.5"
 
 
 def score(game: Go, state: GoState, verdicts: Sequence[Verdict]) -> Score:
@@ -44,7 +45,23 @@ def score(game: Go, state: GoState, verdicts: Sequence[Verdict]) -> Score:
     others = [v for v in verdicts if v.winner and v.winner != result[0]]
     said += [f"{v.name} has {v.winner} for the winner" for v in others] + problems
     reason = "disputed" if disputes or others else "agreed" if dead.any() else "score"
-    return Score(result, reason, "; ".join(said))
+    return Score(result, reason, "; ".join(said), _otherwise(result, verdicts))
+
+
+def _otherwise(result: str, verdicts: Sequence[Verdict]) -> str:
+    """The engines' own scores that differ from the result."""
+    return "; ".join(f"{v.name} {v.own_score}" for v in verdicts if v.own_score and not _same(v.own_score, result))
+
+
+def _same(one: str, other: str) -> bool:
+    """Do two scores say the same? One that names the winner alone says no more."""
+    margins = [text[2:] for text in (one, other)]
+    if one[:1] != other[:1] or not all(margins):
+        return one[:1] == other[:1]
+    try:
+        return float(margins[0]) == float(margins[1])
+    except ValueError:
+        return False
 
 
 def _texts(game: Go, stones: np.ndarray) -> str:

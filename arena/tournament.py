@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -216,6 +217,33 @@ def _play(
                     break
         finally:
             run.settle(now=True)
+
+
+class _Enough(Exception):
+    """A trial has lasted long enough."""
+
+
+def trial(
+    plan: Plan, seconds: float, preparing: Callable[[str], AbstractContextManager[object]] = nullcontext
+) -> float | None:
+    """Play the first games of a plan for so long, and keep nothing: how many seconds all games would take; None if none
+    has ended. Raises UserError for bots that cannot play, and CannotGoOn."""
+    run = Run(plan, Memory())
+    began: list[float] = []
+    left: list[float | None] = [None]
+
+    def look(run: Run) -> None:
+        began.append(time.perf_counter())
+        elapsed = began[-1] - began[0]
+        left[0] = run.seconds_left(max(elapsed, 1e-9))
+        if elapsed > seconds or not run.missing:
+            left[0] = elapsed if not run.missing else left[0] and left[0] + elapsed
+            raise _Enough
+        del began[1:]
+
+    with run.kept.claimed(plan), contextlib.suppress(_Enough):
+        _play(run, look, preparing)
+    return left[0]
 
 
 def _lanes_for(plan: Plan, bots: list[BotConfig], missing: Mapping[Pairing, int]) -> int:

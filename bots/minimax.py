@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,6 +51,7 @@ class Stack(NamedTuple):
     beta: jax.Array  # float32 [B, D]
     player: jax.Array  # int32 [B, D]
     ply: jax.Array  # int32 [B], where the lane is in its line
+    limit: jax.Array  # int32 [B], plies that the lane looks ahead
     order: jax.Array  # int32 [B, A]
     action: jax.Array  # int32 [B], the root's best so far
     active: jax.Array  # bool [B]
@@ -90,6 +91,21 @@ class Found(NamedTuple):
     nodes: jax.Array  # int32 [B], positions looked at
 
 
+class Ask(NamedTuple):
+    """What is asked of each lane."""
+
+    legal: jax.Array | np.ndarray  # bool [B, A]; nothing is looked at where all are false
+    order: jax.Array | np.ndarray  # int32 [B, A], in which actions are tried
+    limit: jax.Array | np.ndarray  # int32 [B], plies to look ahead
+    seed: jax.Array | np.ndarray  # uint32 [B]
+
+
+def _first(old: jax.Array, new: jax.typing.ArrayLike, mask: jax.Array) -> jax.Array:
+    """``old`` with ``new`` in the first row of the lanes of ``mask``."""
+    new = jnp.broadcast_to(jnp.asarray(new, old.dtype), old[:, 0].shape)
+    return old.at[:, 0].set(jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old[:, 0]))
+
+
 @dataclass(frozen=True)
 class Minimax:
     game: Game
@@ -104,32 +120,33 @@ class Minimax:
             state=jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape), x.dtype), first),
             legal=jnp.zeros((*shape, actions), bool),
             next=jnp.zeros(shape, jnp.int32), best=row, alpha=row, beta=row, player=jnp.zeros(shape, jnp.int32),
-            ply=zero, order=jnp.zeros((lanes, actions), jnp.int32), action=zero, active=zero > 0, nodes=zero,
-            seed=zero.astype(jnp.uint32),
+            ply=zero, limit=zero, order=jnp.zeros((lanes, actions), jnp.int32), action=zero, active=zero > 0,
+            nodes=zero, seed=zero.astype(jnp.uint32),
         )  # fmt: skip
 
-    def begin(
-        self, s: Stack, mask: jax.Array, roots: State, legal: jax.Array, order: jax.Array, seeds: jax.Array
-    ) -> Stack:
-        """roots: without history, lanes FIRST; legal: bool [B, A]; order: int32 [B, A]."""
+    def begin(self, s: Stack, mask: jax.Array, roots: State, ask: Ask) -> Stack:
+        """roots: without history, lanes FIRST."""
         player = jax.vmap(self.game.current_player)(roots)
+        state = jax.tree.map(lambda old, new: _first(old, new, mask), s.state, roots)
+        nodes = jnp.where(mask, 0, s.nodes)
+        return self.again(s._replace(state=state, player=_first(s.player, player, mask), nodes=nodes), mask, ask)
 
-        def first(old: jax.Array, new: jax.typing.ArrayLike) -> jax.Array:
-            new = jnp.asarray(new, old.dtype)
-            new = jnp.broadcast_to(new, old[:, 0].shape)
-            return old.at[:, 0].set(jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old[:, 0]))
-
-        ordered = jnp.take_along_axis(legal, order, axis=-1)
-        zero = jnp.int32(0)
-        return Stack(
-            state=jax.tree.map(first, s.state, roots),
-            legal=first(s.legal, ordered),
-            next=first(s.next, zero), best=first(s.best, -2.0), alpha=first(s.alpha, -2.0), beta=first(s.beta, 2.0),
-            player=first(s.player, player), ply=jnp.where(mask, 0, s.ply),
-            order=jnp.where(mask[:, None], order, s.order),
-            action=jnp.where(mask, order[:, 0], s.action), active=s.active | mask,
-            nodes=jnp.where(mask, 0, s.nodes), seed=jnp.where(mask, seeds, s.seed),
-        )  # fmt: skip
+    def again(self, s: Stack, mask: jax.Array, ask: Ask) -> Stack:
+        """Look at the same roots from anew, to another depth or in another order."""
+        legal = jnp.take_along_axis(ask.legal, ask.order, axis=-1)
+        return s._replace(
+            legal=_first(s.legal, legal, mask),
+            next=_first(s.next, 0, mask),
+            best=_first(s.best, -2.0, mask),
+            alpha=_first(s.alpha, -2.0, mask),
+            beta=_first(s.beta, 2.0, mask),
+            ply=jnp.where(mask, 0, s.ply),
+            limit=jnp.where(mask, ask.limit, s.limit),
+            order=jnp.where(mask[:, None], ask.order, s.order),
+            action=jnp.where(mask, ask.order[:, 0], s.action),
+            active=s.active | mask,
+            seed=jnp.where(mask, ask.seed, s.seed),
+        )
 
     def step(self, s: Stack) -> Stack:
         """In every active lane: try the next action of the line's last node, or go back from it."""
@@ -157,7 +174,7 @@ class Minimax:
         terminal = jax.vmap(self.game.is_terminal, in_axes=-1)(states)
         player = jax.vmap(self.game.current_player, in_axes=-1)(states)
         returns = jax.vmap(self.game.returns, in_axes=-1, out_axes=-1)(states)
-        leaf = terminal | (d + 1 >= self.depth)
+        leaf = terminal | (d + 1 >= s.limit)
         exact = jnp.take_along_axis(returns, player[None], axis=0)[0] * (1 - SOONER * (d + 1))
         seeds = mix(s.seed + s.nodes.astype(jnp.uint32))
         estimate = lax.cond(
@@ -226,6 +243,7 @@ class Program(NamedTuple):
 
     idle: Compiled[[], Stack]
     begin: Compiled[..., Stack]
+    again: Compiled[..., Stack]
     advance: Compiled[..., tuple[Stack, Found]]
 
 
@@ -237,9 +255,9 @@ def _compiled(minimax: Minimax, lanes: int, number: int) -> Program:
     places = functools.partial(jax.tree.map, lambda spec: NamedSharding(split.mesh, spec))
     row, everywhere = split.spec, whole.spec
 
-    def begin(s: Stack, mask: jax.Array, states: State, legal: jax.Array, order: jax.Array, seeds: jax.Array) -> Stack:
+    def begin(s: Stack, mask: jax.Array, states: State, ask: Ask) -> Stack:
         trimmed = jax.vmap(minimax.game.without_history, in_axes=-1, out_axes=0)(states)
-        return minimax.begin(s, mask, trimmed, legal, order, seeds)
+        return minimax.begin(s, mask, trimmed, ask)
 
     def sharded(function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
         mapped = jax.shard_map(function, mesh=split.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
@@ -247,45 +265,82 @@ def _compiled(minimax: Minimax, lanes: int, number: int) -> Program:
 
     return Program(
         jit(lambda: minimax.idle(lanes), out_shardings=split),
-        sharded(begin, (row, row, roots, row, row, row), row),
+        sharded(begin, (row, row, roots, row), row),
+        sharded(minimax.again, (row, row, row), row),
         sharded(minimax.advance, (row, everywhere), (row, row)),
     )
 
 
+@dataclass
+class Looking:
+    """A lane at work. By the clock it looks one ply ahead, then two, and so on, the best move so far first."""
+
+    request: MoveRequest
+    order: np.ndarray  # int32 [A]
+    limit: int
+    began: float
+    best: tuple[int, float] | None = None  # action and value, to a depth that was finished
+
+    @property
+    def seconds(self) -> float:
+        """That it has been at work."""
+        return time.perf_counter() - self.began
+
+
 class MinimaxPlayer(Player):
     """Alpha-beta in up to ``lanes`` games. Moves are tried from the middle of the board outwards, equal
-    ones in random order."""
+    ones in random order.
+
+    By the clock it deepens (Slate & Atkin 1977) as long as the next ply may still be done, up to its depth, and when
+    the time is up it plays what the last finished depth found.
+    """
 
     def __init__(self, game: Game, bot: MinimaxConfig, lanes: int) -> None:
         evaluator = Rollout(bot.rollouts) if bot.evaluator == "rollout" else named_evaluator(bot.evaluator, bot.name)
         depth = bot.depth or (game.max_plies if game.max_plies <= SHORT_GAME else USUAL_DEPTH)
-        self.minimax = Minimax(game.compiled_as, evaluator, min(depth, game.max_plies))
+        self._depth = min(depth, game.max_plies)
+        self.minimax = Minimax(game.compiled_as, evaluator, self._depth)
         number, self._lanes = spread(lanes)
+        self._actions = game.num_actions
         self._program = _compiled(self.minimax, self._lanes, number)
-        self._asked: dict[int, MoveRequest] = {}
+        self._asked: dict[int, Looking] = {}
         self._steps = 8
         self._distance = _distances(game)
         self._stack: Stack | None = self._warmed_up(game, number)
 
     def _warmed_up(self, game: Game, number: int) -> Stack:
         """An idle stack whose programs have run once: compiling is on nobody's clock."""
-        none, shape = np.zeros(self._lanes, bool), (self._lanes, game.num_actions)
-        states = table_program(game, self._lanes, number).first()
-        legal, order, seeds = np.zeros(shape, bool), np.zeros(shape, np.int32), np.zeros(self._lanes, np.uint32)
-        stack = self._program.begin(self._program.idle(), none, states, legal, order, seeds)
-        return self._program.advance(stack, np.int32(0))[0]
+        none, states = np.zeros(self._lanes, bool), table_program(game, self._lanes, number).first()
+        stack = self._program.begin(self._program.idle(), none, states, self._ask({}))
+        return self._program.advance(self._program.again(stack, none, self._ask({})), np.int32(0))[0]
+
+    def _ask(self, lanes: dict[int, Looking | None]) -> Ask:
+        """Of these lanes; None is to stop."""
+        shape = (self._lanes, self._actions)
+        ask = Ask(
+            np.zeros(shape, bool), np.zeros(shape, np.int32), np.zeros(self._lanes, np.int32),
+            np.zeros(self._lanes, np.uint32),
+        )  # fmt: skip
+        for i, own in lanes.items():
+            if own is not None:
+                ask.legal[i], ask.order[i], ask.limit[i] = own.request.legal, own.order, own.limit
+                ask.seed[i] = own.request.seed
+        return ask
 
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
-        actions = len(requests[0].legal)
-        mask, legal = np.zeros(self._lanes, bool), np.zeros((self._lanes, actions), bool)
-        seeds, order = np.zeros(self._lanes, np.uint32), np.zeros((self._lanes, actions), np.int32)
+        now = time.perf_counter()
+        asked: dict[int, Looking | None] = {}
         for request in requests:
-            i = request.lane
-            mask[i], legal[i], seeds[i] = True, request.legal, request.seed
-            lots = np.random.default_rng([request.seed, 4]).random(actions)
-            order[i] = np.lexsort((lots, self._distance))
-            self._asked[i] = request
-        self._stack = self._program.begin(self._stack, mask, states, legal, order, seeds)
+            lots = np.random.default_rng([request.seed, 4]).random(self._actions)
+            order = np.lexsort((lots, self._distance)).astype(np.int32)
+            own = Looking(request, order, 1 if request.seconds else self._depth, now)
+            asked[request.lane] = self._asked[request.lane] = own
+        self._stack = self._program.begin(self._stack, self._mask(asked), states, self._ask(asked))
+
+    def _mask(self, lanes: Iterable[int]) -> np.ndarray:
+        mask = np.zeros(self._lanes, bool)
+        mask[list(lanes)] = True
+        return mask
 
     def advance(self) -> list[MoveAnswer]:
         if not self._asked:
@@ -295,13 +350,40 @@ class MinimaxPlayer(Player):
         active, action, value, nodes = (gathered(x).tolist() for x in found)
         spent = time.perf_counter() - began
         if any(active):
-            self._steps = max(1, min(4 * self._steps, int(self._steps * TICK_SECONDS / spent)))
-        answers = []
-        for lane in [lane for lane in self._asked if not active[lane]]:
+            self._steps = max(1, min(4 * self._steps, int(self._steps * self._patience() / spent)))
+        answers: list[MoveAnswer] = []
+        again: dict[int, Looking | None] = {}
+        for lane, own in list(self._asked.items()):
+            if not active[lane]:
+                own.best = action[lane], min(max(value[lane], -1.0), 1.0)
+                if self._deepens(own):
+                    again[lane] = own
+                    continue
+            elif own.best and own.seconds > own.request.seconds:
+                again[lane] = None
+            else:
+                continue
             del self._asked[lane]
-            thought = Thought(nodes[lane], nodes[lane], min(max(value[lane], -1.0), 1.0))
-            answers.append(MoveAnswer(lane, action[lane], thought))
+            answers.append(MoveAnswer(lane, own.best[0], Thought(nodes[lane], nodes[lane], own.best[1])))
+        if again:
+            self._stack = self._program.again(self._stack, self._mask(again), self._ask(again))
         return answers
+
+    def _patience(self) -> float:
+        """Seconds that a call may take: no longer than the shortest time that is left to anybody."""
+        left = [own.request.seconds - own.seconds for own in self._asked.values() if own.request.seconds]
+        return max(0.002, min([TICK_SECONDS, *left]))
+
+    def _deepens(self, own: Looking) -> bool:
+        """Does a lane that has come to its depth look further? Then it is asked so."""
+        assert own.best is not None
+        action, value = own.best
+        known = abs(value) > ESTIMATE  # who wins
+        if own.limit >= self._depth or known or own.seconds > own.request.seconds / 4:
+            return False
+        own.limit += 1
+        own.order = np.concatenate([[action], own.order[own.order != action]]).astype(np.int32)
+        return True
 
     def close(self) -> None:
         self._stack = None

@@ -50,6 +50,7 @@ class Verdict(NamedTuple):
     winner: str = ""  # "B", "W" or "0"
     problem: str = ""
     refused: bool = False  # it takes the others' last moves for illegal
+    own_score: str = ""  # what it makes of the score itself, "B+3.5"
     cleans_up: bool = False  # if play goes on it can capture what is dead, asked for a "cleanup" in place of a move
 
 

@@ -41,12 +41,13 @@ COLUMNS = {
     "result": "text not null", "score": "real", "reason": "text not null", "detail": "text not null",
     "plies": "integer not null", "moves": "text not null", "seconds": "real not null", "date": "text not null",
     "event": "text not null", "opening": "text not null", "opening_plies": "integer not null",
+    "counted": "text not null",
     "sgf": "text not null",
 }  # fmt: skip
 # What a row of an older file may lack, and has instead.
 BLANKS = {
     "black_spec": "''", "white_spec": "''", "seed": "0", "reason": "'end'", "detail": "''", "seconds": "0",
-    "date": "''", "event": "''", "opening": "''", "opening_plies": "0",
+    "date": "''", "event": "''", "opening": "''", "opening_plies": "0", "counted": "''",
 }  # fmt: skip
 # Of a game's SGF, what the row does not say. Games of older libraries have no row here.
 FILE_COLUMNS = {
@@ -259,7 +260,7 @@ def _row(record: GameRecord, name: str) -> tuple:
         record.game_id, record.game, record.black, record.white, record.black_spec, record.white_spec,
         record.seed, record.result, score_of(record.result), record.reason, record.detail,
         len(record.moves), " ".join(record.moves), record.seconds, record.date, record.event,
-        record.opening, record.opening_plies, name,
+        record.opening, record.opening_plies, record.counted, name,
     )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ class GameRecord:
     time_left: tuple[tuple[float, int], ...] = ()  # per move its player's clock after it: seconds, byo-yomi periods
     opening: str = ""  # its name, if the first moves were not the players' own
     opening_plies: int = 0  # how many
+    counted: str = ""  # engines' own scores that are not the result: "gnugo B+3.5; pachi B+4"
 
     @property
     def score(self) -> float:

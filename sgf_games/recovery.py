@@ -22,6 +22,7 @@ HEAD = re.compile(
     r"(?:Event: (?P<event>[^\n]*)\n)?Game: (?P<game_id>[^\n]*), (?P<game>\S*)\nSeed: (?P<seed>\d+)\n"
     r"Black: (?P<black>.*?)\nWhite: (?P<white>.*?)\n"
     r"(?:Opening: (?P<opening_plies>\d+) moves, (?P<opening>[^\n]*)\n)?"
+    r"(?:Counted: (?P<counted>[^\n]*)\n)?"
     r"Result: (?P<result>\S+) \((?P<reason>\w*)(?:: (?P<detail>.*))?\)",
     re.DOTALL,
 )
@@ -154,6 +155,7 @@ def read_record(data: bytes, source: str) -> GameRecord:
         comments=comments if any(comments) else (),
         opening=said["opening"],
         opening_plies=int(said["opening_plies"] or 0),
+        counted=said["counted"],
     )
 
 

@@ -47,6 +47,11 @@ class Position:
         return int(self._view.player)
 
     @property
+    def legal(self) -> np.ndarray:
+        """bool [A]; all false when the game is over."""
+        return np.asarray(self._view.legal)
+
+    @property
     def over(self) -> bool:
         return bool(self._view.terminal)
 

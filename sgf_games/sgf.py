@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -53,6 +54,7 @@ def write_record(record: GameRecord) -> bytes:
         f"Black: {record.black} = {record.black_spec}",
         f"White: {record.white} = {record.white_spec}",
         f"Opening: {record.opening_plies} moves, {record.opening}" if record.opening_plies else "",
+        f"Counted: {record.counted}" if record.counted else "",
         f"Result: {record.result} ({record.reason}{': ' + record.detail if record.detail else ''})",
     ]
     clock = {"TM": [_real(record.main_time)], "OT": [_raw(record.overtime)]} if record.overtime else {}
@@ -76,7 +78,7 @@ def write_record(record: GameRecord) -> bytes:
         if i < placed:
             continue
         player = "W" if i % 2 else "B"
-        node = {player: [sgf_pair(point).encode()]} if _has_board(game) else {MOVE_TEXTS[player]: [_raw(text)]}
+        node = _move(game, player, text, point)
         if i < len(record.time_left):
             seconds, periods = record.time_left[i]
             node |= {f"{player}L": [_real(round(seconds, 3))]}
@@ -84,10 +86,28 @@ def write_record(record: GameRecord) -> bytes:
         if i < len(notes) and notes[i]:
             node["C"] = [_raw(notes[i])]
         tree.sequence.append(node)
+    return _serialised(game, tree)
+
+
+def write_line(game: Game, moves: Sequence[str], texts: Mapping[str, str]) -> bytes:
+    """The SGF of moves from the first position, with ``texts`` in the root's properties. Raises UserError."""
+    tree = sgf_grammar.Coarse_game_tree()
+    tree.sequence.append({**_shared_properties(game, game.spec), **{key: [_raw(text)] for key, text in texts.items()}})
+    for i, (text, point) in enumerate(zip(moves, game.move_points(list(map(game.parse_action, moves))), strict=True)):
+        tree.sequence.append(_move(game, "BW"[i % 2], text, point))
+    return _serialised(game, tree)
+
+
+def _move(game: Game, player: str, text: str, point: Point | None) -> dict[str, list[bytes]]:
+    return {player: [sgf_pair(point).encode()]} if _has_board(game) else {MOVE_TEXTS[player]: [_raw(text)]}
+
+
+def _serialised(game: Game, tree: sgf_grammar.Coarse_game_tree) -> bytes:
     data: bytes = sgf_grammar.serialise_game_tree(tree)
     if isinstance(game, Go) and game.width != game.height:
         # Last, as lines are filled by one number. No text can hold these bytes: a "]" in it is escaped.
-        data = data.replace(b"SZ[%b]" % shared["SZ"][0], b"SZ[%d:%d]" % (game.width, game.height), 1)
+        size = _shared_properties(game, game.spec)["SZ"][0]
+        data = data.replace(b"SZ[%b]" % size, b"SZ[%d:%d]" % (game.width, game.height), 1)
     return data
 
 

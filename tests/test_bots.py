@@ -7,10 +7,12 @@ import time
 import jax
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nets import random_network, random_weights
 from schedules import round_robin
 
-from jubango.arena.clock import Clock, TimeControl, moves_left
+from jubango.arena.clock import Clock, Share, TimeControl, moves_left
 from jubango.arena.commands import run as command
 from jubango.arena.plan import match_plan
 from jubango.arena.table import Table
@@ -264,12 +266,53 @@ def test_compiling_is_on_nobody_s_clock():
 
 
 def test_games_by_the_clock():
-    """A bot that thinks by the clock finishes its games; one that takes no notice of it loses on time."""
+    """A bot that thinks by the clock finishes its games, alpha-beta too, which would look ahead for hours; one that has
+    no time for a single ply loses on time."""
     records = play(TTT, ["uct:simulations=50000", "random"], 2, lanes=1, clock=TimeControl.parse("8+1"))
     assert {r.reason for r in records} == {"line"}
-    slow = play(C4, ["minimax:depth=9", "random"], 2, lanes=1, clock=TimeControl.parse("0.01"))
+    deep = play(C4, ["minimax:depth=20", "random"], 2, lanes=1, clock=TimeControl.parse("6+0.5"))
+    assert {r.reason for r in deep} == {"line"}
+    assert points(deep, "minimax:depth=20") == 2
+    slow = play(C4, ["minimax:depth=20", "random"], 2, lanes=1, clock=TimeControl.parse("0.001"))
     assert {r.reason for r in slow} == {"time"}
     assert all(r.result == ("W+T" if r.black.startswith("minimax") else "B+T") for r in slow)
+
+
+def test_games_that_share_the_machine_are_charged_their_shares():
+    """All clocks together run no faster than the wall's, however many games are thought about at once."""
+    clock, began = TimeControl.parse("60"), time.perf_counter()
+    records = play(TTT, ["uct:simulations=400", "minimax:depth=6"], 16, lanes=16, clock=clock)
+    elapsed = time.perf_counter() - began
+    left = [[seconds for seconds, _ in r.time_left[-2:]] for r in records]
+    spent = sum(60 - seconds for own in left for seconds in own)
+    assert {r.reason for r in records} == {"line"}
+    assert 0 < spent <= elapsed
+
+
+def test_a_bot_thinks_longer_where_others_share_the_machine():
+    """Its time for a move is so many of the wall's as there are games: four games take about as long as four times one,
+    and nobody loses on time."""
+    bots = ["uct:simulations=60000,leaves=1,ensemble=1,name=a", "uct:simulations=60000,leaves=1,ensemble=1,name=b"]
+    records = play(C4, bots, 4, lanes=4, clock=TimeControl.parse("1.5"))
+    assert not {r.reason for r in records} & {"time"}
+    used = [1.5 - seconds for r in records for seconds, _ in r.time_left[-2:]]
+    assert min(used) > 0.3
+    assert max(r.seconds for r in records) > 1.5 * max(sum(used[i : i + 2]) for i in range(0, 8, 2))
+
+
+@given(st.lists(st.tuples(st.floats(0.001, 5), st.integers(0, 40)), min_size=1, max_size=30))
+def test_a_shared_watch_gives_everybody_the_same(steps):
+    """Against its definition: the sum over the intervals of their length by the games that thought in them."""
+    now = [100.0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jubango.arena.clock.time.perf_counter", lambda: now[0])
+        share, expected, thinking = Share(), 0.0, 1
+        for seconds, number in steps:
+            now[0] += seconds
+            share.look(number)
+            expected += seconds / thinking
+            thinking = max(1, number)
+    assert share.seconds == pytest.approx(expected)
 
 
 # -- games ---------------------------------------------------------------------------------------

@@ -7,13 +7,14 @@ import json
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import jubango as jb
 from jubango.analysis.comparison import RunGames, changes, compared
 from jubango.analysis.ratings import expected_score, rate
+from jubango.analysis.tables import records_frame
 from jubango.arena.commands import run as command
+from jubango.sgf_games.record import GameRecord
 
 TRUTH = {"a": 150.0, "b": 40.0, "c": 0.0, "d": -60.0, "x": -130.0}
 
@@ -137,10 +138,12 @@ def test_the_command_prints_it(runs, capsys, monkeypatch):
 
 
 def test_failures_and_seconds_are_counted():
-    rows = [("1", "e", "f", 0.0, "time", 2.0), ("2", "f", "e", 1.0, "crash", 4.0), ("3", "e", "f", 1.0, "score", 0.0)]
-    columns = ["game_id", "black", "white", "score", "reason", "seconds"]
-    more = {"result": "B+R", "detail": "", "game": "go:9", "moves": "", "seed": 1}
-    games = pd.DataFrame(rows, columns=columns).assign(**more)
+    games = records_frame([
+        GameRecord(game_id, "go:9", black, white, "", "", 1, (), result, reason, seconds=seconds)
+        for game_id, black, white, result, reason, seconds in [
+            ("1", "e", "f", "W+T", "time", 2.0), ("2", "f", "e", "B+F", "crash", 4.0), ("3", "e", "f", "B+1", "score", 0.0),
+        ]
+    ])  # fmt: skip
     first, second = (RunGames(label, "go:9", {"e": "gtp", "f": "x"}, games) for label in "ab")
     row = compared(first, second).frame.set_index("name").loc["e"]
     assert row["failures_first"] == "1 time, 1 crash"

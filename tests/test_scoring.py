@@ -17,7 +17,8 @@ import pytest
 from rich.console import Console
 
 from jubango.analysis.ratings import rate
-from jubango.analysis.tables import games_frame, results_of
+from jubango.analysis.tables import frame_results, games_frame, results_of
+from jubango.analysis.verdicts import scored
 from jubango.arena.dashboard import Dashboard
 from jubango.arena.pairings import GameTask
 from jubango.arena.plan import parse_plan
@@ -32,6 +33,7 @@ from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.go_scoring import dead_by_playouts, result_without, whole_chains
 from jubango.sgf_games.library import GAMES, Library
 from jubango.sgf_games.record import GameRecord
+from jubango.sgf_games.recovery import read_record
 from jubango.sgf_games.sgf import parse_sgf, write_record
 
 ENGINE = Path(__file__).with_name("scripted_engine.py")
@@ -89,6 +91,24 @@ def test_dead_stones_are_taken_off_where_the_engine_and_playouts_agree(final, re
     (sgf,) = parse_sgf(write_record(record), "x")
     assert f"{result} ({reason}: {record.detail})" in sgf.properties["C"]
     assert record.detail in sgf.nodes[-1].comment, "the last position says what was taken off"
+
+
+@pytest.mark.parametrize(
+    ("count", "counted"), [("B+4.5", ""), ("B+", ""), ("W+3", "engine W+3"), ("B+9", "engine B+9")]
+)
+def test_an_engine_that_counts_otherwise_is_recorded(count, counted, tmp_path):
+    bots = {"final": {"final_status_list": ["A3 E3"], "final_score": [count]}, "moves": INTRUDERS}
+    record = played("we", engine("engine", **bots), we=person(*WALLS))
+    assert (record.result, record.reason, record.counted) == (WITHOUT, "agreed", counted)
+    assert read_record(write_record(record), "x").counted == counted
+    library = Library(tmp_path)
+    library.add([record])
+    library.close()
+    results = frame_results(games_frame(tmp_path))
+    said = [line for line in scored(results) if "another score" in line]
+    assert said == (
+        [f"1 game in which an engine counts another score than the result (the first: {counted})"] if counted else []
+    )
 
 
 def test_games_without_engines_are_scored_as_they_stand():

@@ -124,12 +124,13 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_what_is_in_the_wheel(wheel):
-    """Every module and network, once, below jubango and nowhere else."""
+    """Every module, network and set of openings, once, below jubango and nowhere else."""
     names = zipfile.ZipFile(wheel).namelist()
     inside = sorted(name for name in names if ".dist-info/" not in name)
     files = [path for floor in FLOORS for path in (ROOT / floor).rglob("*.py")]
     weights = (ROOT / "bots" / "networks" / "weights").glob("*.safetensors")
-    floors = [path.relative_to(ROOT) for path in (*files, *weights)]
+    openings = (ROOT / "sgf_games" / "openings").glob("*.sgf")
+    floors = [path.relative_to(ROOT) for path in (*files, *weights, *openings)]
     assert inside == sorted(
         ["jubango/__init__.py", "jubango/py.typed", *(f"jubango/{path.as_posix()}" for path in floors)]
     )

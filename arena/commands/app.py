@@ -15,9 +15,11 @@ from jubango.arena.commands import (
     export,
     games,
     match,
+    openings,
     play,
     rate,
     sprt,
+    status,
     tournament,
     train,
 )
@@ -34,7 +36,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (games, bots, tournament, match, play, analyze, rate, sprt, train, check, export, compare, bench):
+MODULES = (
+    games, bots, tournament, match, play, analyze, rate, sprt, status, openings, train, check, export, compare, bench
+)  # fmt: skip
+for module in MODULES:
     module.register(app)
 
 

@@ -42,6 +42,10 @@ def register(app: typer.Typer) -> None:
         file: Annotated[Path, typer.Argument(help="The tournament's TOML file.")],
         out: Annotated[Path | None, typer.Option(help="Folder of the run.", show_default="runs/NAME")] = None,
         again: AgainOption = None,
+        check: Annotated[
+            bool,
+            typer.Option("--check", help="Play nothing: say what would be, what is missing, how long it may take."),
+        ] = False,
         form: FormatOption = Format.table,
     ) -> None:
         """Run a tournament, or go on with it where it stopped, and print the final table."""
@@ -49,7 +53,13 @@ def register(app: typer.Typer) -> None:
             from jubango.arena.plan import read_plan
 
             plan = read_plan(file)
-        run = play_shown(plan, out or Path("runs") / plan.name, form, again)
+        folder = out or Path("runs") / plan.name
+        if check:
+            from jubango.arena.commands.forecast import print_forecast
+
+            print_forecast(plan, folder)
+            return
+        run = play_shown(plan, folder, form, again)
         print_run(run, form)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 

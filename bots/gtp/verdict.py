@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 from jubango.bots.gtp.protocol import Engine, ErrorAnswer
 from jubango.bots.player import Verdict
 from jubango.sgf_games.coordinates import Point, parse_vertex
 from jubango.sgf_games.errors import UserError
 
+SCORE = re.compile(r"0|[BW](\+[\d.]*)?")
+
 
 def verdict_of(engine: Engine, name: str, size: int, seconds: float) -> Verdict:
-    """``final_status_list dead``, or ``final_score`` if the engine has no such list. Raises EngineFailure if the
-    engine is no more."""
+    """``final_status_list dead``, or the winner of ``final_score`` if the engine has no such list; the score is kept
+    beside it. Raises EngineFailure if the engine is no more."""
     cleans_up = (_asked(engine, "known_command kgs-genmove_cleanup", seconds) or "").lower() == "true"
     listed = _asked(engine, "final_status_list dead", seconds)
     dead = None if listed is None else _points(listed, size)
+    said = (_asked(engine, "final_score", seconds) or "").upper().split()
+    count = said[0] if said and SCORE.fullmatch(said[0]) else ""
     if dead is not None:
-        return Verdict(name, dead, cleans_up=cleans_up)
-    winner = (_asked(engine, "final_score", seconds) or "")[:1].upper()
-    if winner not in ("B", "W", "0"):
+        return Verdict(name, dead, own_score=count, cleans_up=cleans_up)
+    if not count:
         return Verdict(name, problem="names neither dead stones nor a score")
-    return Verdict(name, winner=winner, cleans_up=cleans_up)
+    return Verdict(name, winner=count[0], own_score=count, cleans_up=cleans_up)
 
 
 def _asked(engine: Engine, command: str, seconds: float) -> str | None:
