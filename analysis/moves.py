@@ -35,10 +35,10 @@ def played_game(record: GameRecord) -> PlayedGame:
 
 
 def moves_table(games: Iterable[PlayedGame]) -> pd.DataFrame:
-    """A row for each move: game_id, ply (from 1), player, colour, move, opening (it was made for the player); visits of
-    the move and simulations (all visits) in its player's search; win_rate of the move and prior of the move before the
-    search, for its player, in [0, 1]; seconds that it took; clock_left (seconds) and periods_left (byo-yomi) on its
-    player's clock after it.
+    """A row for each move: game_id, ply (from 1), player, colour, move, opening_move (it was made for the player);
+    visits of the move and simulations (all visits) in its player's search; win_rate of the move and prior of the move
+    before the search, for its player, in [0, 1]; seconds that it took; clock_left (seconds) and periods_left (byo-yomi)
+    on its player's clock after it.
 
     Missing where nothing is said.
     """
@@ -59,7 +59,7 @@ def moves_table(games: Iterable[PlayedGame]) -> pd.DataFrame:
             "player": names[index, ply % 2],
             "colour": COLOURS[ply % 2],
             "move": np.array([move for game in games for move in game.moves], object),
-            "opening": ply < np.array([game.opening for game in games], int)[index],
+            "opening_move": ply < np.array([game.opening for game in games], int)[index],
             "visits": _counts(said.visits),
             "simulations": _counts(said.simulations),
             "win_rate": (1 + said.value) / 2,

@@ -199,8 +199,8 @@ class Run:
 
     @property
     def moves(self) -> pd.DataFrame:
-        """A row for each move: game_id, ply, player, colour, move, opening, visits, simulations, win_rate, prior,
-        seconds, clock_left, periods_left; see docs/tables.md."""
+        """A row for each move: game_id, ply, player, colour, move, opening_move, visits, simulations, win_rate,
+        prior, seconds, clock_left, periods_left; see docs/tables.md."""
         return self.kept.moves()
 
     @property

@@ -22,7 +22,7 @@ from jubango.sgf_games.library import Library
 from jubango.sgf_games.thoughts import UNSAID, Thought, packed, read_words, unpacked
 
 COLUMNS = [
-    "game_id", "ply", "player", "colour", "move", "opening", "visits", "simulations", "win_rate", "prior", "seconds", "clock_left",
+    "game_id", "ply", "player", "colour", "move", "opening_move", "visits", "simulations", "win_rate", "prior", "seconds", "clock_left",
     "periods_left",
 ]  # fmt: skip
 counts = st.integers(UNSAID, 2**31 - 1)
@@ -168,7 +168,7 @@ def test_a_run_of_the_version_before_opens(tmp_path):
 def test_moves_of_an_opening_are_nobody_s(tmp_path):
     moves = jb.match("minimax", "random", "tic_tac_toe", 2, openings=["B2 A1 C1"], out=tmp_path, progress=False).moves
     assert moves.equals(moves_frame(tmp_path))
-    opening, rest = moves[moves["opening"]], moves[~moves["opening"]]
+    opening, rest = moves[moves["opening_move"]], moves[~moves["opening_move"]]
     assert opening["move"].tolist() == ["B2", "A1", "C1"] * 2
     assert opening[["visits", "win_rate", "seconds"]].isna().all(axis=None)
     assert rest["ply"].min() == 4
