@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.record import GameRecord
 from jubango.sgf_games.thoughts import UNSAID, Thoughts, packed, read_words, unpacked
 
@@ -40,7 +41,7 @@ def moves_table(games: Iterable[PlayedGame]) -> pd.DataFrame:
     before the search, for its player, in [0, 1]; seconds that it took; clock_left (seconds) and periods_left (byo-yomi)
     on its player's clock after it.
 
-    Missing where nothing is said.
+    Missing where nothing is said. Raises UserError if what is kept of a game is damaged.
     """
     import pandas as pd
 
@@ -72,9 +73,12 @@ def moves_table(games: Iterable[PlayedGame]) -> pd.DataFrame:
 
 
 def _thoughts(game: PlayedGame) -> Thoughts:
-    """Of every move."""
+    """Of every move. Raises UserError, which names the game."""
     if game.thoughts:
-        return unpacked(game.thoughts)
+        try:
+            return unpacked(game.thoughts)
+        except UserError as error:
+            raise UserError(f"{game.game_id}: {error}") from None
     said = [read_words(comment) for comment in game.comments[: len(game.moves)]]
     return unpacked(packed(said + [read_words("")] * (len(game.moves) - len(said))))
 

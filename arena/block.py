@@ -32,7 +32,7 @@ from jubango.sgf_games.thoughts import Thought, packed
 # nobody does ("refused").
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
 MOST_DETAIL = 500  # characters that are kept of what went wrong
-UNSAID = Thought()  # of a move that its player says nothing of
+SILENT = Thought()  # of a move that its player says nothing of
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Block:
         for i, own in moves.items():
             lane = self._at(i)
             lane.moves += own
-            lane.thoughts += [UNSAID] * len(own)
+            lane.thoughts += [SILENT] * len(own)
             lane.values += [math.nan] * len(own)
             lane.time_left += [clock.reading for clock in lane.clocks[:1]] * len(own)
             lane.opening = len(own)
@@ -304,7 +304,7 @@ class Block:
             self._told[self._rows[i], i] = answer.action
             self._rows[i] += 1
             lane.moves.append(answer.action)
-            lane.thoughts.append((answer.thought or UNSAID)._replace(seconds=answer.seconds or 0.0))
+            lane.thoughts.append((answer.thought or SILENT)._replace(seconds=answer.seconds or 0.0))
             value = lane.thoughts[-1].value
             lane.values.append(-value if self._player[i] else value)
             return None

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jubango.sgf_games.errors import UserError
+
 COUNTS, REALS = 2, 3  # how many of a thought's numbers are of either kind
 UNSAID = -1  # a count that is not there
 COARSE = np.uint32(0xFFFFF000)  # what is kept of a float32 of seconds: 12 bits are noise that no compression takes
@@ -65,8 +67,11 @@ def packed(thoughts: Sequence[Thought]) -> bytes:
 
 
 def unpacked(data: bytes) -> Thoughts:
-    """The inverse of :func:`packed`."""
-    raw = np.frombuffer(zlib.decompress(data) if data else b"", np.uint8)
+    """The inverse of :func:`packed`. Raises UserError."""
+    try:
+        raw = np.frombuffer(zlib.decompress(data) if data else b"", np.uint8)
+    except zlib.error as error:
+        raise UserError(f"what was thought of its moves is damaged: {error}") from None
     words = raw.reshape(COUNTS + REALS, 4, -1).transpose(0, 2, 1).copy().view("<u4")[..., 0]
     return Thoughts(*words[:COUNTS].view("<i4"), *words[COUNTS:].view("<f4"))
 

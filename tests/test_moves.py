@@ -175,6 +175,15 @@ def test_moves_of_an_opening_are_nobody_s(tmp_path):
     assert (rest["seconds"] > 0).all()
 
 
+def test_what_is_damaged_is_said(tmp_path, capsys):
+    jb.match("random", "random", "tic_tac_toe", 2, out=tmp_path, progress=False)
+    with contextlib.closing(sqlite3.connect(tmp_path / "results.sqlite")) as db, db:
+        db.execute("update files set thoughts = substr(thoughts, 1, 9)")
+    assert command(["export", str(tmp_path), "--moves", str(tmp_path / "m.csv")]) == 2
+    said = "random~random (2)~00001: what was thought of its moves is damaged: Error -5 while decompressing data"
+    assert capsys.readouterr().err.startswith(f"jubango: {said}")
+
+
 def test_export_writes_both_tables(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert command(["export", str(folder), "--games", "g.csv", "--moves", "m.csv"]) == 0
