@@ -98,7 +98,7 @@ class RatingList:
         gap = float(self.places[i] - self.places[j])
         cov = self.pair_covariance if by_pairs else self.covariance
         sigma = math.sqrt(max(0.0, float(cov[i, i] + cov[j, j] - 2 * cov[i, j])))
-        return gap, Z95 * sigma, _superiority(gap, sigma)
+        return gap, Z95 * sigma, superiority(gap, sigma)
 
     @property
     def superiority(self) -> np.ndarray:
@@ -108,7 +108,8 @@ class RatingList:
         return np.array([[0.5 if a == b else self.difference(a, b)[2] for b in names] for a in names])
 
 
-def _superiority(gap: float, sigma: float) -> float:
+def superiority(gap: float, sigma: float) -> float:
+    """The probability that a difference is above 0 which is thought to be ``gap`` with the standard error ``sigma``."""
     if not sigma:
         return 0.5 if not gap else float(gap > 0)
     return 0.5 * math.erfc(-gap / sigma / math.sqrt(2))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import sqlite3
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jubango.analysis.moves import PlayedGame, moves_table, played_game
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import ENDINGS, Result, crosstable_cells
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.files import read_file
-from jubango.sgf_games.library import BLANKS, COLUMNS
-from jubango.sgf_games.record import GameRecord, place_in_pairing, score_of
+from jubango.sgf_games.library import BLANKS, COLUMNS, DATABASE, read_beside
+from jubango.sgf_games.record import Failure, GameRecord, place_in_pairing, score_of
 from jubango.sgf_games.sgf import SgfGame, read_games
 
 if TYPE_CHECKING:
@@ -24,27 +26,64 @@ LARGEST_CSV = 500_000_000  # bytes
 
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
-    """A run's games, one row each, as in ``results.sqlite``."""
+    """A run's games, one row each, as in ``results.sqlite``; what an older version has not kept is blank."""
     import pandas as pd
 
-    path = Path(folder) / "results.sqlite"
+    with _results(folder) as db:
+        found = [row[0] for row in db.execute("select name from pragma_table_info('games')")]
+        missing = [column for column in COLUMNS if column not in found and column not in BLANKS]
+        if found and missing:
+            path = Path(folder) / DATABASE
+            raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
+        columns = [name if name in found else f"{BLANKS.get(name)} as {name}" for name in COLUMNS]
+        return pd.read_sql_query(f"select {', '.join(columns)} from games order by game_id", db)
+
+
+@contextlib.contextmanager
+def _results(folder: Path | str) -> Iterator[sqlite3.Connection]:
+    """A run's database, to be read. Raises UserError, also for what goes wrong while it is."""
+    import pandas as pd
+
+    path = Path(folder) / DATABASE
     if not path.is_file():
-        raise UserError(f"{folder}: holds no results.sqlite; name a run's folder")
+        raise UserError(f"{folder}: holds no {DATABASE}; name a run's folder")
     try:
-        with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) as db:
-            frame = pd.read_sql_query("select * from games order by game_id", db)
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            yield db
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         cause = error.__cause__ or error  # without the statement
         raise UserError(
             f"{path}: is no results file: {str(cause).splitlines()[0]}; "
             f"jubango check {folder} --rebuild makes one from games/"
         ) from None
-    for column in (column for column in BLANKS if column not in frame):  # of an older version
-        frame[column] = 0 if COLUMNS[column].startswith(("integer", "real")) else ""
-    missing = [column for column in COLUMNS if column not in frame]
-    if missing:
-        raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
-    return frame[list(COLUMNS)]
+
+
+def moves_frame(folder: Path | str) -> pd.DataFrame:
+    """The moves of a run's games, a row each; see :func:`jubango.analysis.moves.moves_table`.
+
+    Of games that an older version has kept, and of rows made again from SGF files, it is known what the comments say:
+    visits, simulations, and the win rate to a tenth of a percent.
+    """
+    with _results(folder) as db:
+        beside = {row[1] for table in ("games", "files") for row in db.execute(f"pragma table_info({table})")}
+        kept = ((name, name if name in beside else "null") for name in ("opening_plies", "thoughts", "comments"))
+        files = "left join files using (game_id)" if "checksum" in beside else ""
+        more = ", ".join(f"{where} as {name}" for name, where in kept)
+        query = f"select game_id, black, white, moves, {more} from games {files} order by game_id"
+        return moves_table(_played(*row) for row in db.execute(query))
+
+
+def _played(
+    game_id: str, black: str, white: str, moves: str, opening: int | None, thoughts: bytes | None, comments: str | None
+) -> PlayedGame:  # fmt: skip
+    beside = read_beside(comments)
+    left = beside.get("time_left", ())
+    return PlayedGame(game_id, (black, white), moves.split(), opening or 0, thoughts or b"", beside["comments"], left)
+
+
+def records_moves(records: Iterable[GameRecord]) -> pd.DataFrame:
+    """The same of games that are in no folder."""
+    return moves_table(map(played_game, records))
 
 
 def records_frame(records: Iterable[GameRecord]) -> pd.DataFrame:
@@ -78,6 +117,16 @@ def record_result(record: GameRecord) -> Result:
     )  # fmt: skip
 
 
+def failures_in(games: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """Of every player that has failed: how many games of a frame it has lost by time, crash, error or illegal moves."""
+    failed = games[games["reason"].isin(list(Failure)) & games["score"].notna()]
+    counts: dict[str, dict[str, int]] = {}
+    for black, white, score, reason in failed[["black", "white", "score", "reason"]].itertuples(index=False):
+        own = counts.setdefault(white if score else black, {})
+        own[reason] = own.get(reason, 0) + 1
+    return counts
+
+
 def _pair(game_id: str) -> Hashable:
     """The pair of games that a run's game belongs to: ``a~b~00001`` and ``a~b~00002``."""
     place = place_in_pairing(game_id)
@@ -97,35 +146,62 @@ def result_of(
 
 
 def results_of(
-    paths: list[Path], left_out: list[UserError] | None = None, guesses: list[str] | None = None
+    paths: list[Path],
+    left_out: list[UserError] | None = None,
+    guesses: list[str] | None = None,
+    apart: Collection[str] = (),
 ) -> list[Result]:
-    """The games of runs' folders, SGF files or folders of them, and CSVs.
+    """The games of runs' folders, SGF files or folders of them, and CSVs. Who has the same name is the same player, but
+    those of ``apart`` are others in every path, ``NAME (PATH)``.
 
     Files of folders that cannot be read are left out, if there is a list for what is wrong with them.
     ``guesses`` gains a line for every file whose encoding had to be guessed. Raises UserError.
     """
     guesses = [] if guesses is None else guesses
     results: list[Result] = []
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"{path}: no such file or folder")
-        if path.is_dir() and (path / "results.sqlite").is_file():
-            results += frame_results(games_frame(path))
-        elif path.is_dir():
-            files = sorted(path.rglob("*.sgf"))
-            if not files:
-                raise UserError(f"{path}: holds neither a results.sqlite nor .sgf files")
-            for file in files:
-                try:
-                    results += _sgf_results(file, guesses)
-                except UserError as error:
-                    if left_out is None:
-                        raise
-                    left_out.append(error)
-        elif path.suffix.lower() == ".csv":
-            results += _csv_results(path)
-        else:
-            results += _sgf_results(path, guesses)
+    names: set[str] = set()
+    for i, path in enumerate(paths):
+        if any(path.resolve() == other.resolve() for other in paths[:i]):
+            raise UserError(f"{path}: is named twice; its games would count twice")
+        own = _results_in(path, left_out, guesses)
+        if len(paths) > 1:  # runs may call their pairs of games alike
+            own = [result._replace(pair=result.pair and (i, result.pair)) for result in own]
+        if apart:
+            names.update(name for result in own for name in result[:2])
+            called = {name: f"{name} ({path})" for name in apart}
+            own = [
+                result._replace(
+                    black=called.get(result.black, result.black), white=called.get(result.white, result.white)
+                )
+                for result in own
+            ]
+        results += own
+    unknown = next((name for name in apart if name not in names), None)
+    if unknown is not None:
+        raise UserError(f'--apart "{unknown}": no player of that name{nearest(unknown, names)}')
+    return results
+
+
+def _results_in(path: Path, left_out: list[UserError] | None, guesses: list[str]) -> list[Result]:
+    if not path.exists():
+        raise UserError(f"{path}: no such file or folder")
+    if path.suffix.lower() == ".csv" and path.is_file():
+        return _csv_results(path)
+    if not path.is_dir():
+        return _sgf_results(path, guesses)
+    if (path / DATABASE).is_file():
+        return frame_results(games_frame(path))
+    files = sorted(path.rglob("*.sgf"))
+    if not files:
+        raise UserError(f"{path}: holds neither a {DATABASE} nor .sgf files")
+    results = []
+    for file in files:
+        try:
+            results += _sgf_results(file, guesses)
+        except UserError as error:
+            if left_out is None:
+                raise
+            left_out.append(error)
     return results
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from jubango.arena.clock import Clock, Share, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
 from jubango.arena.scoring import score
 from jubango.bots.config import BotConfig
-from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought, Verdict, WholeGame
+from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict, WholeGame
 from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, initial_state, table_program
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
@@ -25,11 +26,13 @@ from jubango.sgf_games.go_scoring import dead_by_playouts, result_without
 from jubango.sgf_games.machine import gathered, spread
 from jubango.sgf_games.mnk import LineGame
 from jubango.sgf_games.record import VOID, GameRecord
+from jubango.sgf_games.thoughts import Thought, packed
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
 # nobody does ("refused").
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
 MOST_DETAIL = 500  # characters that are kept of what went wrong
+SILENT = Thought()  # of a move that its player says nothing of
 
 
 @dataclass
@@ -38,8 +41,10 @@ class Lane:
 
     task: GameTask
     moves: list[int] = field(default_factory=list)
-    thoughts: list[Thought | None] = field(default_factory=list)
-    asked_at: float = 0.0  # by the block's watch where it is asked of a player that works here, else by the wall's
+    thoughts: list[Thought] = field(default_factory=list)  # one per move
+    # By the block's watch where it is asked of a player that works here, else by the wall's; of one that goes on by
+    # itself, when it was last heard of.
+    asked_at: float = 0.0
     clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
     time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
     began: float = field(default_factory=time.perf_counter)
@@ -120,7 +125,7 @@ class Block:
         for i, own in moves.items():
             lane = self._at(i)
             lane.moves += own
-            lane.thoughts += [None] * len(own)
+            lane.thoughts += [SILENT] * len(own)
             lane.values += [math.nan] * len(own)
             lane.time_left += [clock.reading for clock in lane.clocks[:1]] * len(own)
             lane.opening = len(own)
@@ -250,13 +255,16 @@ class Block:
         judged = [
             answer.lane for answer in answers if answer.verdict is not None and self._hear(answer.verdict, answer.lane)
         ]
-        made = [(self._at(answer.lane), self._timed(answer)) for answer in answers if answer.verdict is None]
+        number = Counter(answer.lane for answer in answers)
+        made = [(self._at(own.lane), self._timed(own, number[own.lane])) for own in answers if own.verdict is None]
         records = [record for lane, answer in made if (record := self._take_in(lane, answer)) is not None]
         if self._rows.any():
             self.moves_made += int(self._rows.sum())
             self._step(restart=more and not self._judged)
-        if self.on_move:
-            for lane, answer in made:
+        for lane, answer in made:
+            if answer.goes_on:
+                lane.asked_at = self._share.seconds
+            if self.on_move:
                 self.on_move(lane, answer)
         records += self._go_on([answer.lane for _, answer in made if not answer.failure and not answer.goes_on])
         for i in judged:
@@ -275,18 +283,19 @@ class Block:
         lane.verdicts.append(verdict)
         return len(lane.verdicts) == len(self._judges(lane))
 
-    def _timed(self, answer: MoveAnswer) -> MoveAnswer:
-        """The answer, or that it came too late by the game's clock, which has run meanwhile."""
+    def _timed(self, answer: MoveAnswer, number: int) -> MoveAnswer:
+        """The answer with the seconds that it took, a share of what ``number`` of this lane took together; or that it
+        came too late by the game's clock, which has run meanwhile."""
         lane = self._at(answer.lane)
-        if not lane.clocks or answer.failure:
-            return answer
-        clock = lane.clocks[self._player[answer.lane]]
-        now = self._share.seconds if self.players[self._mover(answer.lane, lane)].works_here else time.perf_counter()
-        spent = now - lane.asked_at if answer.seconds is None else answer.seconds
-        if not clock.spend(spent):
-            return MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
-        lane.time_left.append(clock.reading)
-        return answer
+        here = self.players[self._mover(answer.lane, lane)].works_here
+        now = self._share.seconds if here else time.perf_counter()
+        spent = (now - lane.asked_at) / number if answer.seconds is None else answer.seconds
+        if lane.clocks and not answer.failure:
+            clock = lane.clocks[self._player[answer.lane]]
+            if not clock.spend(spent):
+                return MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
+            lane.time_left.append(clock.reading)
+        return answer._replace(seconds=spent)
 
     def _take_in(self, lane: Lane, answer: MoveAnswer) -> GameRecord | None:
         """Have its move made with the next step, or do what its failure asks for; returns the game if that ends it."""
@@ -295,8 +304,8 @@ class Block:
             self._told[self._rows[i], i] = answer.action
             self._rows[i] += 1
             lane.moves.append(answer.action)
-            lane.thoughts.append(answer.thought)
-            value = answer.thought.value if answer.thought else math.nan
+            lane.thoughts.append((answer.thought or SILENT)._replace(seconds=answer.seconds or 0.0))
+            value = lane.thoughts[-1].value
             lane.values.append(-value if self._player[i] else value)
             return None
         if answer.failure == "undo":
@@ -429,9 +438,7 @@ class Block:
         """What is kept of a game."""
         task = lane.task
         detail = " ".join("; ".join(filter(None, [detail, lane.disputed])).split())
-        comments = ["" if thought is None else thought.text for thought in lane.thoughts]
-        if detail and comments:
-            comments[-1] = f"{comments[-1]}\n{result}, {reason}: {detail}".strip()
+        last = [f"{result}, {reason}: {detail}"] if detail and lane.moves else []
         return GameRecord(
             game_id=task.game_id,
             game=self._game_of(task).spec,
@@ -447,7 +454,8 @@ class Block:
             event=self.event,
             seconds=round(time.perf_counter() - lane.began, 3),
             date=datetime.now(UTC).isoformat(timespec="seconds"),
-            comments=tuple(comments),
+            comments=("",) * (len(lane.moves) - len(last)) + tuple(last),
+            thoughts=packed(lane.thoughts),
             main_time=task.clock.main if task.clock else 0.0,
             overtime=task.clock.overtime if task.clock else "",
             time_left=tuple(lane.time_left),

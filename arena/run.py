@@ -14,7 +14,7 @@ import pandas as pd
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import Result
 from jubango.analysis.sprt import SequentialTest, SprtState
-from jubango.analysis.tables import crosstable, frame_results, ratings_frame, record_result
+from jubango.analysis.tables import crosstable, failures_in, frame_results, ratings_frame, record_result
 from jubango.analysis.verdicts import Verdict, scored, verdict
 from jubango.arena.console import Console
 from jubango.arena.formats import OPEN, Tally
@@ -25,7 +25,7 @@ from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.printable import printable
-from jubango.sgf_games.record import Failure, GameRecord, place_in_pairing
+from jubango.sgf_games.record import GameRecord, place_in_pairing
 
 
 class Kept(Protocol):
@@ -51,6 +51,10 @@ class Kept(Protocol):
 
     def frame(self) -> pd.DataFrame:
         """A row for each game, with the columns of ``results.sqlite``, in the order of their ids."""
+        ...
+
+    def moves(self) -> pd.DataFrame:
+        """A row for each move of these games."""
         ...
 
     def conclude(self, run: Run) -> None: ...
@@ -189,8 +193,15 @@ class Run:
     @property
     def games(self) -> pd.DataFrame:
         """A row for each game, as in ``results.sqlite``: game_id, game, black, white, black_spec, white_spec, seed,
-        result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date, event, sgf."""
+        result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date, event, opening,
+        opening_plies, sgf."""
         return self.kept.frame()
+
+    @property
+    def moves(self) -> pd.DataFrame:
+        """A row for each move: game_id, ply, player, colour, move, opening_move, visits, simulations, win_rate,
+        prior, seconds, clock_left, periods_left; see docs/tables.md."""
+        return self.kept.moves()
 
     @property
     def ratings(self) -> pd.DataFrame:
@@ -228,13 +239,7 @@ class Run:
     @property
     def failures(self) -> dict[str, dict[str, int]]:
         """Of every bot that has failed: how many games it has lost by time, crash, error or illegal moves."""
-        games = self.games
-        failed = games[games["reason"].isin(list(Failure)) & games["score"].notna()]
-        counts: dict[str, dict[str, int]] = {}
-        for black, white, score, reason in failed[["black", "white", "score", "reason"]].itertuples(index=False):
-            own = counts.setdefault(white if score else black, {})
-            own[reason] = own.get(reason, 0) + 1
-        return counts
+        return failures_in(self.games)
 
     @property
     def remarks(self) -> list[str]:

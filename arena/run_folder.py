@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from jubango.analysis.tables import games_frame, records_frame
+from jubango.analysis.tables import games_frame, moves_frame, records_frame, records_moves
 from jubango.arena.formats import OPEN
 from jubango.arena.pairings import game_seed
 from jubango.arena.plan import NO_TERMS, Plan, read_plan
@@ -50,7 +50,14 @@ class Memory:
         self.records += records
 
     def frame(self) -> pd.DataFrame:
-        return records_frame(sorted(self.records, key=lambda record: record.game_id))
+        return records_frame(self._sorted)
+
+    def moves(self) -> pd.DataFrame:
+        return records_moves(self._sorted)
+
+    @property
+    def _sorted(self) -> list[GameRecord]:
+        return sorted(self.records, key=lambda record: record.game_id)
 
     def conclude(self, run: Run) -> None:
         pass
@@ -103,6 +110,9 @@ class RunFolder:
 
     def frame(self) -> pd.DataFrame:
         return games_frame(self.folder)
+
+    def moves(self) -> pd.DataFrame:
+        return moves_frame(self.folder)
 
     def conclude(self, run: Run) -> None:
         """Write the tables."""

@@ -1,4 +1,4 @@
-"""Ratings and crosstables as people read them: on a terminal and in a notebook."""
+"""Ratings and crosstables as people read them: on a terminal, in a notebook, in a text of their own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from jubango.analysis.markup import latex_comment, latex_table, markdown_paragraph, markdown_table
 from jubango.analysis.ratings import Rating, RatingList
 from jubango.analysis.results import Result, crosstable_cells
 from jubango.analysis.verdicts import MOST_IN_CROSSTABLE, evidence, remarks, signed
@@ -20,6 +21,7 @@ from jubango.bots.config import LONGEST_NAME
 from jubango.sgf_games.printable import printable
 
 HEADINGS = ("#", "bot", "Elo", "±95%", "±pairs", "games", "W-D-L", "score")
+ALIGN = "rlrrrrrr"
 
 
 def standings_rows(ratings: RatingList) -> list[tuple[str, ...]]:
@@ -112,6 +114,33 @@ def print_standings(console: Console, ratings: RatingList, results: list[Result]
         console.print(cross_for(console.width, results, ratings) or "the crosstable is wider than this terminal")
     for i, line in enumerate(map(printable, evidence(ratings, results))):
         console.print(f"\n{line}" if not i else line, highlight=False, markup=False, soft_wrap=True)
+
+
+def standings_markdown(ratings: RatingList, results: list[Result], more: Collection[str] = ()) -> str:
+    """The same as GitHub's Markdown, ``more`` lines at the end."""
+    parts = [markdown_table(*table) for table in _plain_tables(ratings, results)]
+    before, after = remarks(ratings), [*evidence(ratings, results), *more]
+    parts[1:1] = [f"{markdown_paragraph(line)}\n" for line in before]
+    return "\n".join([*parts, *(f"{markdown_paragraph(line)}\n" for line in after)])
+
+
+def standings_latex(ratings: RatingList, results: list[Result], more: Collection[str] = ()) -> str:
+    """The same as LaTeX: a ``tabular`` of the ratings and one of the crosstable; what is said is in comments."""
+    tables = [latex_table(*table) for table in _plain_tables(ratings, results)]
+    said = map(latex_comment, [*remarks(ratings), *evidence(ratings, results), *more])
+    return "\n".join(["% needs \\usepackage{booktabs}\n" + tables[0], *tables[1:], "".join(said)])
+
+
+def _plain_tables(ratings: RatingList, results: list[Result]) -> list[tuple[list[str], list[list[str]], str]]:
+    """(headings, rows, alignment) of the ratings and, if there are not too many bots, of the crosstable."""
+    tables = [(list(HEADINGS), list(map(list, standings_rows(ratings))), ALIGN)]
+    names = [rating.name for rating in ratings.ratings]
+    if len(names) <= MOST_IN_CROSSTABLE:
+        numbers = [str(i) for i in range(1, len(names) + 1)]
+        rows = zip(numbers, names, cross_rows(results, ratings), strict=True)
+        cells = [[number, name, *row] for number, name, row in rows]
+        tables.append((["#", "row against column", *numbers], cells, "rl" + "c" * len(names)))
+    return tables
 
 
 def standings_html(title: str, ratings: RatingList, results: list[Result]) -> str:

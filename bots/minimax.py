@@ -26,12 +26,13 @@ from jubango.bots.composition import named_evaluator
 from jubango.bots.config import MinimaxConfig
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
+from jubango.bots.player import MoveAnswer, MoveRequest, Player
 from jubango.bots.search.tree import add, lanes_first, lanes_last, pick, put
 from jubango.sgf_games.compiled import table_program
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, split_last, spread
+from jubango.sgf_games.thoughts import Thought
 
 TICK_SECONDS = 0.2
 SHORT_GAME, USUAL_DEPTH = 9, 4  # games looked through to their end; plies looked ahead in others

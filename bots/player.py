@@ -14,6 +14,7 @@ import numpy as np
 from jubango.bots.config import BotConfig
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.thoughts import Thought
 
 
 class WholeGame(NamedTuple):
@@ -39,19 +40,6 @@ class MoveRequest(NamedTuple):
     whole: WholeGame | None = None  # if the player has both sides: the moves after this one may come unasked
     game: Game | None = None  # that is played, if its komi may be its own
     wanted: Literal["move", "cleanup", "verdict"] = "move"  # the latter two of players that judge
-
-
-class Thought(NamedTuple):
-    """What a bot says of its move: its visits out of all, and the value in [-1, 1] for itself."""
-
-    visits: int
-    simulations: int
-    value: float
-
-    @property
-    def text(self) -> str:
-        """``812 of 1600 visits, own win rate 53.2 %``."""
-        return f"{self.visits} of {self.simulations} visits, own win rate {50 + 50 * self.value:.1f} %"
 
 
 class Verdict(NamedTuple):

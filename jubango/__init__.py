@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jubango.analysis.position import analyze as analyze
     from jubango.analysis.ratings import rate as rate
     from jubango.analysis.win_rate import WinRate as WinRate
+    from jubango.arena.comparing import compare_runs as compare_runs
     from jubango.arena.run import Run as Run
     from jubango.arena.run_folder import open_run as open_run
     from jubango.arena.tournament import match as match
@@ -65,6 +66,7 @@ _HOMES = {
     "analysis.position": ("analyze",),
     "analysis.ratings": ("rate",),
     "analysis.win_rate": ("WinRate",),
+    "arena.comparing": ("compare_runs",),
     "arena.run": ("Run",),
     "arena.run_folder": ("open_run",),
     "arena.tournament": ("match", "tournament"),

@@ -24,6 +24,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sgfmill import sgf_grammar
@@ -32,7 +33,7 @@ from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import write_record
 
-VERSION = 2  # of the tables; 0: a new file, or one from before they were counted
+VERSION = 3  # of the tables; 0: a new file, or one from before they were counted
 DATABASE = "results.sqlite"
 COLUMNS = {
     "game_id": "text primary key", "game": "text not null", "black": "text not null", "white": "text not null",
@@ -49,11 +50,15 @@ BLANKS = {
     "date": "''", "event": "''", "opening": "''", "opening_plies": "0", "counted": "''",
 }  # fmt: skip
 # Of a game's SGF, what the row does not say. Games of older libraries have no row here.
-FILES = "create table if not exists files (game_id text primary key, checksum integer not null, comments text not null)"
+FILE_COLUMNS = {
+    "game_id": "text primary key", "checksum": "integer not null", "comments": "text not null default ''",
+    "thoughts": "blob not null default x''",
+}  # fmt: skip
+FILES = f"create table if not exists files ({', '.join(f'{name} {kind}' for name, kind in FILE_COLUMNS.items())})"
 GAMES = f"create table if not exists games ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
 ADD_GAME = f"insert or ignore into games ({','.join(COLUMNS)}) values ({','.join('?' * len(COLUMNS))})"
-ADD_FILE = "insert or replace into files (game_id, checksum, comments) values (?, ?, ?)"
-NOTE_FILE = "insert into files values (?, ?, '')"
+ADD_FILE = "insert or replace into files (game_id, checksum, comments, thoughts) values (?, ?, ?, ?)"
+NOTE_FILE = "insert into files (game_id, checksum) values (?, ?)"
 
 # Names that Windows has for devices, whatever comes after the dot.
 RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)", re.IGNORECASE)
@@ -117,6 +122,9 @@ class Library:
                 if name not in BLANKS:
                     raise UserError(f"{self.folder / DATABASE}: is no results file: its games have no {name}")
                 self._db.execute(f"alter table games add column {name} {COLUMNS[name]} default {BLANKS[name]}")
+            found = {row[1] for row in self._db.execute("pragma table_info(files)")}
+            if "thoughts" not in found:  # they came with version 3
+                self._db.execute(f"alter table files add column thoughts {FILE_COLUMNS['thoughts']}")
             self._let_games_be_void()
             self._share_no_file()
             self._db.execute(f"pragma user_version = {VERSION}")
@@ -185,7 +193,7 @@ class Library:
         self._note(record, data)
 
     def _note(self, record: GameRecord, data: bytes) -> None:
-        self._db.execute(ADD_FILE, (record.game_id, zlib.crc32(data), _beside(record)))
+        self._db.execute(ADD_FILE, (record.game_id, zlib.crc32(data), _beside(record), record.thoughts))
 
     def _mend(self) -> None:
         """Write the SGF files again that are missing or damaged, and note checksums that nobody has noted."""
@@ -215,11 +223,8 @@ class Library:
         query = "select * from games left join files using (game_id) where game_id = ?"
         cursor = self._db.execute(query, (game_id,))
         row = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
-        row["moves"] = tuple(row["moves"].split())
-        beside = json.loads(row.pop("comments") or "[]")
-        row |= beside if isinstance(beside, dict) else {"comments": beside}
-        for key in row.keys() & {"comments", "time_left"}:
-            row[key] = tuple(tuple(part) if isinstance(part, list) else part for part in row[key])
+        row["moves"], row["thoughts"] = tuple(row["moves"].split()), row["thoughts"] or b""
+        row |= read_beside(row.pop("comments"))
         names = {field.name for field in dataclasses.fields(GameRecord)}
         return GameRecord(**{key: value for key, value in row.items() if key in names})
 
@@ -270,6 +275,14 @@ def _beside(record: GameRecord) -> str:
         more = {"main_time": record.main_time, "overtime": record.overtime, "time_left": record.time_left}
         return json.dumps({"comments": comments, **more}, ensure_ascii=False)
     return json.dumps(comments, ensure_ascii=False) if comments else ""
+
+
+def read_beside(text: str | None) -> dict[str, Any]:
+    """What the column ``comments`` of a game holds, as fields of its record; comments at least."""
+    beside = json.loads(text or "[]")
+    fields: dict[str, Any] = beside if isinstance(beside, dict) else {"comments": beside}
+    lists = {key: tuple(map(tuple, fields[key])) for key in fields.keys() & {"time_left"}}
+    return {**fields, "comments": tuple(fields["comments"]), **lists}
 
 
 def file_name(game_id: str) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from jubango.sgf_games.thoughts import unpacked
 
 
 class Failure(StrEnum):
@@ -45,7 +48,8 @@ class GameRecord:
     event: str = ""
     seconds: float = 0.0
     date: str = ""  # ISO 8601
-    comments: tuple[str, ...] = field(default=())  # one per move, may be empty texts
+    comments: tuple[str, ...] = field(default=())  # one per move, may be empty texts; beside the thoughts
+    thoughts: bytes = b""  # what the players thought of their moves; see jubango.sgf_games.thoughts
     main_time: float = 0.0  # seconds of each player; without a clock 0
     overtime: str = ""  # what comes on top, as SGF's OT: "1 fischer", "3x30 byo-yomi"; without a clock ""
     time_left: tuple[tuple[float, int], ...] = ()  # per move its player's clock after it: seconds, byo-yomi periods
@@ -57,6 +61,13 @@ class GameRecord:
     def score(self) -> float:
         """Black's score: 1, 0.5 or 0; nan in a void game."""
         return score_of(self.result)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said of each move, of as many as anything is: its player's thoughts in words, and the comment."""
+        thoughts = unpacked(self.thoughts).texts if self.thoughts else ()
+        both = itertools.zip_longest(thoughts, self.comments, fillvalue="")
+        return ["\n".join(filter(None, own)) for own in both]
 
 
 def place_in_pairing(game_id: str) -> tuple[str, int] | None:

@@ -73,6 +73,7 @@ def write_record(record: GameRecord) -> bytes:
     if placed:
         stones = [sgf_pair(point).encode() for point in points[:placed:2]]
         root |= {"HA": [b"%d" % len(stones)], "AB": stones, "PL": [b"W"]}
+    notes = record.notes
     for i, (text, point) in enumerate(zip(record.moves, points, strict=True)):
         if i < placed:
             continue
@@ -82,8 +83,8 @@ def write_record(record: GameRecord) -> bytes:
             seconds, periods = record.time_left[i]
             node |= {f"{player}L": [_real(round(seconds, 3))]}
             node |= {f"O{player}": [b"%d" % periods]} if periods else {}
-        if i < len(record.comments) and record.comments[i]:
-            node["C"] = [_raw(record.comments[i])]
+        if i < len(notes) and notes[i]:
+            node["C"] = [_raw(notes[i])]
         tree.sequence.append(node)
     return _serialised(game, tree)
 

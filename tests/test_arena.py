@@ -23,6 +23,7 @@ from jubango.arena.tournament import play_plan
 from jubango.bots.config import bot_from_spec, expand_table
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.thoughts import unpacked
 
 ROOT = Path(__file__).parents[1]
 FAKE = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'fake_engine.py'))}"
@@ -82,7 +83,7 @@ def test_moves_made_on_the_devices_are_those_the_host_would_make(monkeypatch, ga
                 patch.setattr(player, "advance", lambda f=advance: answers.extend(out := f()) or out)
             tasks = round_robin([bot.name for bot in bots], 12, seed=5)
             records = [r for finished in table.play(tasks) for r in finished]
-            return {r.game_id: (r.moves, r.result, r.comments) for r in records}
+            return {r.game_id: (r.moves, r.result, r.notes, unpacked(r.thoughts).prior.tolist()) for r in records}
 
     for name, specs in kinds.items():
         answers.clear()

@@ -158,7 +158,19 @@ def test_lists(capsys):
 
 
 def test_help_of_every_command(capsys):
-    for command in ("games", "bots", "tournament", "match", "play", "analyze", "rate", "check", "bench"):
+    for command in (
+        "games",
+        "bots",
+        "tournament",
+        "match",
+        "play",
+        "analyze",
+        "rate",
+        "check",
+        "export",
+        "compare",
+        "bench",
+    ):
         status, out, _ = status_of(capsys, command, "--help")
         assert status == 0
         assert "Usage" in out

@@ -19,7 +19,16 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/python.md", "docs/extend.md", "docs/env.md", "docs/usage.md", "docs/training.md", "README.md"]
+    "page",
+    [
+        "docs/python.md",
+        "docs/extend.md",
+        "docs/env.md",
+        "docs/usage.md",
+        "docs/training.md",
+        "docs/tables.md",
+        "README.md",
+    ],
 )
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     text = (ROOT / page).read_text()

@@ -98,7 +98,7 @@ def register(app: typer.Typer) -> None:
                 frame.to_csv(csv, index=False)
             except OSError as error:
                 raise UserError(f"{csv}: cannot be written: {error.strerror}") from None
-        if form is Format.csv:
+        if form in (Format.csv, Format.markdown, Format.latex):
             print_frame(frame, form)
         elif form is Format.json:
             documents = [_document(record, one, config.spec) for one in found]

@@ -11,6 +11,8 @@ from jubango.arena.commands import (
     bench,
     bots,
     check,
+    compare,
+    export,
     games,
     match,
     openings,
@@ -34,7 +36,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (games, bots, tournament, match, play, analyze, rate, sprt, status, openings, train, check, bench):
+MODULES = (
+    games, bots, tournament, match, play, analyze, rate, sprt, status, openings, train, check, export, compare, bench
+)  # fmt: skip
+for module in MODULES:
     module.register(app)
 
 

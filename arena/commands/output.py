@@ -1,4 +1,4 @@
-"""Printing: data on stdout, everything else on stderr, each as table, JSON or CSV."""
+"""Printing: data on stdout, everything else on stderr, each as table, JSON, CSV, Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class Format(StrEnum):
     table = "table"
     json = "json"
     csv = "csv"
+    markdown = "markdown"  # as GitHub has it
+    latex = "latex"  # with the package booktabs
 
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
@@ -81,8 +83,31 @@ def print_frame(frame: pd.DataFrame, form: Format, table: Table | None = None) -
         sys.stdout.write(printable(text, keep="\n") if sys.stdout.isatty() else text)
     elif form is Format.json:
         print_json(frame.to_dict("records"))
-    else:
+    elif form is Format.table:
         data().print(table if table is not None else frame_table(frame))
+    else:
+        print_text(_marked_up(frame, form))
+
+
+def _marked_up(frame: pd.DataFrame, form: Format) -> str:
+    from pandas.api.types import is_numeric_dtype
+
+    from jubango.analysis.markup import latex_table, markdown_table
+
+    def text(value: object) -> str:
+        return "" if value is None or value != value else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+    align = "".join("r" if is_numeric_dtype(kind) else "l" for kind in frame.dtypes)
+    cells = frame.astype(object).where(frame.notna(), None)
+    rows = [[text(value) for value in row] for row in cells.itertuples(index=False)]
+    if form is Format.latex:
+        return "% needs \\usepackage{booktabs}\n" + latex_table(list(map(str, frame.columns)), rows, align)
+    return markdown_table(list(map(str, frame.columns)), rows, align)
+
+
+def print_text(text: str) -> None:
+    """Data that is text of several lines."""
+    sys.stdout.write(text)
 
 
 def frame_table(frame: pd.DataFrame) -> Table:

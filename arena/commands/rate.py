@@ -15,10 +15,14 @@ def register(app: typer.Typer) -> None:
     def rate(
         paths: Annotated[
             list[Path],
-            typer.Argument(help="Runs' folders, SGF files or folders, CSVs (black,white,result)."),
+            typer.Argument(help="Runs' folders, SGF files or folders, CSVs (black,white,result), rated all together."),
         ],
         anchor: Annotated[
             list[str] | None, typer.Option(metavar="NAME=ELO", help="Hold a player's rating; may be repeated.")
+        ] = None,
+        apart: Annotated[
+            list[str] | None,
+            typer.Option(metavar="NAME", help="Another player in each path, NAME (PATH); may be repeated."),
         ] = None,
         prior: Annotated[
             float,
@@ -33,11 +37,16 @@ def register(app: typer.Typer) -> None:
         ] = False,
         form: FormatOption = Format.table,
     ) -> None:
-        """Elo ratings with 95 % errors (Bradley-Terry), the crosstable, and what the games were."""
+        """Elo ratings with 95 % errors (Bradley-Terry), the crosstable, and what the games were.
+
+        Of several paths all games are rated together: who has the same name is the same player, but for --apart. Names
+        that have other settings in another run are pointed out.
+        """
         with loading():
             from jubango.analysis.ratings import rate as fit
             from jubango.analysis.tables import results_of
             from jubango.arena.commands.tournament import print_ratings
+            from jubango.arena.comparing import other_settings
             from jubango.sgf_games.errors import UserError
 
         anchors: dict[str, float] = {}
@@ -51,7 +60,9 @@ def register(app: typer.Typer) -> None:
                 raise UserError(f'--anchor "{text}" is not NAME=ELO') from None
         left_out: list[UserError] = []
         guesses: list[str] = []
-        results = results_of(paths, None if strict else left_out, guesses)
+        results = results_of(paths, None if strict else left_out, guesses, apart or ())
+        for line in other_settings(paths, apart or ()):
+            messages().print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
         if guesses:
             more = f" (and {len(guesses) - 1} more like it)" if len(guesses) > 1 else ""
             messages().print(guesses[0] + more, style="yellow", soft_wrap=True)
@@ -62,4 +73,4 @@ def register(app: typer.Typer) -> None:
         if not any(result.score == result.score and result.black != result.white for result in results):
             raise UserError(f"{', '.join(map(str, paths))}: no finished games of two players")
         ratings = fit(results, prior, first_move_advantage, anchors)
-        print_ratings(ratings, results, form, left_out=[str(error) for error in left_out])
+        print_ratings(ratings, results, form, [], left_out=[str(error) for error in left_out])

@@ -65,13 +65,13 @@ def register(app: typer.Typer) -> None:
         state = SprtState(parsed, llr, parsed.decision(llr), counts)
         if form is Format.json:
             print_json(state.summary)
-        elif form is Format.csv:
+        elif form is Format.table:
+            for line in state.told("the first", "the second"):
+                data().print(line, highlight=False, markup=False, soft_wrap=True)
+        else:
             import pandas as pd
 
             print_frame(pd.DataFrame([{**state.summary, "counts": "-".join(map(str, counts))}]), form)
-        else:
-            for line in state.told("the first", "the second"):
-                data().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _plan(test: Sprt, elo: str | None, drawn: float, form: Format) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, data, loading, print_json
+from jubango.arena.commands.output import Format, FormatOption, data, loading, messages, print_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +51,10 @@ def register(app: typer.Typer) -> None:
             parts.append(f"{clock(left)} left")
         if len(games):
             parts.append(f"the last ended {games['date'].max().replace('T', ' ')}")
-        data().print(", ".join(parts), highlight=False, markup=False, soft_wrap=True)
+        out = data() if form is Format.table else messages()  # beside a table for programs it is no data
+        out.print(", ".join(parts), highlight=False, markup=False, soft_wrap=True)
         if run.results:
-            data().print()
+            out.print()
             print_run(run, form)
 
 

@@ -19,6 +19,7 @@ from jubango.arena.commands.output import (
     messages,
     print_frame,
     print_json,
+    print_text,
     show_notes,
 )
 from jubango.sgf_games.record import Failure
@@ -98,22 +99,25 @@ def _how_to_go_on(run: Run) -> str:
 
 def print_run(run: Run, form: Format) -> None:
     """What the games of a run say, and its test."""
-    test = run.sprt
-    print_ratings(run.rating_list, run.results, form, **({"sprt": test.summary} if test else {"rounds": run.rounds}))
-    if run.told and form is Format.table:
-        data().print()
-        for line in run.told:
-            data().print(line, highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
+    more = {"sprt": run.sprt.summary} if run.sprt else {"rounds": run.rounds}
+    print_ratings(run.rating_list, run.results, form, run.told, **more)
 
 
-def print_ratings(ratings: RatingList, results: list[Result], form: Format, **more: object) -> None:
-    """The standings and all that is said with them; ``more`` goes into the JSON."""
+def print_ratings(
+    ratings: RatingList, results: list[Result], form: Format, told: list[str], **more: object
+) -> None:  # fmt: skip
+    """The standings and all that is said with them, ``told`` at the end; ``more`` goes into the JSON."""
     from jubango.analysis.verdicts import summary, summary_frame
-    from jubango.arena.standings import print_standings
+    from jubango.arena.standings import print_standings, standings_latex, standings_markdown
 
     if form is Format.table:
         print_standings(data(), ratings, results)
+        for i, line in enumerate(told):
+            wraps = sys.stdout.isatty()  # at words; what is piped keeps its lines
+            data().print(f"\n{line}" if not i else line, highlight=False, markup=False, soft_wrap=not wraps)
     elif form is Format.json:
         print_json({**summary(ratings, results), **more})
-    else:
+    elif form is Format.csv:
         print_frame(summary_frame(ratings, results), form)
+    else:
+        print_text((standings_latex if form is Format.latex else standings_markdown)(ratings, results, told))

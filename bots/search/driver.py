@@ -143,7 +143,7 @@ class Progress(NamedTuple):
 
     ready: np.ndarray  # int [n], lanes that have their answer
     found: RootStatistics[np.ndarray] | None  # of their roots, a row each
-    moved: list[tuple[int, np.ndarray]]  # lanes that have made moves by themselves: (action, visits, all, value's bits)
+    moved: list[tuple[int, np.ndarray]]  # lanes that have made moves by themselves: rows of Moves
 
 
 class Driver:

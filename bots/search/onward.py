@@ -39,7 +39,8 @@ class Moves(NamedTuple):
 
     number: jax.Array  # int32 [B]
     stuck: jax.Array  # bool [B], has an answer that only the host can play
-    rows: jax.Array  # int32 [B, MOST_MOVES + 1, 4]: action, its visits, all visits, its value's bits; the last is spare
+    rows: jax.Array  # int32 [B, MOST_MOVES + 1, 5]: action, its visits, all visits, its value's and its prior's bits;
+    # the last one is spare
 
 
 class Advanced(NamedTuple):
@@ -71,7 +72,7 @@ def advance(
     """Begin what is ``told``, then up to ``steps`` times :func:`simulate`, in between the moves of ``script``."""
     trees = s.done.shape[0]
     zero = jnp.zeros(trees, jnp.int32)
-    none = Moves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 4), jnp.int32))
+    none = Moves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 5), jnp.int32))
     by_itself = can_go_on(search)
 
     def waiting(s: Searching, moves: Moves) -> jax.Array:
@@ -119,14 +120,14 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
     number = jnp.sum(best, axis=-1, dtype=jnp.int32)
     which = drawn_on_device(pick(script.dice, b, now), number) if search.ties == "random" else jnp.zeros_like(number)
     action = first_largest((jnp.cumsum(best, axis=-1) > which[:, None]).astype(jnp.int32))
-    visits, value = pick(found.visits, b, action), pick(found.value, b, action)
+    visits, value, prior = (pick(x, b, action) for x in (found.visits, found.value, found.prior))
     child = jnp.maximum(child_of(tree, b, jnp.zeros_like(b), action), 0)
     states = lanes_last(jax.tree.map(lambda x: pick(x, b, child), tree.state))
     legal, player = pick(tree.edges, b, child, PRIOR) > 0, pick(tree.player, b, child)
     over = (pick(tree.end, b, child) == EXACT) | ~jnp.any(legal, axis=-1)
     mask = ready & ~over & (visits > 0)
-    bits = lax.bitcast_convert_type(value, jnp.int32)
-    row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1), bits], axis=-1)
+    bits = lax.bitcast_convert_type(jnp.stack([value, prior]), jnp.int32)
+    row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1), *bits], axis=-1)
     after = Moves(
         moves.number + mask,
         moves.stuck | (ready & ~mask),

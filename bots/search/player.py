@@ -10,13 +10,14 @@ import numpy as np
 
 from jubango.bots.composition import numbers_for, params_for, search_for, temperature_for
 from jubango.bots.config import SearchConfig
-from jubango.bots.player import MoveAnswer, MoveRequest, Player, Thought
+from jubango.bots.player import MoveAnswer, MoveRequest, Player
 from jubango.bots.search.driver import Driver
 from jubango.bots.search.onward import can_go_on
 from jubango.bots.search.orders import Onward, Order
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.thoughts import Thought
 
 
 @dataclass
@@ -98,9 +99,9 @@ class SearchPlayer(Player):
         answers = []
         for lane, rows in moved:
             self._asked[lane].ply += len(rows)
-            values = rows[:, 3].copy().view(np.float32).tolist()
-            for (action, visits, total, _), value in zip(rows.tolist(), values, strict=True):
-                answers.append(MoveAnswer(lane, action, Thought(visits, total, value), goes_on=True))
+            reals = rows[:, 3:].copy().view(np.float32).tolist()
+            for (action, visits, total, *_), real in zip(rows.tolist(), reals, strict=True):
+                answers.append(MoveAnswer(lane, action, Thought(visits, total, *real), goes_on=True))
         if found is None:
             return answers
         asked = [self._asked.pop(int(lane)) for lane in lanes]
@@ -112,12 +113,12 @@ class SearchPlayer(Player):
             asked[0].bot.ties,
         )
         each = range(len(lanes))
-        visits, values = found.visits[each, actions].tolist(), found.value[each, actions].tolist()
+        visits, values, priors = (x[each, actions].tolist() for x in (found.visits, found.value, found.prior))
         total, means = found.visits.sum(axis=1).tolist(), found.mean.tolist()
         return answers + [
-            MoveAnswer(lane, action, Thought(seen, made, value if seen else mean))
-            for lane, action, seen, made, value, mean in zip(
-                lanes.tolist(), actions.tolist(), visits, total, values, means, strict=True
+            MoveAnswer(lane, action, Thought(seen, made, value if seen else mean, prior))
+            for lane, action, seen, made, value, mean, prior in zip(
+                lanes.tolist(), actions.tolist(), visits, total, values, means, priors, strict=True
             )
         ]
 

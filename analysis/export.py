@@ -1,0 +1,35 @@
+"""Frames as files for other programs: Parquet and CSV."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jubango.sgf_games.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def check_export(path: Path) -> None:
+    """Raises UserError if no frame can become such a file."""
+    suffix = path.suffix.lower()
+    if suffix not in (".parquet", ".csv"):
+        raise UserError(f"{path}: is neither .parquet nor .csv; end its name with one of them")
+    if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise UserError(
+            f"{path}: Parquet needs pyarrow, which is not installed; pip install pyarrow, or name a .csv file"
+        )
+
+
+def export_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write the rows as Parquet or CSV, as the name ends; an old file is overwritten. Raises UserError."""
+    check_export(path)
+    try:
+        if path.suffix.lower() == ".csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path, engine="pyarrow", index=False)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
