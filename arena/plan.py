@@ -21,7 +21,7 @@ from jubango.arena.pairings import NOWHERE, GameTask, Opening, Pairing, colours,
 from jubango.bots.config import CONTROL, BotConfig, bot_from_spec, checked, expand_table, numbered, told_apart
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError, nearest
-from jubango.sgf_games.files import check_file, read_file
+from jubango.sgf_games.files import parse_toml, read_text
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
 
@@ -160,24 +160,12 @@ def read_plan(path: Path, changes: Mapping[str, object] | None = None) -> Plan:
 
     Raises UserError naming the file, the table and the key.
     """
-    try:
-        check_file(Path(path), LARGEST_FILE)
-        text = read_file(path, LARGEST_FILE, "a tournament's TOML file").decode()
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not UTF-8 text") from None
-    return parse_plan(text, str(path), changes)
+    return parse_plan(read_text(Path(path), LARGEST_FILE, "a tournament's TOML file"), str(path), changes)
 
 
 def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = None) -> Plan:
     """The plan that a tournament file's ``text`` describes; see :func:`read_plan`."""
-    try:
-        data = tomllib.loads(text)
-    except RecursionError:
-        raise UserError(f"{source}: not TOML: brackets in brackets, too deep") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{source}: not TOML: {error}") from None
-    except ValueError:
-        raise UserError(f"{source}: holds a number of more digits than can be read") from None
+    data = parse_toml(text, source)
     if changes:
         data |= _as_in_a_file(changes)
     head = _head(data, source)

@@ -49,9 +49,11 @@ class Table:
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
         alone = bool(given or timed) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
         number = 1 if alone else max(1, round(lanes / block_lanes()))
+        self._like: dict[str, str] = {}  # of bots that came later, with whom they share a player
         self._block = lambda own: Block(
-            game, self.bots, {**given, **make_players(game, to_make, own)}, own, event, adjudication, on_move
-        )
+            game, self.bots, self._with_later({**given, **make_players(game, to_make, own)}), own, event,
+            adjudication, on_move,
+        )  # fmt: skip
         began = time.perf_counter()
         self.blocks = [self._block(lanes // number + (i < lanes % number)) for i in range(number)]
         self._making = (time.perf_counter() - began) / number  # seconds that a block takes to make
@@ -98,6 +100,20 @@ class Table:
                 found[lane] = self.game.stones(state), last
             first += len(block.lanes)
         return [found[lane] for lane in lanes]
+
+    def enter(self, bots: Iterable[SearchConfig], like: str) -> None:
+        """More bots can play from now on, which differ only in numbers from ``like``, who can already and shares its
+        player: they never meet it, nor each other, if it keeps its trees."""
+        for bot in bots:
+            same = self.bots[like]
+            assert isinstance(same, SearchConfig)
+            self.bots[bot.name] = bot.model_copy(update={"leaves": same.leaves, "ensemble": same.ensemble})
+            self._like[bot.name] = like
+        for block in self.blocks:
+            block.players = self._with_later(block.players)
+
+    def _with_later(self, players: dict[str, Player]) -> dict[str, Player]:
+        return {**players, **{name: players[like] for name, like in self._like.items()}}
 
     def play(
         self, tasks: Iterable[GameTask], more: Callable[[], Iterable[GameTask]] = tuple

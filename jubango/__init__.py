@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from jubango.arena.tournament import match as match
     from jubango.arena.tournament import tournament as tournament
     from jubango.arena.training import train as train
+    from jubango.arena.tuner import tune as tune
+    from jubango.arena.tuning import Tuning as Tuning
     from jubango.bots.config import Bot as Bot
     from jubango.bots.evaluators.evaluator import Evaluation as Evaluation
     from jubango.bots.evaluators.evaluator import Evaluator as Evaluator
@@ -71,6 +73,8 @@ _HOMES = {
     "arena.run_folder": ("open_run",),
     "arena.tournament": ("match", "tournament"),
     "arena.training": ("train",),
+    "arena.tuner": ("tune",),
+    "arena.tuning": ("Tuning",),
     "bots.config": ("Bot",),
     "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Heuristic", "Uniform", "evaluator"),
     "bots.evaluators.mixed": ("Mixed",),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from jubango.sgf_games.errors import UserError
 
@@ -37,3 +39,24 @@ def check_file(path: Path, most: int) -> None:
         raise UserError(f"{path}: is no regular file; write what it gives into one and name that")
     if found.st_size > most:
         raise UserError(f"{path}: {found.st_size:,} bytes are too many; at most {most:,}")
+
+
+def read_text(path: Path, most: int, what: str) -> str:
+    """A regular file's text, of at most ``most`` bytes. Raises UserError, which begins with the path."""
+    check_file(path, most)
+    try:
+        return read_file(path, most, what).decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not UTF-8 text") from None
+
+
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """What TOML says. Raises UserError, which begins with ``source``."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise UserError(f"{source}: not TOML: brackets in brackets, too deep") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{source}: not TOML: {error}") from None
+    except ValueError:
+        raise UserError(f"{source}: holds a number of more digits than can be read") from None

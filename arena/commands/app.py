@@ -22,6 +22,7 @@ from jubango.arena.commands import (
     status,
     tournament,
     train,
+    tune,
 )
 from jubango.sgf_games import VERSION
 
@@ -37,7 +38,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 MODULES = (
-    games, bots, tournament, match, play, analyze, rate, sprt, status, openings, train, check, export, compare, bench
+    games, bots, tournament, match, play, analyze, rate, sprt, status, openings, tune, train, check, export,
+    compare, bench,
 )  # fmt: skip
 for module in MODULES:
     module.register(app)
