@@ -19,6 +19,7 @@ from jubango.arena.table import Table
 from jubango.arena.tournament import Interrupted, play_plan
 from jubango.arena.tune_plan import TUNED, TunePlan, make_tune_plan, read_tune_plan
 from jubango.arena.tuning import PICTURE, SETTINGS, Tuning
+from jubango.arena.tuning_view import tuning_view_for
 from jubango.arena.weights import check_stated, with_digests
 from jubango.bots.config import BotConfig, GtpConfig
 from jubango.bots.roster import affordable_lanes
@@ -259,8 +260,6 @@ def tune(
     With ``out``, a folder, all is kept there and what was begun there goes on. ``progress`` is shown on terminals;
     False hides it, True shows it anywhere. Raises UserError and TuningInterrupted, a KeyboardInterrupt.
     """
-    from jubango.arena.tuning_view import tuning_view_for
-
     given = {
         "games": games,
         "seed": seed,

@@ -208,7 +208,7 @@ def test_the_examples_are_valid():
         ("play --black uct:c=x", 'bot "uct:c=x": c=x: should be a valid number, unable to parse string as a number'),
         ("check nowhere", "nowhere: holds no tournament.toml; name a run's folder"),
         ("analyze g.sgf --png a.pnk", 'a.pnk: pictures have no format "pnk"; did you mean "png"?'),
-        ("turnament x", "No such command 'turnament'. Did you mean 'tournament'? (see jubango --help)"),
+        ("turnament x", "No such command 'turnament'. Did you mean 'tournament', 'tune'? (see jubango --help)"),
         ("match uct", "Missing argument 'BOT' (see jubango match --help)"),
     ],
 )  # fmt: skip
