@@ -48,20 +48,9 @@ class Rows(NamedTuple):
         return np.maximum(self.games * expit(gap) * expit(-gap) - self.drawn / 4, 0)
 
 
-class Maximum(NamedTuple):
-    """Where a likelihood is greatest. What is not free has zeros in the matrices."""
-
-    theta: np.ndarray
-    inverse: np.ndarray  # of the information: what a gradient moves theta by
-    covariance: np.ndarray  # of theta: the inverse where no game was drawn, else less
-
-
-def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> Maximum:
-    """The numbers of greatest likelihood and their covariance, those that are not ``free`` held where they start.
-
-    A draw counts as half a win and half a loss, but scatters less than these would: so the covariance is that of a
-    quasi-likelihood (McCullagh & Nelder, Generalized Linear Models, 1989, chapter 9), whose points have the variance
-    that games with so many draws have.
+def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(the numbers of greatest likelihood, the inverse of the information), those that are not ``free`` held where they
+    start, with zeros in the inverse.
 
     The maximum has to be finite and the only one. Newton's method, begun at the least squares of the pairs' own scores.
     """
@@ -87,9 +76,17 @@ def maximum(rows: Rows, start: np.ndarray, free: np.ndarray) -> Maximum:
     if free.any():
         inverse[np.ix_(free, free)] = own = _inverse(information.toarray())
         theta[free] += np.clip(own @ gradient, -1e-6, 1e-6)  # the last digits
-    if not rows.drawn.any():
-        return Maximum(theta, inverse, inverse)
-    return Maximum(theta, inverse, inverse @ _products(rows, rows.variance(theta), len(theta)).toarray() @ inverse)
+    return theta, inverse
+
+
+def row_covariance(rows: Rows, theta: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """The covariance that the numbers of greatest likelihood have by the variance of these rows' points.
+
+    Of all rows without draws that is the inverse of the information. A draw counts as half a win and half a loss, but
+    scatters less: the covariance is that of a quasi-likelihood (McCullagh & Nelder, Generalized Linear Models, 1989,
+    chapter 9), whose points have the variance that games with so many draws have.
+    """
+    return inverse @ _products(rows, rows.variance(theta), len(theta)).toarray() @ inverse
 
 
 def _equations(rows: Rows, theta: np.ndarray, free: np.ndarray, gap: np.ndarray) -> tuple[csr_array, np.ndarray]:

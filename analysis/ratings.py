@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jubango.analysis.bradley_terry import Bounds, Rows, bounds, components, maximum, numbered
+from jubango.analysis.bradley_terry import Bounds, Rows, bounds, components, maximum, numbered, row_covariance
 from jubango.analysis.results import ENDINGS, Result, decided
 from jubango.analysis.scatter import pair_covariance
 from jubango.sgf_games.errors import UserError, nearest
@@ -52,7 +52,7 @@ class Rating:
     time: int = 0  # of the losses those on time,
     forfeit: int = 0  # by an engine's failure
     resignation: int = 0  # and by resignation
-    distinct_games: int | None = None  # that differ in the players, their colours or a move; None if no moves are known
+    distinct_games: int | None = None  # as :func:`jubango.analysis.results.distinct_games` has it
     pair_error: float = math.inf  # as error, by the spread between pairs of games instead of the model's of games
 
     @property
@@ -157,7 +157,8 @@ def rate(
     order = np.lexsort((-places, sets, -above, -elo, leading[world]))  # stable: names are in order
     tally, distinct = _tally(played, names), _distinct(played)
     telling = [game for game, told in zip(played, found.limits.rows[row], strict=True) if told]
-    spread = pair_covariance(telling, index, found.theta, found.inverse) * ELO**2
+    # The prior's games have the model's variance: they are all there is where pairs do not scatter at all.
+    spread = found.prior + pair_covariance(telling, index, found.theta, found.inverse) * ELO**2
     pair_errors = _errors(spread, finite)
     ratings = tuple(
         Rating(
@@ -232,6 +233,7 @@ class _Fit:
     theta: np.ndarray  # log-odds of the players, and the advantage last, as far as their differences are finite
     inverse: np.ndarray  # of the information
     covariance: np.ndarray  # Elo squared
+    prior: np.ndarray  # the prior's part of it
     limits: Bounds
 
 
@@ -257,14 +259,16 @@ def _fit(
     label = components(rows.first, rows.second, numbers)
     first = np.unique(label, return_index=True)[1]
     free[first[~np.isin(np.arange(len(first)), label[:n][held])]] = False
-    found = maximum(rows, theta, free)
+    theta, inverse = maximum(rows, theta, free)
+    virtual = rows.kept(np.arange(len(rows.games)) >= len(limits.rows))  # those that come after the games
+    covariances = row_covariance(rows, theta, inverse), row_covariance(virtual, theta, inverse)
     place = limits.place(held)
     sets = [np.flatnonzero((group == g) & (place == 0)) for g in np.unique(group[~anchored])]
-    theta = np.delete(found.theta, np.s_[n:-1])
+    theta = np.delete(theta, np.s_[n:-1])
     for finite in sets:
         theta[finite] -= theta[finite].mean()
-    inverse, covariance = (_centred(matrix, n, sets) for matrix in found[1:])
-    return _Fit(theta, inverse, covariance * ELO**2, limits)
+    covariance, prior_part = (_centred(matrix, n, sets) * ELO**2 for matrix in covariances)
+    return _Fit(theta, _centred(inverse, n, sets), covariance, prior_part, limits)
 
 
 def _centred(matrix: np.ndarray, players: int, sets: list[np.ndarray]) -> np.ndarray:

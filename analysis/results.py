@@ -25,7 +25,7 @@ class Result(NamedTuple):
     score: float  # Black's; nan for a game that was not decided, which counts nowhere
     ending: str = ""  # a letter of ENDINGS, if the game was not played out
     why: str = ""  # what the loser did, in words
-    game: Hashable = None  # equal for games of the same moves; None if they are not known
+    game: Hashable = None  # equal for games of the same moves, however the board is turned; None if they are not known
     reason: str = ""  # what ended it: "score", "crash", ...; see GameRecord
     counted: str = ""  # engines' own scores that are not the result
     pair: Hashable = None  # equal for the two games of a colour-swapped pair; None: this game is by itself
@@ -68,13 +68,29 @@ def decided(results: Iterable[tuple]) -> list[Result]:
 
 
 def distinct_games(results: Iterable[tuple]) -> int | None:
-    """How many games differ in the players, their colours or a move; None if no moves are known.
+    """How many games differ in the players, their colours or a move, boards that are turned or mirrored being one; None
+    if no moves are known.
 
     A game whose moves are not known counts as one that differs.
     """
     games = decided(results)
-    known = [(game.black, game.white, game.game) for game in games if game.game is not None]
-    return len(games) - len(known) + len(set(known)) if known else None
+    return len(first_of_equal(games)) if any(game.game is not None for game in games) else None
+
+
+def first_of_equal(results: Iterable[tuple]) -> list[Result]:
+    """The same without the games that repeat an earlier one of the same players with the same colours, of those that
+    were decided."""
+    seen: set[tuple[str, str, Hashable]] = set()
+    kept = []
+    for result in results:
+        game = result if isinstance(result, Result) else Result(*result)
+        key = game.black, game.white, game.game
+        if game.score == game.score and game.game is not None:
+            if key in seen:
+                continue
+            seen.add(key)
+        kept.append(game)
+    return kept
 
 
 def endings(results: Iterable[tuple]) -> list[Ended]:

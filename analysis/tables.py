@@ -18,6 +18,7 @@ from jubango.sgf_games.files import read_file
 from jubango.sgf_games.library import BLANKS, COLUMNS, DATABASE, read_beside
 from jubango.sgf_games.record import Failure, GameRecord, place_in_pairing, score_of
 from jubango.sgf_games.sgf import SgfGame, read_games
+from jubango.sgf_games.turns import turned_moves, turned_nodes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,7 @@ def frame_results(frame: pd.DataFrame) -> list[Result]:
     """The games of a frame with the columns of ``results.sqlite``."""
     columns = ("black", "white", "result", "reason", "detail", "game", "moves", "game_id", "counted")
     return [
-        result_of(black, white, result, detail, (game, moves) if moves else None, reason, _pair(game_id), counted)
+        result_of(black, white, result, detail, _same(game, moves), reason, _pair(game_id), counted)
         for black, white, result, reason, detail, game, moves, game_id, counted in zip(
             *(frame[c] for c in columns), strict=True
         )
@@ -109,8 +110,7 @@ def frame_results(frame: pd.DataFrame) -> list[Result]:
 
 def record_result(record: GameRecord) -> Result:
     """The same of one game."""
-    moves = " ".join(record.moves)
-    same = (record.game, moves) if moves else None
+    same = _same(record.game, " ".join(record.moves))
     return result_of(
         record.black, record.white, record.result, record.detail, same, record.reason, _pair(record.game_id),
         record.counted,
@@ -125,6 +125,11 @@ def failures_in(games: pd.DataFrame) -> dict[str, dict[str, int]]:
         own = counts.setdefault(white if score else black, {})
         own[reason] = own.get(reason, 0) + 1
     return counts
+
+
+def _same(game: str, moves: str) -> Hashable:
+    """Equal for games of the same moves, however the board is turned; None if there are no moves."""
+    return (game, turned_moves(game, moves)) if moves else None
 
 
 def _pair(game_id: str) -> Hashable:
@@ -218,10 +223,8 @@ def _sgf_results(path: Path, guesses: list[str]) -> list[Result]:
 
 
 def _moves(game: SgfGame) -> Hashable:
-    """What is on the board, move by move; None if there are no moves."""
-    if not game.move_count:
-        return None
-    return game.game.spec, tuple((n.black, n.white, n.empty, n.turn, n.move) for n in game.nodes)
+    """What is on the board, move by move, however it is turned; None if there are no moves."""
+    return (game.game.spec, turned_nodes(game)) if game.move_count else None
 
 
 def _csv_results(path: Path) -> list[Result]:

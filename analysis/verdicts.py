@@ -42,7 +42,7 @@ class Verdict:
     wins: int
     draws: int
     losses: int
-    distinct_games: int | None  # games that differ in the colours or a move; None if no moves are known
+    distinct_games: int | None  # that differ in the colours or a move, however the board is turned; None: not known
     time: int  # games that were lost on time,
     forfeit: int  # by an engine's failure
     resignation: int  # and by resignation, by either of the two
@@ -163,7 +163,10 @@ def repetition(games: int, distinct: int | None) -> str:
     if distinct is None or distinct == games:
         return ""
     are = "is" if distinct == 1 else "are"
-    return f"only {distinct} of the {games} games {are} distinct, and the same moves again are no new evidence"
+    return (
+        f"only {distinct} of the {games} games {are} distinct, however the board is turned or mirrored, and the same "
+        "moves again are no new evidence"
+    )
 
 
 def remarks(ratings: RatingList) -> list[str]:

@@ -31,6 +31,14 @@ def register(app: typer.Typer) -> None:
             ),
         ] = 0.5,
         first_move_advantage: Annotated[bool, typer.Option(help="Fit what moving first is worth.")] = True,
+        distinct: Annotated[
+            bool,
+            typer.Option(
+                "--distinct",
+                help="Of games of the same moves, however the board is turned or mirrored, by the same two with "
+                "the same colours, only the first counts.",
+            ),
+        ] = False,
         strict: Annotated[
             bool,
             typer.Option("--strict", help="Stop at a file of a folder that cannot be read, instead of leaving it out."),
@@ -44,6 +52,7 @@ def register(app: typer.Typer) -> None:
         """
         with loading():
             from jubango.analysis.ratings import rate as fit
+            from jubango.analysis.results import first_of_equal
             from jubango.analysis.tables import results_of
             from jubango.arena.commands.tournament import print_ratings
             from jubango.arena.comparing import other_settings
@@ -72,5 +81,13 @@ def register(app: typer.Typer) -> None:
             messages().print(f"{len(left_out)} file(s) could not be read; --strict stops at the first", style="yellow")
         if not any(result.score == result.score and result.black != result.white for result in results):
             raise UserError(f"{', '.join(map(str, paths))}: no finished games of two players")
+        said: dict[str, object] = {"left_out": [str(error) for error in left_out]}
+        if distinct:
+            if not any(result.game is not None for result in results):
+                raise UserError(f"{', '.join(map(str, paths))}: --distinct: without moves no games can be told apart")
+            played, results = len(results), first_of_equal(results)
+            again = played - len(results)
+            messages().print(f"{again} of {played} games had been played before and do not count")
+            said["repeated_games"] = again
         ratings = fit(results, prior, first_move_advantage, anchors)
-        print_ratings(ratings, results, form, [], left_out=[str(error) for error in left_out])
+        print_ratings(ratings, results, form, [], **said)
