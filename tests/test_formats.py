@@ -199,7 +199,7 @@ def test_a_search_for_the_best_goes_on_where_it_was_killed(tmp_path):
     assert (looked_at["moves_x"] == looked_at["moves_y"]).all()
     again = jb.tournament(tmp_path / "ko.toml", out=tmp_path / "run")
     assert len(again.games) == len(run.games)
-    with pytest.raises(UserError, match="alpha = 0.1, not 0.05"):
+    with pytest.raises(UserError, match=r"alpha = 0\.1, not 0\.05"):
         jb.tournament(tmp_path / "ko.toml", alpha=0.05, out=tmp_path / "run")
 
 
@@ -215,7 +215,7 @@ def test_commands_say_who_is_the_best(tmp_path, capsys):
     assert command([*given, "--format", "json"]) == 0
     best = json.loads(capsys.readouterr().out)["best"]
     assert best["decided"]
-    assert [one["name"] for one in best["standings"]][0] == best["best"] == "u/simulations=16"
+    assert best["standings"][0]["name"] == best["best"] == "u/simulations=16"
     assert command(["status", str(tmp_path / "run")]) == 0
     assert "it is complete" in capsys.readouterr().out
 
