@@ -23,13 +23,13 @@ from jubango.sgf_games.go import Go
 from jubango.sgf_games.machine import jit, shard, split_last, spread
 from jubango.sgf_games.replay import Position
 
-GAMES = 64  # random games from a position
+GAMES = 32  # random games from a position
 
 
 def leads(positions: Sequence[Position], seeds: Sequence[int], bot: SearchConfig) -> list[float | None]:
     """Black's lead in points, komi included, in positions of games that differ in komi at most.
 
-    It is what the bot's network says if it has a head for it; in Go else the mean of 64 random games, which know little
+    It is what the bot's network says if it has a head for it; in Go else the mean of 32 random games, which know little
     of life and death. None in games without points, and where nobody knows.
     """
     if not positions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -12,6 +14,9 @@ from jubango.analysis.review_moves import Candidate, Finding, Place
 from jubango.bots.config import SearchConfig
 from jubango.bots.roster import affordable_lanes, run_bot
 from jubango.bots.search.result import SearchResult
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.go_scoring import dead_by_playouts, result_without
+from jubango.sgf_games.record import score_of
 from jubango.sgf_games.replay import Position
 
 TOLD = 10  # moves of a position whose variations are kept
@@ -44,7 +49,7 @@ def search(
         return
     # One leaf at a time, however few positions there are, so that a search finds the same beside any others.
     bot = bot.model_copy(update={"leaves": bot.leaves})
-    at_once = min(MOST_LANES, affordable_lanes(wishes[0].position.game, [bot]))
+    at_once = min(MOST_LANES, affordable_lanes(wishes[0].position.game, [bot]))  # in one program for all batches
     for first in range(0, len(wishes), at_once):
         batch = wishes[first : first + at_once]
 
@@ -52,7 +57,7 @@ def search(
             on_progress(first + size * done / max(1, wanted), len(wishes))
 
         positions, dice = [wish.position for wish in batch], [seed_of(wish, seed) for wish in batch]
-        found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look)
+        found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
         ahead = leads(positions, dice, bot)
         yield [
             (wish, finding(wish.position, result, lead)) for wish, result, lead in zip(batch, found, ahead, strict=True)
@@ -82,6 +87,18 @@ def finding(position: Position, result: SearchResult, lead: float | None) -> Fin
 
 
 def result_of(position: Position) -> Finding:
-    """Of a finished game."""
+    """Of a finished game, by the rules."""
     lead = position.game.final_margin(position.state) if position.game.counts_points else None
     return Finding(0.5 + 0.5 * float(position.returns[0]), 0, (), lead)
+
+
+def agreed_result(position: Position, said: str) -> Finding:
+    """Of a game of Go that its players have ended by passing: what its file says, as SGF's RE, or else the result
+    without the stones that random games show to be dead."""
+    game = position.game
+    assert isinstance(game, Go)
+    if math.isnan(score_of(said)):
+        said = result_without(game, position.state, dead_by_playouts(game, position.state))
+    points = re.fullmatch(r"([BW])\+(\d+(?:\.\d+)?)", said.strip().upper())
+    lead = float(points[2]) * (-1 if points[1] == "W" else 1) if points else None
+    return Finding(score_of(said), 0, (), lead)

@@ -14,7 +14,7 @@ from jubango.analysis.position import searching_bot
 from jubango.analysis.review import Review
 from jubango.analysis.review_file import Saved, Subject, load, save, subject_of
 from jubango.analysis.review_moves import Evidence, Place, Thresholds, candidates_of
-from jubango.analysis.review_search import Wish, result_of, search
+from jubango.analysis.review_search import Wish, agreed_result, result_of, search
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.sgf_games.errors import UserError
@@ -49,8 +49,11 @@ class Case:
         saved = load(file) if file else None
         self.findings = saved.findings if saved and saved.subject == subject else {}
         self.replaced = saved if saved and saved.subject != subject else None
+        agreed = agreed_result(self.positions[-1], record.result) if self.passes else None
         for position in self.positions:
-            if position.over:
+            if agreed and position.number > len(record) - self.passes:
+                self.findings[Place(position.number)] = [agreed]
+            elif position.over:
                 self.findings[Place(position.number)] = [result_of(position)]
 
     @functools.cached_property
@@ -60,7 +63,7 @@ class Case:
         out = []
         for (here, then), move in zip(itertools.pairwise(self.positions), self.record.moves, strict=True):
             place = Place(then.number)
-            if not here.over:
+            if self.judged[here.number]:
                 led = here.after(move)
                 if led.player != then.player or not np.array_equal(led.stones, then.stones):
                     place = Place(here.number, move)
@@ -68,13 +71,22 @@ class Case:
         return out
 
     @functools.cached_property
+    def passes(self) -> int:
+        """How many passes end a game of Go, of two or more. People agree there on what is dead, while a search counts
+        every stone: so these passes are not judged, and the positions after them are worth the game's result."""
+        last = itertools.takewhile(lambda move: move == "pass", reversed(self.record.moves))
+        passes = len(list(last)) if isinstance(self.record.game, Go) else 0
+        return passes if passes > 1 else 0
+
+    @functools.cached_property
     def judged(self) -> list[bool]:
-        """Of each move whether it has a loss. Passes that end a game of Go have none: people agree there on what is
-        dead, and a search counts every stone."""
-        passes = 0
-        while isinstance(self.record.game, Go) and self.record.moves[-1 - passes :][:1] == ("pass",):
-            passes += 1
-        return [not here.over and i < len(self.record) - passes for i, here in enumerate(self.positions[:-1])]
+        """Of each move whether it has a loss."""
+        last = len(self.record) - self.passes
+        return [here.number < last and not here.over for here in self.positions[:-1]]
+
+    def _settled(self, place: Place, position: Position) -> bool:
+        """Nothing is to be searched there."""
+        return position.over or (not place.after and place.number > len(self.record) - self.passes)
 
     def places(self, stage: Stage) -> dict[Place, Position]:
         """What is to be searched: the positions of the game; or what the bot's choices would have led to."""
@@ -97,7 +109,7 @@ class Case:
         return [
             Wish(number, place, repeat, position)
             for place, position in self.places(stage).items()
-            if not position.over
+            if not self._settled(place, position)
             for repeat in range(len(self.findings.get(place, ())), self.repeats)
         ]
 

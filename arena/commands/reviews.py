@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -221,6 +222,7 @@ def print_review(review: Review) -> None:
     out.print()
     out.print(graph_text(review.curves, min(out.width, WIDEST_GRAPH), GRAPH_HEIGHT))
     out.print(summary_table(review))
+    out.print(histogram_table(review))
     for player, name in enumerate(review.record.players):
         worst = [_said(review.moves[number - 1]) for number in review.summary(player).worst]
         if worst:
@@ -270,24 +272,36 @@ def summary_table(review: Review) -> Table:
     from rich.table import Table
 
     from jubango.analysis.review_moves import SIGNS
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("player", overflow="ellipsis", max_width=20)
+    for heading in ("phase", "moves", "best", "accuracy", "mean loss", *SIGNS.values()):
+        table.add_column(heading, justify="left" if heading == "phase" else "right", no_wrap=True)
+    for one in review.summaries:
+        if one.moves:
+            table.add_row(
+                review.record.players[one.player] if one.phase == "all" else "",
+                one.phase,
+                str(one.moves),
+                f"{100 * one.best / one.moves:.0f} %",
+                f"{100 * one.accuracy:.1f} %",
+                f"{100 * one.mean_loss:.1f} ± {100 * one.error:.1f}",
+                *(str(one.grades[grade]) for grade in SIGNS),
+            )
+    return table
+
+
+def histogram_table(review: Review) -> Table:
+    """How many moves of either player lost how much."""
+    from rich.table import Table
+
     from jubango.analysis.review_summary import BINS
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("player", overflow="ellipsis", max_width=16, no_wrap=True)
-    for heading in ("phase", "moves", "best", "accuracy", "mean loss", *SIGNS.values()):
-        table.add_column(heading, justify="left" if heading == "phase" else "right", no_wrap=True)
-    table.add_column(f"losses to {', '.join(f'{100 * edge:g}' for edge in BINS)}, more", no_wrap=True)
-    for one in review.summaries:
-        if not one.moves:
-            continue
-        table.add_row(
-            review.record.players[one.player] if one.phase == "all" else "",
-            one.phase,
-            str(one.moves),
-            f"{100 * one.best / one.moves:.0f} %",
-            f"{100 * one.accuracy:.1f} %",
-            f"{100 * one.mean_loss:.1f} ± {100 * one.error:.1f}",
-            *(str(one.grades[grade]) for grade in SIGNS),
-            " ".join(map(str, one.histogram)),
-        )
+    table.add_column("loss in %", overflow="ellipsis", max_width=20)
+    edges = [f"{100 * edge:g}" for edge in BINS]
+    for heading in ("none", *(f"{a}-{b}" for a, b in itertools.pairwise(edges)), f"{edges[-1]}-"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for player, name in enumerate(review.record.players):
+        table.add_row(name, *(str(count) if count else "·" for count in review.summary(player).histogram))
     return table
