@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,10 +22,20 @@ from jubango.arena.commands.output import (
 from jubango.arena.preparing import Busy, Preparing, shown
 
 if TYPE_CHECKING:
-    from jubango.analysis.position import PositionAnalysis
+    from jubango.analysis.heat import Heat
+    from jubango.analysis.position import PositionAnalysis, Values
     from jubango.sgf_games.replay import Position, Record
 
 SHOWN = 10  # moves in the table
+
+
+class Heatmap(StrEnum):
+    """The values of :meth:`jubango.analysis.position.PositionAnalysis.heat`."""
+
+    visits = "visits"
+    prior = "prior"
+    value = "value"
+    ownership = "ownership"
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +55,14 @@ def register(app: typer.Typer) -> None:
         ] = None,
         number: Annotated[int, typer.Option("--game-number", min=1, help="Which game of a file of several.")] = 1,
         seed: Annotated[int, typer.Option(min=0, help="Decides the search's dice.")] = 1,
-        png: Annotated[Path | None, typer.Option(help="Write the heatmap as a picture.")] = None,
+        heat: Annotated[
+            Heatmap, typer.Option(help="What the heatmap shows; ownership by random games from here.")
+        ] = Heatmap.visits,
+        against: Annotated[
+            str,
+            typer.Option(metavar="BOT", help="Show what the bot's heatmap has more than this bot's.", show_default=""),
+        ] = "",
+        png: Annotated[Path | None, typer.Option(help="Write the heatmap as a picture: .png, .svg, .pdf.")] = None,
         csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.")] = None,
         form: FormatOption = Format.table,
     ) -> None:
@@ -62,9 +80,14 @@ def register(app: typer.Typer) -> None:
             raise UserError("--all and --move exclude each other; give one")
         if every and png is not None:
             raise UserError("--png draws one position; give --move instead of --all")
+        if every and against:
+            raise UserError("--against compares bots in one position; give --move instead of --all")
+        if against and heat is Heatmap.ownership:
+            raise UserError("--against: ownership is by random games, whatever the bot")
         limits = {"simulations": simulations, "seconds": seconds}
         keys = {key: value for key, value in limits.items() if value is not None}
-        searching_bot(bot or "uct", **keys)  # what is wrong with them is said before anything else
+        for name in filter(None, (bot or "uct", against)):
+            searching_bot(name, **keys)  # what is wrong with them is said before anything else
         for path in filter(None, (png, csv)):
             check_writable(path)
         if png is not None:
@@ -87,10 +110,19 @@ def register(app: typer.Typer) -> None:
                 line.says = f"searching: {done} of {total} simulations"
 
             found = search(wanted, config, seed=seed, on_progress=report)
+            if against:
+                line.says = Busy(f"searching with {against}")
+                (other,) = search(wanted, searching_bot(against, **keys), seed=seed)
         frame = analysis_frame(found)
+        values: Values = heat.value
+        if against:
+            names = config.name, searching_bot(against).name
+            shown_heat = found[0].less(other, values, names)
+        elif not every:
+            shown_heat = found[0].heat(values)
         if png is not None:
             try:
-                found[0].save_png(png)
+                found[0].save_png(png, shown_heat)
             except (OSError, ValueError) as error:  # an unwritable place, a format nobody knows
                 raise UserError(f"{png}: cannot be written: {error}") from None
         if csv is not None:
@@ -106,14 +138,14 @@ def register(app: typer.Typer) -> None:
         elif every:
             _print_game(record, found, config.spec)
         else:
-            _print_position(found[0], config.spec)
+            _print_position(found[0], config.spec, shown_heat)
 
 
-def _print_position(one: PositionAnalysis, bot: str) -> None:
+def _print_position(one: PositionAnalysis, bot: str, heat: Heat) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from jubango.analysis.plot import BLACK, WHITE, board_text, visits_text
+    from jubango.analysis.plot import BLACK, WHITE, board_text, heat_text
     from jubango.analysis.win_rate import PLAYERS
 
     out = data()
@@ -133,7 +165,9 @@ def _print_position(one: PositionAnalysis, bot: str) -> None:
         f"{one.best.win_rate.percent}", highlight=False,
     )  # fmt: skip
     out.print()
-    out.print(visits_text(position.stones, position.last, one.counts(), out.width))
+    if heat.name != "visits":
+        out.print(f"{heat.name}:", highlight=False)
+    out.print(heat_text(position.stones, position.last, heat, out.width))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("move", "visits", "share", f"{side}'s win rate"):
