@@ -99,13 +99,17 @@ class Heat:
         low, high = self.limits
         return hex_colour((value - low) / (high - low) if high > low else 1.0, self.scale)
 
-    def cells(self, most: int | None = None) -> dict[Point, Cell]:
-        """What a board shows: on every point its colour, and the number; of more than ``most`` the largest alone."""
+    def cells(self, most: int | None = None, best: Point | None = None) -> dict[Point, Cell]:
+        """What a board shows: on every point its colour, and the number; where there are more than ``most``, only of
+        those above all the others, and of ``best``."""
         points = [(int(r), int(c)) for r, c in zip(*np.nonzero(~np.isnan(self.grid)), strict=True)]
-        largest = sorted(points, key=lambda point: -abs(self.grid[point]))[:most]
-        told = set(largest)
         values = {point: float(self.grid[point]) for point in points}
-        return {p: Cell(self.text(v) if p in told else "", self.colour(v)) for p, v in values.items()}
+        sizes = sorted(map(abs, values.values()), reverse=True)
+        floor = sizes[most] if most is not None and len(sizes) > most else -1.0
+        return {
+            point: Cell(self.text(value) if abs(value) > floor or point == best else "", self.colour(value))
+            for point, value in values.items()
+        }
 
 
 def less(one: Heat, other: Heat, names: tuple[str, str]) -> Heat:

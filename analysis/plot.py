@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -221,6 +222,8 @@ def font_names() -> tuple[str, ...]:
     """matplotlib's own, then those for Chinese, Japanese and Korean, then whatever else this machine has."""
     from matplotlib.font_manager import fontManager
 
+    # A font that comes in one weight, which is not called normal, is as good as any.
+    logging.getLogger("matplotlib.font_manager").addFilter(lambda record: "find font weight" not in record.msg)
     here = {font.name for font in fontManager.ttflist if not font.name.startswith(NO_FONTS)}
     known = ("DejaVu Sans", *(name for name in EAST_ASIAN if name in here))
     return (*known, *sorted(here.difference(known)))

@@ -132,8 +132,8 @@ class PositionAnalysis:
             status += f", after {best.move} {best.win_rate.percent}"
         title = f"{position.short_title}\n{status}" + (f"\n{heat.name}" if heat.name != "visits" else "")
         board = position.diagram()
-        cells = heat.cells(MOST_LABELS)
-        return Diagram(board.stones, board.crossings, board.last, best.point if best else None, cells, title)
+        point = best.point if best else None
+        return Diagram(board.stones, board.crossings, board.last, point, heat.cells(MOST_LABELS, point), title)
 
     def plot(self, axes: Axes | None = None, values: Values | Heat = "visits") -> Axes:
         """Draw the heatmap of ``values``, on new axes if none are given, and return the axes. Raises UserError."""

@@ -329,6 +329,8 @@ def test_the_largest_numbers_are_written_and_all_are_coloured():
     cells = heat.cells(MOST_LABELS)
     assert len(cells) == 361 and sum(bool(cell.text) for cell in cells.values()) == MOST_LABELS
     assert cells[18, 18].text == "360" and cells[0, 5].text == ""
+    alike = Heat(np.full((19, 19), 0.3), "prior in %").cells(MOST_LABELS, best=(3, 3))
+    assert [point for point, cell in alike.items() if cell.text] == [(3, 3)], "no arbitrary ones of equals"
 
 
 def test_two_sides_are_told_apart_in_colour_in_grey_and_by_sign():
