@@ -139,10 +139,11 @@ def run_bot(
     states: Sequence[State],
     seeds: Sequence[int],
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+    lanes: int = 0,
 ) -> list[SearchResult]:
     """What a configured bot finds in positions, its ensemble, seconds and choice of the move included. The move is the
     best it finds: what a bot's dice add to its games (temperature, noise at the root) is left out. Of few positions it
-    searches as many leaves at once as fill the machine, see :func:`filling`.
+    searches as many leaves at once as fill the machine, see :func:`filling`. ``lanes``: as in ``run_many``.
 
     Positions have no past: no tree is kept from one to another. Raises UserError for a bot that does not search.
     """
@@ -152,5 +153,5 @@ def run_bot(
     numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
     return run_many(
         search_for(game, [bot]), states, numbers, params=params_for(game, bot), seconds=bot.seconds, seeds=seeds,
-        move=bot.move, ensemble=bot.ensemble, on_progress=on_progress,
+        move=bot.move, ensemble=bot.ensemble, lanes=lanes, on_progress=on_progress,
     )  # fmt: skip

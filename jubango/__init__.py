@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from jubango.analysis.position import analyze as analyze
     from jubango.analysis.ratings import rate as rate
+    from jubango.analysis.review import Review as Review
+    from jubango.analysis.review_moves import Thresholds as Thresholds
+    from jubango.analysis.reviewing import review as review
     from jubango.analysis.win_rate import WinRate as WinRate
     from jubango.arena.comparing import compare_runs as compare_runs
     from jubango.arena.run import Run as Run
@@ -67,6 +70,9 @@ __version__ = VERSION
 _HOMES = {
     "analysis.position": ("analyze",),
     "analysis.ratings": ("rate",),
+    "analysis.review": ("Review",),
+    "analysis.review_moves": ("Thresholds",),
+    "analysis.reviewing": ("review",),
     "analysis.win_rate": ("WinRate",),
     "arena.comparing": ("compare_runs",),
     "arena.run": ("Run",),

@@ -250,7 +250,11 @@ class Game(ABC):
 
     def result_text(self, state: State) -> str:
         """:meth:`margin_text` of a finished game's last position."""
-        return self.margin_text(float(_compiled_margin(self.compiled_as)(state)))
+        return self.margin_text(self.final_margin(state))
+
+    def final_margin(self, state: State) -> float:
+        """:meth:`margin` of a finished game's last position."""
+        return float(_compiled_margin(self.compiled_as)(state))
 
 
 def square_symmetries(height: int, width: int) -> np.ndarray:

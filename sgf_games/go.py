@@ -207,6 +207,10 @@ class Go(Game):
     def tactical_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
         return self._told_who(*self._random_end(states, seeds, firsts=True, tactics=True))
 
+    def playout_margin(self, states: GoState, seeds: jax.Array) -> jax.Array:
+        """float32 [B]: by how much Black has won, komi included, a random game from each position."""
+        return self._random_game(states, seeds, firsts=False, tactics=False)[0]
+
     def _told_who(self, returns: jax.Array, black: bb.Rows, white: bb.Rows) -> tuple[jax.Array, jax.Array]:
         points = bb.owners(black, white, self.width)
         return returns, jnp.pad(points, ((0, 1), (0, 0)), constant_values=-1)  # passes are nobody's
@@ -215,6 +219,13 @@ class Go(Game):
         self, states: GoState, seeds: jax.Array, firsts: bool, tactics: bool = False
     ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
         """(results, the points that Black took first, White's, both empty if not asked for) of random games."""
+        black, mine, theirs = self._random_game(states, seeds, firsts, tactics)
+        return jnp.stack([jnp.sign(black), -jnp.sign(black)]), mine, theirs
+
+    def _random_game(
+        self, states: GoState, seeds: jax.Array, firsts: bool, tactics: bool
+    ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
+        """The same with Black's margins."""
         own, opp, turn, first = playout(
             bb.unpack(states.own), bb.unpack(states.opp), states.ko, states.passes,
             self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, firsts=firsts,
@@ -224,7 +235,7 @@ class Go(Game):
         black = jnp.where(blacks, mover, -mover) - states.komi
         mine, theirs = first or ([], [])
         blacks_first, whites_first = bb.choose(blacks, mine, theirs), bb.choose(blacks, theirs, mine)
-        return jnp.stack([jnp.sign(black), -jnp.sign(black)]), blacks_first, whites_first
+        return black, blacks_first, whites_first
 
     def turn_to(self, state: GoState, player: int) -> GoState:
         """The same position with ``player`` to move (records may hold two moves of one colour)."""

@@ -93,6 +93,18 @@ class Position:
             return f"the game is over: {self.game.result_text(self.state)}"
         return f"{('Black', 'White')[self.player]} to move"
 
+    def after(self, move: str) -> Position:
+        """The position after one more move, ``D4``. Raises UserError for an illegal one."""
+        game, where = self.game, f"{self.game.spec}: move {self.number + 1} ({move})"
+        try:
+            action = game.parse_action(move)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+        if not self.legal[action]:
+            raise UserError(f"{where} is illegal: {_why(game, self.state, game.action_point(self.state, action))}")
+        state = rules(game).step(self.state, action)
+        return Position(game, state, self.number + 1, game.last_point(state, action), self.player, None, self.players)
+
     def diagram(self) -> Diagram:
         """The board as it is drawn."""
         return Diagram(self.stones, isinstance(self.game, Go), self.last, title=f"{self.short_title}\n{self.status}")
@@ -110,20 +122,10 @@ def position(game: Game | str, moves: str | Iterable[str] = "") -> Position:
     game: a game or its spec string. moves: their texts, one after another. Raises UserError at an illegal move.
     """
     game = make_game(game) if isinstance(game, str) else game
-    state, last, last_player, number = initial_state(game), None, None, 0
-    compiled = rules(game)
-    for number, text in enumerate(moves.split() if isinstance(moves, str) else moves, 1):
-        where = f"{game.spec}: move {number} ({text})"
-        try:
-            action = game.parse_action(text)
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
-        view = compiled.view(state)
-        if not view.legal[action]:
-            raise UserError(f"{where} is illegal: {_why(game, state, game.action_point(state, action))}")
-        state, last_player = compiled.step(state, action), int(view.player)
-        last = game.last_point(state, action)
-    return Position(game, state, number, last, last_player, None)
+    here = Position(game, initial_state(game), 0, None, None, None)
+    for text in moves.split() if isinstance(moves, str) else moves:
+        here = here.after(text)
+    return here
 
 
 @dataclass(frozen=True, eq=False, repr=False)

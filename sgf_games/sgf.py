@@ -20,21 +20,17 @@ from sgfmill import sgf_grammar, sgf_properties
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.coordinates import Point, parse_sgf_pair, sgf_pair
-from jubango.sgf_games.encodings import decoded
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import read_file
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.record import GameRecord
+from jubango.sgf_games.sgf_tree import Node, read_trees
 
 SPEC_PROPERTY = "JG"
 MOVE_TEXTS = {"B": "JB", "W": "JW"}
 LARGEST_BOARD = 26  # that other readers have
 LARGEST_FILE = 20_000_000  # bytes
-
-# Where an encoding is declared, and where a game begins.
-_DECLARED = re.compile(rb"(?<![A-Za-z])CA\s*\[([^\]\\]{0,40})\]")
-_BEGIN = re.compile(rb"\(\s*;")
 
 # Fixed handicap points by row (top, middle, bottom) and column (left, middle, right); GTP 2, section 4.1.1.
 _HANDICAP_ORDER = ("bl", "tr", "tl", "br", "ml", "mr", "bm", "tm", "mm")
@@ -78,7 +74,7 @@ def write_record(record: GameRecord) -> bytes:
         if i < placed:
             continue
         player = "W" if i % 2 else "B"
-        node = _move(game, player, text, point)
+        node = move_property(game, player, text, point)
         if i < len(record.time_left):
             seconds, periods = record.time_left[i]
             node |= {f"{player}L": [_real(round(seconds, 3))]}
@@ -94,11 +90,12 @@ def write_line(game: Game, moves: Sequence[str], texts: Mapping[str, str]) -> by
     tree = sgf_grammar.Coarse_game_tree()
     tree.sequence.append({**_shared_properties(game, game.spec), **{key: [_raw(text)] for key, text in texts.items()}})
     for i, (text, point) in enumerate(zip(moves, game.move_points(list(map(game.parse_action, moves))), strict=True)):
-        tree.sequence.append(_move(game, "BW"[i % 2], text, point))
+        tree.sequence.append(move_property(game, "BW"[i % 2], text, point))
     return _serialised(game, tree)
 
 
-def _move(game: Game, player: str, text: str, point: Point | None) -> dict[str, list[bytes]]:
+def move_property(game: Game, player: str, text: str, point: Point | None) -> dict[str, list[bytes]]:
+    """The property of a node for a move of ``player``, B or W, that is said as ``text`` and lies at ``point``."""
     return {player: [sgf_pair(point).encode()]} if _has_board(game) else {MOVE_TEXTS[player]: [_raw(text)]}
 
 
@@ -177,6 +174,8 @@ class SgfGame:
     properties: dict[str, str] = field(default_factory=dict)  # of the root, as text
     guessed_text: str = ""  # what was guessed to read the file's text, in words
     guessed_stones: str = ""  # and which handicap stones it may have meant
+    trees: Sequence[Node] = field(default=(), compare=False, repr=False)  # all games of the file, with all there is
+    number: int = 1  # which of them it is
 
     @property
     def move_count(self) -> int:
@@ -200,37 +199,17 @@ def read_games(path: Path | str) -> list[SgfGame]:
 
 def parse_sgf(data: bytes, source: str) -> list[SgfGame]:
     """The games in ``data``. Raises UserError, which begins with ``source``."""
-    content, guess = decoded(data, _DECLARED, _BEGIN)
-    data = content.encode("utf-8", "replace")  # where no byte of a character looks like a sign of the grammar
-    try:
-        trees = sgf_grammar.parse_sgf_collection(data)
-    except ValueError as error:
-        raise UserError(f"{source}: line {_error_line(data)}: not SGF: {error}") from None
+    trees, guess = read_trees(data, source)
     games = []
     for i, tree in enumerate(trees):
         name = source if len(trees) == 1 else f"{source} (game {i + 1} of {len(trees)})"
-        sequence = list(tree.sequence)
-        while tree.children:
-            tree = tree.children[0]
-            sequence += tree.sequence
+        sequence = [node.properties for node in tree.main_line]
         try:
             game = _read_game(sequence, name)
         except UserError as error:
             raise UserError(f"{name}: {error}") from None
-        games.append(replace(game, guessed_text=guess))
+        games.append(replace(game, guessed_text=guess, trees=trees, number=i + 1))
     return games
-
-
-def _error_line(data: bytes) -> int:
-    """The line where the grammar stops making sense."""
-    start = data.find(b"(;")
-    if start < 0:
-        return 1
-    try:
-        _, end = sgf_grammar.tokenise(data, start)
-    except ValueError:
-        return data.count(b"\n") + 1
-    return data[:end].count(b"\n") + 1
 
 
 def _read_game(sequence: list[dict[str, list[bytes]]], source: str) -> SgfGame:

@@ -17,6 +17,7 @@ from jubango.arena.commands.output import (
     messages,
     print_frame,
     print_json,
+    read_record,
     show_notes,
 )
 from jubango.arena.preparing import Busy, Preparing, shown
@@ -41,20 +42,34 @@ class Heatmap(StrEnum):
 def register(app: typer.Typer) -> None:
     @app.command()
     def analyze(
-        file: Annotated[Path, typer.Argument(help="The SGF file; its main line is looked at.")],
+        files: Annotated[
+            list[Path], typer.Argument(help="SGF files, one unless --all; their main lines are looked at.")
+        ],
         move: Annotated[int | None, typer.Option(help="After this many moves.", show_default="all")] = None,
-        every: Annotated[bool, typer.Option("--all", help="Every position of the game.")] = False,
+        every: Annotated[bool, typer.Option("--all", help="Review the game: every move.")] = False,
         bot: Annotated[
             str, typer.Option(help="A searching bot.", show_default="the strongest there is for the game")
         ] = "",
         simulations: Annotated[
-            int | None, typer.Option(min=1, help="Simulations a position.", show_default="the bot's")
+            int | None, typer.Option(min=1, help="Simulations a search.", show_default="the bot's")
         ] = None,
         seconds: Annotated[
             float | None, typer.Option(min=0.01, help="A search, in place of the bot's simulations.", show_default="")
         ] = None,
         number: Annotated[int, typer.Option("--game-number", min=1, help="Which game of a file of several.")] = 1,
-        seed: Annotated[int, typer.Option(min=0, help="Decides the search's dice.")] = 1,
+        seed: Annotated[int | None, typer.Option(min=0, help="Decides the search's dice.", show_default="1")] = None,
+        repeats: Annotated[
+            int | None, typer.Option(min=1, max=64, help="--all: searches of every position.", show_default="2")
+        ] = None,
+        thresholds: Annotated[
+            str, typer.Option(help="--all: losses of an inaccuracy, a mistake and a blunder, in %.")
+        ] = "5,10,20",
+        sure: Annotated[
+            float, typer.Option(help="--all: how sure it must be that a move has lost anything, in %.")
+        ] = 99.5,
+        save: Annotated[
+            bool, typer.Option(help="--all: keep the searches beside the file, and take those that are there.")
+        ] = True,
         heat: Annotated[
             Heatmap, typer.Option(help="What the heatmap shows; ownership by random games from here.")
         ] = Heatmap.visits,
@@ -62,83 +77,111 @@ def register(app: typer.Typer) -> None:
             str,
             typer.Option(metavar="BOT", help="Show what the bot's heatmap has more than this bot's.", show_default=""),
         ] = "",
-        png: Annotated[Path | None, typer.Option(help="Write the heatmap as a picture: .png, .svg, .pdf.")] = None,
-        csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.")] = None,
+        png: Annotated[
+            Path | None, typer.Option(help="Write the heatmap as a picture; with --all the curves (PNG, SVG, ...).")
+        ] = None,
+        html: Annotated[
+            Path | None, typer.Option(help="Review the game as with --all and write it as a page: one file.")
+        ] = None,
+        sgf: Annotated[
+            Path | None, typer.Option(help="--all: write the game with the review in it; it may be the file itself.")
+        ] = None,
+        csv: Annotated[
+            Path | None, typer.Option(help="Write the table as CSV; with --all also Parquet (FILE.parquet).")
+        ] = None,
         form: FormatOption = Format.table,
     ) -> None:
-        """Visits, win rates and principal variations of a position, and its visit-count heatmap."""
-        with loading():
-            from jubango.analysis.plot import check_format
-            from jubango.analysis.position import analysis_frame, searching_bot
-            from jubango.analysis.position import analyze as search
-            from jubango.bots.composition import strongest
-            from jubango.sgf_games.errors import UserError
-            from jubango.sgf_games.replay import Record, position_at
-            from jubango.sgf_games.sgf import read_games
+        """What a bot makes of a position: visits, win rates, principal variations and a heatmap.
 
-        if every and move is not None:
-            raise UserError("--all and --move exclude each other; give one")
-        if every and png is not None:
-            raise UserError("--png draws one position; give --move instead of --all")
-        if every and against:
+        With --all it reviews whole games, several files at once too: what every move lost and how surely, the players,
+        curves. The searches are kept beside the file (GAME.review.json): the same command goes on with them, and other
+        thresholds need none. Of several files --sgf, --png and --html name folders.
+        """
+        from jubango.arena.commands.reviews import Wanted, review_files
+        from jubango.sgf_games.errors import UserError
+
+        if (every or html) and move is not None:
+            raise UserError(f"{'--all' if every else '--html'} and --move exclude each other; give one")
+        if (every or html) and against:
             raise UserError("--against compares bots in one position; give --move instead of --all")
+        if every or html:
+            wanted = Wanted(bot, simulations, seconds, seed, repeats, thresholds, sure, save, sgf, png, html, csv)
+            review_files(files, number, wanted, form)
+            return
+        if len(files) > 1:
+            raise UserError(f"{files[1]}: a position is of one file; several are reviewed with --all")
         if against and heat is Heatmap.ownership:
-            raise UserError("--against: ownership is by random games, whatever the bot")
-        limits = {"simulations": simulations, "seconds": seconds}
-        keys = {key: value for key, value in limits.items() if value is not None}
-        for name in filter(None, (bot or "uct", against)):
-            searching_bot(name, **keys)  # what is wrong with them is said before anything else
-        for path in filter(None, (png, csv)):
-            check_writable(path)
-        if png is not None:
-            check_format(png)
-        games = read_games(file)
-        if number > len(games):
-            raise UserError(f"{file}: holds {len(games)} game(s); there is no game {number}")
-        if len(games) > 1:
-            messages().print(f"{file} holds {len(games)} games; this is number {number}", highlight=False)
-        record = Record(games[number - 1])
-        for guess in record.sgf.guesses:
-            messages().print(guess, style="yellow", soft_wrap=True)
-        with shown(messages(), Busy("replaying the game")):
-            wanted = record.positions if every else [position_at(record.sgf, move)]
-        config = searching_bot(bot or strongest(record.game), **keys)
-        show_notes(record.game, [config])
-        with shown(messages(), Preparing(f"{record.game.spec} for {config.name}")) as line:
+            raise UserError("--against: ownership is by random games, whatever the bot; compare visits, prior or value")
+        if sgf is not None:
+            raise UserError("--sgf writes a whole game with its review; give --all")
+        _analyze_position(
+            files[0],
+            move,
+            bot,
+            simulations,
+            seconds,
+            number,
+            1 if seed is None else seed,
+            heat.value,
+            against,
+            png,
+            csv,
+            form,
+        )
 
-            def report(done: int, total: int) -> None:
-                line.says = f"searching: {done} of {total} simulations"
 
-            found = search(wanted, config, seed=seed, on_progress=report)
-            if against:
-                line.says = Busy(f"searching with {against}")
-                (other,) = search(wanted, searching_bot(against, **keys), seed=seed)
-        frame = analysis_frame(found)
-        values: Values = heat.value
+def _analyze_position(
+    file: Path, move: int | None, bot: str, simulations: int | None, seconds: float | None, number: int, seed: int,
+    heat: Values, against: str, png: Path | None, csv: Path | None, form: Format,
+) -> None:  # fmt: skip
+    """One position: print what a bot makes of it, and write what is asked for."""
+    with loading():
+        from jubango.analysis.plot import check_format
+        from jubango.analysis.position import analyze, searching_bot
+        from jubango.bots.composition import strongest
+        from jubango.sgf_games.errors import UserError
+        from jubango.sgf_games.replay import position_at
+
+    limits = {"simulations": simulations, "seconds": seconds}
+    keys = {key: value for key, value in limits.items() if value is not None}
+    for name in filter(None, (bot or "uct", against)):
+        searching_bot(name, **keys)  # what is wrong with them is said before anything else
+    for path in filter(None, (png, csv)):
+        check_writable(path)
+    if png is not None:
+        check_format(png)
+    record = read_record(file, number)
+    with shown(messages(), Busy("replaying the game")):
+        wanted = position_at(record.sgf, move)
+    config = searching_bot(bot or strongest(record.game), **keys)
+    show_notes(record.game, [config])
+    with shown(messages(), Preparing(f"{record.game.spec} for {config.name}")) as line:
+
+        def report(done: int, total: int) -> None:
+            line.says = f"searching: {done} of {total} simulations"
+
+        found = analyze(wanted, config, seed=seed, on_progress=report)
+        shown_heat = found.heat(heat)
         if against:
-            names = config.name, searching_bot(against).name
-            shown_heat = found[0].less(other, values, names)
-        elif not every:
-            shown_heat = found[0].heat(values)
-        if png is not None:
-            try:
-                found[0].save_png(png, shown_heat)
-            except (OSError, ValueError) as error:  # an unwritable place, a format nobody knows
-                raise UserError(f"{png}: cannot be written: {error}") from None
-        if csv is not None:
-            try:
-                frame.to_csv(csv, index=False)
-            except OSError as error:
-                raise UserError(f"{csv}: cannot be written: {error.strerror}") from None
-        if form in (Format.csv, Format.markdown, Format.latex):
-            print_frame(frame, form)
-        elif form is Format.json:
-            documents = [_document(record, one, config.spec) for one in found]
-            print_json(documents if every else documents[0])
-        elif every:
-            _print_game(record, found, config.spec)
-        else:
-            _print_position(found[0], config.spec, shown_heat)
+            line.says = f"searching with {against}"
+            other = searching_bot(against, **keys)
+            shown_heat = found.less(analyze(wanted, other, seed=seed), heat, (config.name, other.name))
+    if png is not None:
+        try:
+            found.save_png(png, shown_heat)
+        except (OSError, ValueError) as error:  # an unwritable place, a format nobody knows
+            raise UserError(f"{png}: cannot be written: {error}") from None
+    if csv is not None:
+        try:
+            found.frame.to_csv(csv, index=False)
+        except OSError as error:
+            raise UserError(f"{csv}: cannot be written: {error.strerror}") from None
+    if form in (Format.csv, Format.markdown, Format.latex):
+        print_frame(found.frame, form)
+    elif form is Format.json:
+        print_json(_document(record, found, config.spec))
+    else:
+        _print_position(found, config.spec, shown_heat)
 
 
 def _print_position(one: PositionAnalysis, bot: str, heat: Heat) -> None:
@@ -188,34 +231,6 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat) -> None:
         rank = next((i for i, m in enumerate(one.moves, 1) if m.point == position.next_move[1]), None)
         place = f"number {rank} of the search" if rank else "not looked at by the search"
         out.print(f"played in the game: {played}, {place}", highlight=False)
-
-
-def _print_game(record: Record, found: list[PositionAnalysis], bot: str) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from jubango.analysis.win_rate import PLAYERS
-
-    out = data()
-    out.print(Text(f"{' – '.join(record.players)}, {record.game.spec}", style="bold"))
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("move", "to play", "played", "best", "visits", "share", "Black's win rate", "after best"):
-        table.add_column(heading, justify="left" if heading in ("played", "best", "to play") else "right")
-    for one in found:
-        position, best = one.position, one.best
-        played = _played(position) or ""
-        if best is None:
-            rate = f"{100 * one.win_rate.black:.1f} %"
-            table.add_row(str(position.number), "", played, "over", "", "", rate, "")
-            continue
-        table.add_row(
-            str(position.number), PLAYERS[one.player], played, best.move, str(best.visits),
-            f"{100 * best.share:.1f} %", f"{100 * one.win_rate.black:.1f} %",
-            f"{100 * best.win_rate.black:.1f} %" if best.visits else "",
-        )  # fmt: skip
-    out.print(table)
-    out.print(f"by {bot}", style="dim", highlight=False)
-    out.print("win rates: the mean of the search, and that of its best move alone", style="dim", highlight=False)
 
 
 def _played(position: Position) -> str | None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from jubango.bots.config import BotConfig
     from jubango.sgf_games.game import Game
+    from jubango.sgf_games.replay import Record
 
 LONGEST_LINE = 1500  # characters of a message
 
@@ -153,3 +154,20 @@ def show_notes(game: Game, bots: Iterable[BotConfig]) -> None:
     for note in dict.fromkeys(note_on(game, bot) for bot in bots):
         if note:
             messages().print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
+
+
+def read_record(path: Path, number: int) -> Record:
+    """Game ``number`` of an SGF file; what people should know of how it was read goes to stderr. Raises UserError."""
+    from jubango.sgf_games.errors import UserError
+    from jubango.sgf_games.replay import Record
+    from jubango.sgf_games.sgf import read_games
+
+    games = read_games(path)
+    if number > len(games):
+        raise UserError(f"{path}: holds {len(games)} game(s); there is no game {number}")
+    if len(games) > 1:
+        messages().print(f"{path} holds {len(games)} games; this is number {number}", highlight=False)
+    record = Record(games[number - 1])
+    for guess in record.sgf.guesses:
+        messages().print(guess, style="yellow", soft_wrap=True)
+    return record

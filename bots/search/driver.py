@@ -270,10 +270,9 @@ class Driver:
         roll_on(self._script, onward)
         return moved
 
-    @property
-    def least_done(self) -> int:
-        """Simulations of the tree that has made the fewest, of those in use."""
-        return int(self._progress[0][: self.lanes * self.ensemble].min())
+    def least_done(self, lanes: int) -> int:
+        """Simulations of the tree that has made the fewest, of the first so many lanes."""
+        return int(self._progress[0][: lanes * self.ensemble].min())
 
     def statistics(self) -> RootStatistics[np.ndarray]:
         """Of every lane as it stood at the last look, a row each."""

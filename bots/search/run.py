@@ -46,6 +46,7 @@ def run_many(
     move: MoveRule | None = None,
     temperature: float = 0.0,
     ensemble: int = 1,
+    lanes: int = 0,
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
 ) -> list[SearchResult]:
     """Search ``states`` (unbatched states of ``search.game``) all at once, in ``ensemble`` trees each.
@@ -56,6 +57,7 @@ def run_many(
     seconds: stop then at the latest, compiling not counted; 0 for no limit.
     seeds: uint32, one a state; by default 0, 1, 2, ...
     move, temperature: see :func:`jubango.bots.search.root.final_moves`.
+    lanes: make room for so many positions, so that one program does for batches of all sizes up to that.
     on_progress(done, wanted), of simulations a tree, is called a few times a second and stops the
     search by returning False, the first call excepted; what has been found by then is returned.
     Raises UserError for a finished position.
@@ -69,7 +71,7 @@ def run_many(
     if not 0 <= wanted <= search.capacity:
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
     dice = [seed % 2**32 for seed in (range(len(states)) if seeds is None else seeds)]
-    driver = Driver(search, len(states), ensemble, params)
+    driver = Driver(search, max(lanes, len(states)), ensemble, params)
     batch = stacked(states)
     view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
     if view.terminal[: len(states)].any():
@@ -81,7 +83,7 @@ def run_many(
     going_on = True
     while going_on and driver.busy.any():  # at least once: there is always something to show
         driver.advance(TICK_SECONDS)
-        going_on = on_progress(driver.least_done, wanted) is not False
+        going_on = on_progress(driver.least_done(len(states)), wanted) is not False
     found = driver.statistics()
     trees = Trees(driver)
     rule: MoveRule = move or search.rule.move

@@ -1,0 +1,104 @@
+"""The searches of a review: the positions of many games side by side, each several times."""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from jubango.analysis.lead import leads
+from jubango.analysis.position import LONGEST_VARIATION, MOST_LANES
+from jubango.analysis.review_moves import Candidate, Finding, Place
+from jubango.bots.config import SearchConfig
+from jubango.bots.roster import affordable_lanes, run_bot
+from jubango.bots.search.result import SearchResult
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.go_scoring import dead_by_playouts, result_without
+from jubango.sgf_games.record import score_of
+from jubango.sgf_games.replay import Position
+
+TOLD = 10  # moves of a position whose variations are kept
+
+
+class Wish(NamedTuple):
+    """One search that is wanted."""
+
+    game: int  # whose
+    place: Place
+    repeat: int  # the which search of the place, from 0
+    position: Position
+
+
+def seed_of(wish: Wish, seed: int) -> int:
+    """uint32: the dice of a search, which depend on nothing but the review's seed and the place in the game."""
+    return zlib.crc32(f"{seed} {wish.place.number} {wish.place.after} {wish.repeat}".encode())
+
+
+def search(
+    wishes: Sequence[Wish], bot: SearchConfig, seed: int,
+    on_progress: Callable[[float, int], None] = lambda done, total: None,
+) -> Iterator[list[tuple[Wish, Finding]]]:  # fmt: skip
+    """What is found, batch by batch, as many positions side by side as the machine searches well. All are of games that
+    differ in komi at most, and none is finished.
+
+    on_progress(done, total), of searches. Raises UserError if a tree is too large.
+    """
+    if not wishes:
+        return
+    # One leaf at a time, however few positions there are, so that a search finds the same beside any others.
+    bot = bot.model_copy(update={"leaves": bot.leaves})
+    at_once = min(MOST_LANES, affordable_lanes(wishes[0].position.game, [bot]))  # in one program for all batches
+    for first in range(0, len(wishes), at_once):
+        batch = wishes[first : first + at_once]
+
+        def look(done: int, wanted: int, first: int = first, size: int = len(batch)) -> None:
+            on_progress(first + size * done / max(1, wanted), len(wishes))
+
+        positions, dice = [wish.position for wish in batch], [seed_of(wish, seed) for wish in batch]
+        found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
+        ahead = leads(positions, dice, bot)
+        yield [
+            (wish, finding(wish.position, result, lead)) for wish, result, lead in zip(batch, found, ahead, strict=True)
+        ]
+
+
+def finding(position: Position, result: SearchResult, lead: float | None) -> Finding:
+    """What is kept of a search: its visited moves, with variations of the most visited."""
+    game, visits = position.game, result.visits
+    shown = {int(action) for action in visits.nonzero()[0]} | {result.action}
+    order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -result.values[a], a))
+
+    def black(value: float) -> float:
+        return round(0.5 + 0.5 * float(-value if position.player else value), 6)
+
+    moves = tuple(
+        Candidate(
+            game.action_text(action),
+            int(visits[action]),
+            round(float(result.priors[action]), 6),
+            black(result.values[action] if visits[action] else result.value),
+            tuple(game.action_text(a) for a in result.variation_of(action)[:LONGEST_VARIATION]) if i < TOLD else (),
+        )
+        for i, action in enumerate(order)
+    )
+    return Finding(black(result.value), result.simulations, moves, None if lead is None else round(lead, 2))
+
+
+def result_of(position: Position) -> Finding:
+    """Of a finished game, by the rules."""
+    lead = position.game.final_margin(position.state) if position.game.counts_points else None
+    return Finding(0.5 + 0.5 * float(position.returns[0]), 0, (), lead)
+
+
+def agreed_result(position: Position, said: str) -> Finding:
+    """Of a game of Go that its players have ended by passing: what its file says, as SGF's RE, or else the result
+    without the stones that random games show to be dead."""
+    game = position.game
+    assert isinstance(game, Go)
+    if math.isnan(score_of(said)):
+        said = result_without(game, position.state, dead_by_playouts(game, position.state))
+    points = re.fullmatch(r"([BW])\+(\d+(?:\.\d+)?)", said.strip().upper())
+    lead = float(points[2]) * (-1 if points[1] == "W" else 1) if points else None
+    return Finding(score_of(said), 0, (), lead)

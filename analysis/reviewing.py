@@ -1,0 +1,207 @@
+"""Reviews of games: what is missing is searched, what is saved is taken, and both become a :class:`Review`."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, overload
+
+import numpy as np
+
+from jubango.analysis.position import searching_bot
+from jubango.analysis.review import Review
+from jubango.analysis.review_file import Saved, Subject, load, save, subject_of
+from jubango.analysis.review_moves import Evidence, Place, Thresholds, candidates_of
+from jubango.analysis.review_search import Wish, agreed_result, result_of, search
+from jubango.bots.composition import strongest
+from jubango.bots.config import BotConfig, SearchConfig
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.replay import Position, Record, read_sgf
+
+REPEATS = 2
+MOST_REPEATS = 64
+
+
+Stage = Literal["positions", "choices"]  # of the game; and what the bot's own choices would have led to
+STAGES: tuple[Stage, ...] = ("positions", "choices")
+
+
+class Progress(NamedTuple):
+    """How far a review is."""
+
+    stage: Stage
+    done: float  # searches
+    total: int
+
+
+class Case:
+    """One game under review: its positions and what was found there."""
+
+    def __init__(self, record: Record, subject: Subject, repeats: int, file: Path | None) -> None:
+        if record.game.num_players != 2:
+            raise UserError(f"{record.sgf.source}: {record.game.spec} has {record.game.num_players} player(s)")
+        self.record, self.subject, self.repeats, self.file = record, subject, repeats, file
+        self.positions = record.positions
+        saved = load(file) if file else None
+        self.findings = saved.findings if saved and saved.subject == subject else {}
+        self.replaced = saved if saved and saved.subject != subject else None
+        agreed = agreed_result(self.positions[-1], record.result) if self.passes else None
+        for position in self.positions:
+            if agreed and position.number > len(record) - self.passes:
+                self.findings[Place(position.number)] = [agreed]
+            elif position.over:
+                self.findings[Place(position.number)] = [result_of(position)]
+
+    @functools.cached_property
+    def ends(self) -> list[Place]:
+        """Of each move the place where its own worth is searched: the game's next position, if the move led there.
+        Files may go on with other stones, or with the same player."""
+        out = []
+        for (here, then), move in zip(itertools.pairwise(self.positions), self.record.moves, strict=True):
+            place = Place(then.number)
+            if self.judged[here.number]:
+                led = here.after(move)
+                if led.player != then.player or not np.array_equal(led.stones, then.stones):
+                    place = Place(here.number, move)
+            out.append(place)
+        return out
+
+    @functools.cached_property
+    def passes(self) -> int:
+        """How many passes end a game of Go, of two or more. People agree there on what is dead, while a search counts
+        every stone: so these passes are not judged, and the positions after them are worth the game's result."""
+        last = itertools.takewhile(lambda move: move == "pass", reversed(self.record.moves))
+        passes = len(list(last)) if isinstance(self.record.game, Go) else 0
+        return passes if passes > 1 else 0
+
+    @functools.cached_property
+    def judged(self) -> list[bool]:
+        """Of each move whether it has a loss."""
+        last = len(self.record) - self.passes
+        return [here.number < last and not here.over for here in self.positions[:-1]]
+
+    def _settled(self, place: Place, position: Position) -> bool:
+        """Nothing is to be searched there."""
+        return position.over or (not place.after and place.number > len(self.record) - self.passes)
+
+    def places(self, stage: Stage) -> dict[Place, Position]:
+        """What is to be searched: the positions of the game; or what the bot's choices would have led to."""
+        if stage == "positions":
+            found = {Place(position.number): position for position in self.positions}
+        else:
+            found = {}
+            for here, move, end, judged in zip(self.positions, self.record.moves, self.ends, self.judged, strict=False):
+                best = candidates_of(self.findings[Place(here.number)])[0].move if judged else move
+                for place in (end, Place(here.number, best)):
+                    if place.after and (place == end or best != move):
+                        found[place] = here.after(place.after)
+        for place, position in found.items():
+            if position.over:
+                self.findings.setdefault(place, [result_of(position)])
+        return found
+
+    def wishes(self, stage: Stage, number: int) -> list[Wish]:
+        """The searches that are missing."""
+        return [
+            Wish(number, place, repeat, position)
+            for place, position in self.places(stage).items()
+            if not self._settled(place, position)
+            for repeat in range(len(self.findings.get(place, ())), self.repeats)
+        ]
+
+    def keep(self) -> None:
+        """Write down what was found."""
+        if self.file:
+            searched = {place: found for place, found in self.findings.items() if found[0].moves}
+            save(self.file, Saved(self.subject, self.repeats, searched))
+
+    def review(self, thresholds: Thresholds) -> Review:
+        findings = {place: found[: self.repeats] for place, found in self.findings.items()}
+        return Review.of(
+            self.record, self.positions, self.ends, self.judged, Evidence(findings), thresholds, self.subject.bot
+        )
+
+
+def searched(
+    cases: Sequence[Case], bots: Sequence[SearchConfig], on_progress: Callable[[Progress], None] = lambda progress: None
+) -> None:
+    """Make all the searches that are missing, those of games that can share a program side by side, and write down what
+    was found after every batch. ``bots``: one for each game."""
+    groups: dict[tuple[Game, str, int], list[int]] = {}
+    for i, (case, bot) in enumerate(zip(cases, bots, strict=True)):
+        groups.setdefault((case.record.game.compiled_as, bot.spec, case.subject.seed), []).append(i)
+    for stage in STAGES:
+        wishes = {key: [wish for i in own for wish in cases[i].wishes(stage, i)] for key, own in groups.items()}
+        done, total = 0, sum(map(len, wishes.values()))
+        for (_, _, seed), own in wishes.items():
+            before = done
+
+            def report(now: float, _: int, before: int = before, stage: Stage = stage, total: int = total) -> None:
+                on_progress(Progress(stage, before + now, total))
+
+            for batch in search(own, bots[own[0].game], seed, report) if own else ():
+                for wish, found in batch:
+                    cases[wish.game].findings.setdefault(wish.place, []).append(found)
+                for i in {wish.game for wish, _ in batch}:
+                    cases[i].keep()
+                done += len(batch)
+
+
+@overload
+def review(
+    games: Record | Path | str, bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
+    thresholds: Thresholds = ..., file: Path | str | None = ..., on_progress: Callable[[Progress], None] = ...,
+    **keys: object,
+) -> Review: ...  # fmt: skip
+@overload
+def review(
+    games: list[Record | Path | str], bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
+    thresholds: Thresholds = ..., file: None = ..., on_progress: Callable[[Progress], None] = ..., **keys: object,
+) -> list[Review]: ...  # fmt: skip
+def review(
+    games: Record | Path | str | list[Record | Path | str],
+    bot: str | BotConfig | None = None,
+    *,
+    repeats: int = REPEATS,
+    seed: int = 1,
+    thresholds: Thresholds = Thresholds(),  # noqa: B008 - a tuple
+    file: Path | str | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    **keys: object,
+) -> Review | list[Review]:
+    """Look a game through, or many at once: what every move lost, how surely, and what would have been better.
+
+    games: records, or names of SGF files.
+    bot: a spec string or a configuration, by default the strongest there is for the game; ``keys`` change it:
+        ``simulations=200``.
+    repeats: searches of every position, each with its own dice.
+    thresholds: from what loss on a move is called an inaccuracy, a mistake, a blunder.
+    file: keep the searches of a game there, and take those that are there already.
+    Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written.
+    """
+    if isinstance(games, Record | Path | str):
+        return _review([games], bot, repeats, seed, thresholds, file, on_progress, keys)[0]
+    if file is not None:
+        raise UserError("review: file= keeps one game's searches; review these one after another, or without it")
+    return _review(games, bot, repeats, seed, thresholds, None, on_progress, keys)
+
+
+def _review(
+    games: Sequence[Record | Path | str], bot: str | BotConfig | None, repeats: int, seed: int, thresholds: Thresholds,
+    file: Path | str | None, on_progress: Callable[[Progress], None], keys: dict[str, object],
+) -> list[Review]:  # fmt: skip
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(f"review: repeats={repeats}: should be from 1 to {MOST_REPEATS}")
+    thresholds.check()
+    records = [game if isinstance(game, Record) else read_sgf(game) for game in games]
+    bots = [searching_bot(bot or strongest(record.game), **keys) for record in records]
+    cases = [
+        Case(record, subject_of(record.sgf, own, seed), repeats, Path(file) if file else None)
+        for record, own in zip(records, bots, strict=True)
+    ]
+    searched(cases, bots, on_progress)
+    return [case.review(thresholds) for case in cases]

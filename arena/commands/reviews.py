@@ -1,0 +1,313 @@
+"""``jubango analyze --all``: games looked through, move by move."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jubango.arena.commands.output import (
+    Format,
+    Halted,
+    check_writable,
+    data,
+    loading,
+    messages,
+    print_frame,
+    print_json,
+    read_record,
+    show_notes,
+)
+from jubango.arena.preparing import Busy, Line, Preparing, shown
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from jubango.analysis.review import Review
+    from jubango.analysis.review_file import Saved
+    from jubango.analysis.review_moves import ReviewedMove, Thresholds
+    from jubango.analysis.reviewing import Case, Progress
+    from jubango.bots.config import SearchConfig
+    from jubango.sgf_games.replay import Record
+
+GRAPH_HEIGHT = 8
+WIDEST_GRAPH = 120  # characters
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line says; None: nothing."""
+
+    bot: str = ""
+    simulations: int | None = None
+    seconds: float | None = None
+    seed: int | None = None
+    repeats: int | None = None
+    thresholds: str = "5,10,20"  # %
+    sure: float = 99.5  # %
+    save: bool = True
+    sgf: Path | None = None
+    png: Path | None = None
+    html: Path | None = None
+    csv: Path | None = None
+
+    @property
+    def names_a_search(self) -> bool:
+        """Is anything said of who searches and how? Else what is saved is taken as it is."""
+        return bool(self.bot) or not self.simulations is self.seconds is self.seed is None
+
+
+def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Format) -> None:
+    """Review a game of each file, print what was found, and write what is asked for. Raises UserError, Halted."""
+    with loading():
+        from jubango.analysis.export import check_export, export_frame
+        from jubango.analysis.plot import check_format
+        from jubango.analysis.position import searching_bot
+        from jubango.analysis.report.review_page import save_review
+        from jubango.analysis.review import reviews_frame
+        from jubango.analysis.reviewing import searched
+
+    thresholds = _thresholds(wanted)
+    keys = {
+        key: value for key, value in vars(wanted).items() if key in ("simulations", "seconds") and value is not None
+    }
+    searching_bot(wanted.bot or "uct", **keys)  # what is wrong with them is said before anything else
+    games, pictures = _outputs(wanted.sgf, files, ".sgf"), _outputs(wanted.png, files, ".png")
+    pages = _outputs(wanted.html, files, ".html")
+    for picture in pictures:
+        check_format(picture)
+    if wanted.csv is not None:
+        check_export(wanted.csv)
+    for output in filter(None, [*games, *pictures, *pages, wanted.csv]):
+        check_writable(output)
+    cases, bots = [], []
+    with shown(messages(), Busy("replaying the games")):
+        for path in files:
+            case, bot = _case(path, number, wanted, keys)
+            cases.append(case)
+            bots.append(bot)
+    for case, bot in zip(cases, bots, strict=True):
+        show_notes(case.record.game, [bot])
+    with shown(messages(), Preparing(f"{cases[0].record.game.spec} for {bots[0].name}")) as line:
+        report = _Report(line)
+        try:
+            searched(cases, bots, report)
+        except KeyboardInterrupt:
+            kept = "what was searched is kept, and the same command goes on" if wanted.save else "nothing was saved"
+            raise Halted(kept) from None
+    reviews = [case.review(thresholds) for case in cases]
+    for review, target in zip(reviews, games, strict=False):
+        _written(review.save_sgf, target)
+    for review, target in zip(reviews, pictures, strict=False):
+        _written(review.save_png, target)
+    for review, target in zip(reviews, pages, strict=False):
+        _written(functools.partial(save_review, review), target)
+    if wanted.csv is not None:
+        export_frame(reviews_frame(reviews), wanted.csv)
+    if form is Format.table:
+        for review in reviews:
+            print_review(review)
+    elif form is Format.json:
+        documents = [review.document for review in reviews]
+        print_json(documents if len(files) > 1 else documents[0])
+    else:
+        print_frame(reviews_frame(reviews), form)
+
+
+class _Report:
+    """Says on the waiting line how far the searches are."""
+
+    def __init__(self, line: Line) -> None:
+        self.line, self.stage, self.began, self.first = line, "", 0.0, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        if progress.stage != self.stage:
+            self.stage, self.began, self.first = progress.stage, now, progress.done
+        what = "positions of the game" if self.stage == "positions" else "what the bot would have played"
+        made = progress.done - self.first
+        says = f"searching {what}: {progress.done:.0f} of {progress.total}"
+        if made > 0:
+            left = (now - self.began) * (progress.total - progress.done) / made
+            says += f", {left // 60:.0f}:{left % 60:02.0f} left"
+        self.line.says = says
+
+
+def _thresholds(wanted: Wanted) -> Thresholds:
+    from jubango.analysis.review_moves import Thresholds
+    from jubango.sgf_games.errors import UserError
+
+    try:
+        inaccuracy, mistake, blunder = (float(part) / 100 for part in wanted.thresholds.split(","))
+    except ValueError:
+        raise UserError(
+            f'--thresholds "{wanted.thresholds}": should be three losses in %, of an inaccuracy, a mistake and a '
+            "blunder, like 5,10,20"
+        ) from None
+    thresholds = Thresholds(inaccuracy, mistake, blunder, wanted.sure / 100)
+    thresholds.check()
+    return thresholds
+
+
+def _outputs(named: Path | None, files: Sequence[Path], suffix: str) -> list[Path]:
+    """Where something of each file goes: where the option says, of several files into the folder that it names. Raises
+    UserError."""
+    from jubango.sgf_games.errors import UserError
+
+    if named is None or len(files) == 1:
+        return [named] if named else []
+    names = [f"{path.stem}{suffix}" for path in files]
+    if len(set(names)) < len(names):
+        raise UserError(f"{named}: two of the files have one name; review them one after another")
+    try:
+        named.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{named}: should be a folder, as there are several files: {error.strerror}") from None
+    return [named / name for name in names]
+
+
+def _written(write: Callable[[Path], None], path: Path) -> None:
+    """Raises UserError."""
+    from jubango.sgf_games.errors import UserError
+
+    try:
+        write(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be written: {error}") from None
+
+
+def _case(path: Path, number: int, wanted: Wanted, keys: Mapping[str, object]) -> tuple[Case, SearchConfig]:
+    """The game of a file, with what is saved of it, and who searches."""
+    from jubango.analysis.position import searching_bot
+    from jubango.analysis.review_file import load, review_path, subject_of
+    from jubango.analysis.reviewing import REPEATS, Case
+    from jubango.bots.composition import strongest
+
+    record = read_record(path, number)
+    file = review_path(path, number)
+    saved = load(file) if wanted.save else None
+    mine = saved if saved and saved.is_of(record.sgf) and not wanted.names_a_search else None
+    bot = searching_bot(mine.subject.bot if mine else wanted.bot or strongest(record.game), **keys)
+    seed = mine.subject.seed if mine else 1 if wanted.seed is None else wanted.seed
+    subject = subject_of(record.sgf, bot, seed)
+    repeats = wanted.repeats or (mine.repeats if mine else REPEATS)
+    if saved and saved.subject != subject:
+        _say_why(file, saved, record, bot)
+    if wanted.save:
+        check_writable(file)
+    return Case(record, subject, repeats, file if wanted.save else None), bot
+
+
+def _say_why(file: Path, saved: Saved, record: Record, bot: SearchConfig) -> None:
+    """Why what is saved is not taken."""
+    why = "has other dice or another network"
+    if not saved.is_of(record.sgf):
+        why = "is of another game"
+    elif saved.subject.bot != bot.spec:
+        why = f"is by {saved.subject.bot}"
+    messages().print(f"{file} {why}; it is searched again and replaced", style="yellow", soft_wrap=True)
+
+
+# -- on the terminal -----------------------------------------------------------------------------
+
+
+def print_review(review: Review) -> None:
+    """The moves, the curves, the players."""
+    from rich.text import Text
+
+    from jubango.analysis.review_plot import graph_text
+
+    out = data()
+    out.print(Text(review.title, style="bold"))
+    out.print(f"by {review.by}", style="dim")
+    out.print(moves_table(review))
+    out.print()
+    out.print(graph_text(review.curves, min(out.width, WIDEST_GRAPH), GRAPH_HEIGHT))
+    out.print(summary_table(review))
+    out.print(histogram_table(review))
+    for player, name in enumerate(review.record.players):
+        worst = [_said(review.moves[number - 1]) for number in review.summary(player).worst]
+        if worst:
+            out.print(Text(f"{name}'s worst: {'; '.join(worst)}"))
+    inaccuracy, mistake, blunder, sure = (100 * level for level in review.thresholds)
+    out.print(
+        "loss: the win rate after the bot's choice less that after the move, by searches of both, with its 95 % "
+        f"interval; ?! from {inaccuracy:g} %, ? from {mistake:g}, ?? from {blunder:g}, where it is {sure:g} % sure "
+        "that there is any; ! is as sure to be better than the bot's choice", style="dim",
+    )  # fmt: skip
+
+
+def _said(move: ReviewedMove) -> str:
+    return f"{move.number} {move.move} {100 * move.loss:.1f} % (better {move.best})"
+
+
+def moves_table(review: Review) -> Table:
+    from rich.table import Table
+
+    leads = review.curves.has_leads
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    headings = ["move", "", "best", "Black", *["lead"] * leads, "loss", "", "visits", "prior"]
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("", "best") else "right", no_wrap=True)
+    styles = {"inaccuracy": "yellow", "mistake": "dark_orange", "blunder": "bold red", "surprise": "green"}
+    for move in review.moves:
+        after = review.positions[move.number]
+        loss = (
+            "" if move.loss != move.loss else "0" if move.is_best else f"{100 * move.loss:.1f} ± {100 * move.error:.1f}"
+        )
+        table.add_row(
+            str(move.number),
+            f"{'BW'[move.player]} {move.move}",
+            "" if move.is_best else move.best,
+            f"{100 * after.win_rate:.1f} %",
+            *([f"{after.lead:+.1f}" if after.lead is not None else ""] if leads else []),
+            loss,
+            move.sign,
+            f"{move.visits} of {move.simulations}" if move.simulations else "",
+            f"{100 * move.prior:.1f} %" if move.prior is not None else "",
+            style=styles.get(move.grade),
+        )
+    return table
+
+
+def summary_table(review: Review) -> Table:
+    from rich.table import Table
+
+    from jubango.analysis.review_moves import SIGNS
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("player", overflow="ellipsis", max_width=20)
+    for heading in ("phase", "moves", "best", "accuracy", "mean loss", *SIGNS.values()):
+        table.add_column(heading, justify="left" if heading == "phase" else "right", no_wrap=True)
+    for one in review.summaries:
+        if one.moves:
+            table.add_row(
+                review.record.players[one.player] if one.phase == "all" else "",
+                one.phase,
+                str(one.moves),
+                f"{100 * one.best / one.moves:.0f} %",
+                f"{100 * one.accuracy:.1f} %",
+                f"{100 * one.mean_loss:.1f} ± {100 * one.error:.1f}",
+                *(str(one.grades[grade]) for grade in SIGNS),
+            )
+    return table
+
+
+def histogram_table(review: Review) -> Table:
+    """How many moves of either player lost how much."""
+    from rich.table import Table
+
+    from jubango.analysis.review_summary import BINS
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("loss in %", overflow="ellipsis", max_width=20)
+    edges = [f"{100 * edge:g}" for edge in BINS]
+    for heading in ("none", *(f"{a}-{b}" for a, b in itertools.pairwise(edges)), f"{edges[-1]}-"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for player, name in enumerate(review.record.players):
+        table.add_row(name, *(str(count) if count else "·" for count in review.summary(player).histogram))
+    return table
