@@ -241,7 +241,7 @@ def reviewed_move(
     played, chosen = evidence.of(after), evidence.of(there)
     loss, error, worse = math.nan, math.nan, math.nan
     if compared:
-        loss, error, worse = _loss(player, played, chosen) if there != after else (0.0, 0.0, 0.0)
+        loss, error, worse = loss_between(player, played, chosen) if there != after else (0.0, 0.0, 0.0)
 
     def mine(black: float) -> float:
         return 1 - black if player else black
@@ -273,8 +273,8 @@ def reviewed_move(
     )
 
 
-def _loss(player: int, played: Estimate, chosen: Estimate) -> tuple[float, float, float]:
-    """(loss, half of its 95 % interval, how sure it is that there is any)."""
+def loss_between(player: int, played: Estimate, chosen: Estimate) -> tuple[float, float, float]:
+    """(what ``player`` has lost, half of its 95 % interval, how sure it is that it is anything)."""
     loss = (chosen.win_rate - played.win_rate) * (-1 if player else 1)
     deviation = math.sqrt(chosen.variance + played.variance)
     if not deviation:

@@ -194,7 +194,7 @@ def test_reuse_equals_going_on(seed):
     made, _ = driver.turn(0)
     assert not made[list(told)].any()
     made, _ = driver.turn(64)
-    found = driver.statistics()
+    found = driver.statistics(driver.lanes)
     for i in told:
         tree = search_tree(lane_of(driver.searching, i))
         assert made[i] == 60 == tree.visits[0] - 1

@@ -274,9 +274,9 @@ class Driver:
         """Simulations of the tree that has made the fewest, of the first so many lanes."""
         return int(self._progress[0][: lanes * self.ensemble].min())
 
-    def statistics(self) -> RootStatistics[np.ndarray]:
-        """Of every lane as it stood at the last look, a row each."""
-        return self._statistics(np.arange(self.lanes * self.ensemble))
+    def statistics(self, lanes: int) -> RootStatistics[np.ndarray]:
+        """Of the first so many lanes as they stood at the last look, a row each."""
+        return self._statistics(np.arange(lanes * self.ensemble))
 
     def _statistics(self, rows: np.ndarray) -> RootStatistics[np.ndarray]:
         """Of some trees, those of a lane side by side, merged."""

@@ -84,7 +84,7 @@ def run_many(
     while going_on and driver.busy.any():  # at least once: there is always something to show
         driver.advance(TICK_SECONDS)
         going_on = on_progress(driver.least_done(len(states)), wanted) is not False
-    found = driver.statistics()
+    found = driver.statistics(len(states))
     trees = Trees(driver)
     rule: MoveRule = move or search.rule.move
     actions = final_moves(found, [rule] * len(states), [temperature] * len(states), dice, search.ties)
