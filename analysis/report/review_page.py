@@ -58,7 +58,7 @@ def turning_points(review: Review) -> list[dict[str, object]]:
         {
             "number": move.number, "player": PLAYERS[move.player], "move": move.move, "sign": move.sign,
             "grade": move.grade, "best": move.best, "loss": f"{100 * move.loss:.1f}",
-            "lead": "" if move.lead_loss is None else f"{move.lead_loss:.1f}",
+            "lead": f"{move.lead_loss:.1f}" if move.lead_loss and move.lead_loss >= 0.05 else "",
         }
         for move in graded[:MOST_TURNS]
     ]  # fmt: skip

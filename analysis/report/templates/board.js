@@ -101,7 +101,7 @@ class Board {
     const { width, height } = game;
     this.game = game;
     this.svg = made("svg", { viewBox: `-1 -0.6 ${width + 1.1} ${height + 1.5}`, role: "img",
-      class: game.crossings ? "board" : "board squares" }, host);
+      class: `board${game.crossings ? "" : " squares"}${Math.max(width, height) > 11 ? " large" : ""}` }, host);
     this.title = made("title", {}, this.svg);
     made("rect", { x: -0.5, y: -0.5, width, height, class: "ground", transform: "translate(.5 .5)" }, this.svg);
     const out = game.crossings ? 0 : 0.5, more = game.crossings ? 0 : 1;
@@ -138,11 +138,12 @@ class Board {
       const { cx, cy } = this.at(point);
       return made("rect", { x: cx - side / 2, y: cy - side / 2, width: side, height: side, ...more }, this.layer);
     };
-    if (best >= 0 && cells && cells.has(best)) square(best, 1.08, { class: "best" });
-    for (const [point, cell] of cells || []) {
-      if (stones[point] && !cell.over) continue;
-      square(point, cell.side || 0.96, { fill: cell.fill });
-      if (cell.text && !stones[point]) this.write(point, cell.text, cell.ink);
+    const ordered = [...(cells || [])].sort(([point], [other]) => (point === best) - (other === best));
+    for (const [point, cell] of ordered) {
+      if (stones[point]) continue;
+      if (point === best) square(point, 1.08, { class: "best" });
+      square(point, 0.96, { fill: cell.fill });
+      if (cell.text) this.write(point, cell.text, cell.ink);
     }
     stones.forEach((colour, point) => {
       if (colour) this.stone(point, colour, point === last);
@@ -164,7 +165,7 @@ class Board {
 
   write(point, text, ink, largest = 0.5) {
     const { cx, cy } = this.at(point);
-    const size = Math.min(largest, 1.5 / Math.max(1, text.length));
+    const size = Math.min(largest, 1.3 / text.length);
     made("text", { x: cx, y: cy, fill: ink, "font-size": `${size}px`, class: "label" }, this.layer, text);
   }
 }
@@ -185,13 +186,13 @@ class Graph {
     this.moves = Math.max(1, moves);
     this.svg.replaceChildren();
     made("title", {}, this.svg, title);
-    for (const y of [25, 50, 75]) made("line", { x1: 0, x2: 100, y1: y, y2: y }, this.svg);
+    for (const y of [4, 27, 50, 73, 96]) made("line", { x1: 0, x2: 100, y1: y, y2: y }, this.svg);
     for (const move of marks) {
       const x = 100 * move / this.moves;
       made("line", { x1: x, x2: x, y1: 0, y2: 100, class: "mark" }, this.svg);
     }
     for (const line of lines) {
-      const points = line.values.map(([move, share]) => `${100 * move / this.moves} ${100 - 100 * share}`);
+      const points = line.values.map(([move, share]) => `${100 * move / this.moves} ${96 - 92 * share}`);
       if (points.length === 1) points.push(points[0]);
       if (points.length) made("path", { d: `M${points.join("L")}`, class: line.class }, this.svg);
     }

@@ -71,11 +71,15 @@ function lies(stones, text, colour) {
   return put(game, stones, text, colour);
 }
 
+function amount(number) {
+  return Math.abs(number).toFixed(1);
+}
+
 /** Black's numbers in words. */
 function stand(position) {
   const win = `Black's win rate ${position.rate.toFixed(1)} %${position.error ? ` ± ${position.error.toFixed(1)}` : ""}`;
   if (position.lead === null) return win;
-  return `${win}, ${position.lead < 0 ? "White" : "Black"} ahead by ${Math.abs(position.lead).toFixed(1)} points`;
+  return `${win}, ${position.lead < 0 ? "White" : "Black"} ahead by ${amount(position.lead)} points`;
 }
 
 function tell() {
@@ -90,9 +94,10 @@ function tell() {
     if (played.move === played.best) {
       said.textContent = "This is what the bot would have played.";
     } else {
-      const points = played.lead === null ? "" : `, ${played.lead.toFixed(1)} points`;
-      said.append(`${played.grade ? `A${/^i/.test(played.grade) ? "n" : ""} ${played.grade}: it` : "It"} lost ` +
-        `${played.loss.toFixed(1)} % ± ${played.error.toFixed(1)}${points}; better `);
+      const points = played.lead === null || played.lead * played.loss <= 0 ? "" : `, ${amount(played.lead)} points`;
+      said.append(`${played.grade ? `A${/^i/.test(played.grade) ? "n" : ""} ${played.grade}: it` : "It"} ` +
+        `${played.loss < 0 ? "gained" : "lost"} ${amount(played.loss)} % ± ${amount(played.error)}${points}; ` +
+        `the bot's choice is `);
       const button = made("button", { id: "better" }, said, played.best);
       button.addEventListener("click", () => {
         go(move - 1);
@@ -158,7 +163,7 @@ function drawGraphs() {
   if (!leads) return;
   const most = Math.max(1, ...data.positions.map((one) => Math.abs(one.lead ?? 0)));
   const shares = data.positions.map((one, i) => [i, one.lead === null ? null : 0.5 + one.lead / most / 2]);
-  leads.draw(total, [{ values: shares.filter(([, share]) => share !== null), class: "two" }], "Black's lead", turns);
+  leads.draw(total, [{ values: shares.filter(([, share]) => share !== null), class: "lead" }], "Black's lead", turns);
   $("leads-legend").textContent = `Black's lead, from −${most.toFixed(1)} to ${most.toFixed(1)} points`;
 }
 
