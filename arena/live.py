@@ -20,7 +20,7 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.library import DATABASE
 
 HOST = "127.0.0.1"
-SECONDS = 1.0  # between two looks at what is new
+SECONDS = 1.0  # between two questions of a browser
 PATIENCE = 3.0  # seconds that the end is kept for a browser that has been asking
 
 
@@ -36,6 +36,7 @@ class Live:
         self._due = 0.0  # when to look for more
         self._lock = threading.Lock()
         self._total, self._told, self._line = 0, list[str](), "the run begins"
+        self._summary = ""
         self._noted = self._asked = -PATIENCE
         self._over, self._said_so = "", threading.Event()
         try:
@@ -71,28 +72,32 @@ class Live:
             return self._page.page(self._total, self._told, self._over or self._line)
 
     def new(self, since: int) -> str:
-        """What a page lacks that has ``since`` games, as JSON."""
+        """What a page lacks that has ``since`` games, as JSON: what the run says of itself, and the summary where there
+        are more games."""
         with self._lock:
             over = self._over
             self._look(bool(over))
-            summary = self._page.summary(self._total, self._told, over or self._line)
-            again = 0 if over else max(SECONDS, self._due - time.perf_counter())
-            answer = json.dumps({"summary": summary, "again": again, **self._page.more(since)}, allow_nan=False)
+            more = over or len(self._page.games) > since
+            answer = {
+                "line": over or self._line, "again": 0 if over else SECONDS, "summary": self._summary if more else "",
+                **self._page.more(since),
+            }  # fmt: skip
         if over:
             self._said_so.set()
-        return answer
+        return json.dumps(answer, allow_nan=False)
 
     def _look(self, now: bool = False) -> None:
-        """Read the games that are new; it may take a fiftieth of the time."""
-        began = self._asked = time.perf_counter()
-        if (began < self._due and not now) or not self._total or not (self._folder / DATABASE).exists():
+        """Read the games that are new, which may take a fiftieth of the time of one core."""
+        self._asked = time.perf_counter()
+        if (self._asked < self._due and not now) or not self._total or not (self._folder / DATABASE).exists():
             return  # before the first note games may still be taken back, to be played anew
+        began = time.thread_time()
         with suppress(UserError):  # the table is being made
             games, moves, row = kept_after(self._folder, self._row)
             self._page.add(games, moves)
             self._row = row
-        ended = time.perf_counter()
-        self._due = ended + max(SECONDS / 2, 50 * (ended - began))
+        self._summary = self._page.summary(self._total, self._told, self._over or self._line)
+        self._due = self._asked + 50 * (time.thread_time() - began)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -190,8 +190,11 @@ async function ask() {
     $("live").textContent = "The run is not served any more; this page stays as it is.";
     return;
   }
-  const parsed = new DOMParser().parseFromString(answer.summary, "text/html");
-  $("summary").replaceChildren(...parsed.body.childNodes);
+  if (answer.summary) {
+    const parsed = new DOMParser().parseFromString(answer.summary, "text/html");
+    $("summary").replaceChildren(...parsed.body.childNodes);
+  }
+  $("live").textContent = answer.line;
   if (answer.games.length) {
     data.names = answer.names;
     data.games.push(...answer.games);
