@@ -57,18 +57,18 @@ def search(
             on_progress(first + size * done / max(1, wanted), len(wishes))
 
         positions, dice = [wish.position for wish in batch], [seed_of(wish, seed) for wish in batch]
-        found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
         ahead = leads(positions, dice, bot)
-        yield [
-            (wish, finding(wish.position, result, lead)) for wish, result, lead in zip(batch, found, ahead, strict=True)
-        ]
+        found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
+        yield [(wish, finding(wish, result, lead)) for wish, result, lead in zip(batch, found, ahead, strict=True)]
 
 
-def finding(position: Position, result: SearchResult, lead: float | None) -> Finding:
-    """What is kept of a search: its visited moves, with variations of the most visited."""
-    game, visits = position.game, result.visits
+def finding(wish: Wish, result: SearchResult, lead: float | None) -> Finding:
+    """What is kept of a search: its visited moves, with variations of the most visited. Of a position that is not the
+    game's own only the best move."""
+    position, game, visits = wish.position, wish.position.game, result.visits
     shown = {int(action) for action in visits.nonzero()[0]} | {result.action}
     order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -result.values[a], a))
+    order, told = (order[:1], 0) if wish.place.after else (order, TOLD)
 
     def black(value: float) -> float:
         return round(0.5 + 0.5 * float(-value if position.player else value), 6)
@@ -79,7 +79,7 @@ def finding(position: Position, result: SearchResult, lead: float | None) -> Fin
             int(visits[action]),
             round(float(result.priors[action]), 6),
             black(result.values[action] if visits[action] else result.value),
-            tuple(game.action_text(a) for a in result.variation_of(action)[:LONGEST_VARIATION]) if i < TOLD else (),
+            tuple(game.action_text(a) for a in result.variation_of(action)[:LONGEST_VARIATION]) if i < told else (),
         )
         for i, action in enumerate(order)
     )

@@ -48,7 +48,6 @@ class Case:
         self.positions = record.positions
         saved = load(file) if file else None
         self.findings = saved.findings if saved and saved.subject == subject else {}
-        self.replaced = saved if saved and saved.subject != subject else None
         agreed = agreed_result(self.positions[-1], record.result) if self.passes else None
         for position in self.positions:
             if agreed and position.number > len(record) - self.passes:

@@ -62,9 +62,8 @@ def main() -> None:
         for place in sample:
             way(place)
         each = (time.perf_counter() - began) / len(sample)
-        print(
-            f"one after another, {name}: {each:.3f} s each, {each * total:.0f} s in all, {each * total / batch:.1f} times"
-        )
+        whole = each * total
+        print(f"one after another, {name}: {each:.3f} s each, {whole:.0f} s in all, {whole / batch:.1f} times")
 
 
 def played(game: str, moves: int) -> Record:

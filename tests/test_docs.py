@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[1]
         "docs/usage.md",
         "docs/training.md",
         "docs/tables.md",
+        "docs/reviews.md",
         "README.md",
     ],
 )

@@ -186,6 +186,7 @@ def _case(path: Path, number: int, wanted: Wanted, keys: Mapping[str, object]) -
     from jubango.analysis.review_file import load, review_path, subject_of
     from jubango.analysis.reviewing import REPEATS, Case
     from jubango.bots.composition import strongest
+    from jubango.sgf_games.errors import UserError
 
     record = read_record(path, number)
     file = review_path(path, number)
@@ -198,7 +199,10 @@ def _case(path: Path, number: int, wanted: Wanted, keys: Mapping[str, object]) -
     if saved and saved.subject != subject:
         _say_why(file, saved, record, bot)
     if wanted.save:
-        check_writable(file)
+        try:
+            check_writable(file)
+        except UserError as error:
+            raise UserError(f"{error}; --no-save keeps nothing") from None
     return Case(record, subject, repeats, file if wanted.save else None), bot
 
 
@@ -233,6 +237,10 @@ def print_review(review: Review) -> None:
         worst = [_said(review.moves[number - 1]) for number in review.summary(player).worst]
         if worst:
             out.print(Text(f"{name}'s worst: {'; '.join(worst)}"))
+    if all(one.moves and one.mean_loss < -one.error for one in map(review.summary, (0, 1))):
+        out.print(
+            "the players' moves are better than the bot's choices: a stronger bot, or more simulations, sees more"
+        )
     inaccuracy, mistake, blunder, sure = (100 * level for level in review.thresholds)
     out.print(
         "loss: the win rate after the bot's choice less that after the move, by searches of both, with its 95 % "
