@@ -117,7 +117,7 @@ def test_a_run_without_games_has_a_page(tmp_path):
     assert "No game has ended yet." in (tmp_path / "x.html").read_text()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(*[st.sampled_from("abcd")] * 2, st.sampled_from([0, 0.5, 1.0])), max_size=12),
     st.sampled_from([0, 0.5]),
