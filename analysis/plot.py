@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import functools
+import logging
 import unicodedata
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.text import Text
 
+from jubango.analysis.heat import Heat, hex_colour
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.diagram import (
     FRAME,
     GRID,
     INK,
+    LAST,
+    ON_STONE,
     PEARL,
     Cell,
     Diagram,
@@ -34,8 +37,6 @@ from jubango.sgf_games.printable import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A sequential scale, light to dark, that keeps its order in grey and for the colour-blind.
-_SCALE = ((254, 240, 217), (253, 204, 138), (252, 141, 89), (227, 74, 51), (179, 0, 0))
 BLACK, WHITE = "●", "○"
 # A board's own ground, where there is colour, so that Black is dark and White bright on any terminal.
 WOOD = "#dcb35c"
@@ -51,47 +52,21 @@ EAST_ASIAN = (
 NO_FONTS = ("Last Resort", "cm")
 
 
-def scale_colour(share: float) -> tuple[int, int, int]:
-    """RGB for a share in [0, 1] of the largest count."""
-    place = min(max(share, 0.0), 1.0) * (len(_SCALE) - 1)
-    i = min(int(place), len(_SCALE) - 2)
-    low, high = _SCALE[i], _SCALE[i + 1]
-    return tuple(round(a + (b - a) * (place - i)) for a, b in zip(low, high, strict=True))  # type: ignore[return-value]
-
-
-def hex_colour(share: float) -> str:
-    """The same as ``#rrggbb``."""
-    return "#{:02x}{:02x}{:02x}".format(*scale_colour(share))
-
-
-def short_count(count: int) -> str:
-    """At most four characters: 1234, 12k, 1.2M."""
-    if count < 10_000:
-        return str(count)
-    if count < 999_500:
-        return f"{count / 1000:.0f}k"
-    return f"{count / 1e6:.1f}M"[:4].rstrip(".")
-
-
 def stone_text(mark: str) -> Text:
     """BLACK or WHITE as on the board."""
     return Text().append(mark, style=STONES[mark])
 
 
 def board_text(
-    stones: np.ndarray, last: Point | None = None, counts: np.ndarray | None = None,
-    written: Callable[[int], str] = short_count, tight: bool = False,
+    stones: np.ndarray, last: Point | None = None, cells: Mapping[Point, Cell] | None = None, tight: bool = False
 ) -> Text:  # fmt: skip
-    """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets,
-    and, where ``counts`` [H, W] is positive, the visits as they are ``written``, on a colour where there is colour.
-    ``tight``: a bracket may touch a number."""
+    """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets, and the texts of
+    ``cells`` on their colours where there is colour; stones lie on theirs. ``tight``: a bracket may touch a number."""
     height, width = stones.shape
-    cell, largest = 2, 1
-    if counts is not None:
-        lengths = {point: len(written(int(count))) for point, count in np.ndenumerate(counts)}
-        beside = (last[0], last[1] + 1) if last is not None and not tight else None
-        cell = max(3, *(length + 1 + (point == beside) for point, length in lengths.items()))
-        largest = max(1, int(counts.max()))
+    cells = cells or {}
+    beside = (last[0], last[1] + 1) if last is not None and not tight else None
+    lengths = [len(cell.text) + 1 + (point == beside) for point, cell in cells.items() if not stones[point]]
+    cell = max(3, *lengths) if lengths else 3 if cells else 2
     text = Text(no_wrap=True)
     header = "   " + "".join(column_name(c).rjust(cell) for c in range(width))
     text.append(header + "\n", style="dim")
@@ -100,17 +75,16 @@ def board_text(
         for c in range(width):
             is_last = last == (r, c)
             closing = last == (r, c - 1)  # the bracket after the last move is the next cell's first sign
+            under = cells.get((r, c))
             if stones[r, c]:
                 mark = BLACK if stones[r, c] == 1 else WHITE
                 pad = " " * (cell - 1)
                 pad = ")" + pad[1:] if closing else pad
                 text.append(pad[:-1] + "(" if is_last else pad, style=STONES[BLACK])
-                text.append(mark, style=STONES[mark])
-            elif counts is not None and counts[r, c] > 0:
-                colour = hex_colour(counts[r, c] / largest)
+                text.append(mark, style=f"bold {readable_on(under.fill)} on {under.fill}" if under else STONES[mark])
+            elif under is not None:
                 text.append(")" if closing else " ", style=STONES[BLACK])
-                label = written(int(counts[r, c])).rjust(cell - 1)
-                text.append(label, style=f"{readable_on(colour)} on {colour}")
+                text.append(under.text.rjust(cell - 1), style=f"{under.ink} on {under.fill}")
             else:
                 text.append(")" if closing else " ", style=STONES[BLACK])
                 text.append("·".rjust(cell - 1), style=ROOM)
@@ -120,62 +94,32 @@ def board_text(
     return text
 
 
-def visits_text(stones: np.ndarray, last: Point | None, counts: np.ndarray, width: int) -> Text:
-    """The board with its visits in ``width`` characters; where their numbers are too wide, with their shares."""
+def heat_text(stones: np.ndarray, last: Point | None, heat: Heat, width: int) -> Text:
+    """The board with a heatmap in ``width`` characters; where the numbers are too wide, with shorter ones."""
+    cells = heat.cells()
     for tight in (False, True):
-        board = board_text(stones, last, counts, tight=tight)
+        board = board_text(stones, last, cells, tight)
         if _fits(board, width):
             return board
-    total = max(1, int(counts.sum()))
+    head, short = _shorter(heat)
+    cells = {point: cell._replace(text=short(float(heat.grid[point]))) for point, cell in cells.items()}
+    board = board_text(stones, last, cells)
+    if not _fits(board, width):
+        board = board_text(stones, last, cells, tight=True)
+    return Text(f"{head}\n", style="dim", no_wrap=True) + board
 
-    def share(count: int) -> str:
-        return str(min(99, round(100 * count / total)))
 
-    shares = board_text(stones, last, counts, share)
-    if not _fits(shares, width):
-        shares = board_text(stones, last, counts, share, tight=True)
-    return Text("% of the visits; a wider terminal shows their numbers\n", style="dim", no_wrap=True) + shares
+def _shorter(heat: Heat) -> tuple[str, Callable[[float], str]]:
+    """What to say, and numbers of two characters."""
+    if heat.scale != "amount":
+        return "in tenths; a wider terminal shows percents", lambda value: f"{max(-9, min(9, round(10 * value))):+d}"
+    total = 1.0 if heat.percent else max(1.0, float(np.nansum(heat.grid)))
+    what = "whole percents" if heat.percent else f"% of the {heat.name}"
+    return f"{what}; a wider terminal shows their numbers", lambda value: str(min(99, round(100 * value / total)))
 
 
 def _fits(board: Text, width: int) -> bool:
     return max(map(len, board.plain.splitlines())) <= width
-
-
-@dataclass(frozen=True)
-class Heat:
-    """Numbers on the points of a board."""
-
-    grid: np.ndarray  # float [H, W]; NaN where there is nothing to show
-    name: str  # what they are, with "in %" at the end for shares of one
-
-    @property
-    def percent(self) -> bool:
-        return self.name.endswith("in %")
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The ends of the colour scale: counts and shares begin at nothing, win rates where they do."""
-        shown = self.grid[~np.isnan(self.grid)]
-        if not shown.size:
-            return 0.0, 1.0
-        return (float(shown.min()) if "win rate" in self.name else 0.0), float(shown.max())
-
-    def text(self, value: float) -> str:
-        """``1234``, ``12k``; of shares ``53``, ``0.3``."""
-        if not self.percent:
-            return short_count(round(value))
-        return f"{100 * value:.0f}" if value >= 0.0995 else f"{100 * value:.1f}"
-
-
-def heat_cells(heat: Heat) -> dict[Point, Cell]:
-    """The cells of a diagram: the numbers, on the darker a colour the larger they are."""
-    low, high = heat.limits
-    cells = {}
-    for r, c in zip(*np.nonzero(~np.isnan(heat.grid)), strict=True):
-        value = float(heat.grid[r, c])
-        share = (value - low) / (high - low) if high > low else 1.0
-        cells[int(r), int(c)] = Cell(heat.text(value), hex_colour(share))
-    return cells
 
 
 def draw(diagram: Diagram, axes: Axes | None = None) -> Axes:
@@ -215,8 +159,12 @@ def draw(diagram: Diagram, axes: Axes | None = None) -> Axes:
     for r, c in zip(*np.nonzero(diagram.stones), strict=True):
         face, ring = (INK, PEARL) if diagram.stones[r, c] == 1 else (PEARL, INK)
         axes.add_patch(Circle((c, r), 0.46, facecolor=face, edgecolor=INK, linewidth=0.8, zorder=5))
+        if (r, c) in diagram.cells:
+            side = ON_STONE
+            at, fill = (c - side / 2, r - side / 2), diagram.cells[r, c].fill
+            axes.add_patch(Rectangle(at, side, side, facecolor=fill, edgecolor=GRID, linewidth=0.6, zorder=6))
         if (r, c) == diagram.last:
-            axes.add_patch(Circle((c, r), 0.2, fill=False, edgecolor=ring, linewidth=1.5, zorder=6))
+            axes.add_patch(Circle((c, r), LAST, fill=False, edgecolor=ring, linewidth=1.5, zorder=6))
     size = 0.16 + 0.24 * min(max(height, width), 19) / 19
     for c in range(width):
         _write(axes, c, height - 0.35 + 0.7 * size, column_name(c), INK, size, 0.6)
@@ -274,6 +222,8 @@ def font_names() -> tuple[str, ...]:
     """matplotlib's own, then those for Chinese, Japanese and Korean, then whatever else this machine has."""
     from matplotlib.font_manager import fontManager
 
+    # A font that comes in one weight, which is not called normal, is as good as any.
+    logging.getLogger("matplotlib.font_manager").addFilter(lambda record: "find font weight" not in record.msg)
     here = {font.name for font in fontManager.ttflist if not font.name.startswith(NO_FONTS)}
     known = ("DejaVu Sans", *(name for name in EAST_ASIAN if name in here))
     return (*known, *sorted(here.difference(known)))
@@ -311,9 +261,10 @@ def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> No
     axes = draw(diagram, figure.add_subplot())
     if heat is not None:
         scale = 100 if heat.percent else 1
-        colours = LinearSegmentedColormap.from_list("heat", [hex_colour(i / 16) for i in range(17)])
+        colours = LinearSegmentedColormap.from_list("heat", [hex_colour(i / 16, heat.scale) for i in range(17)])
         low, high = heat.limits
         norm = Normalize(scale * low, scale * high)
         bar = figure.colorbar(ScalarMappable(norm, colours), ax=axes, fraction=0.04, pad=0.02)
-        bar.set_label(heat.name)
+        name, families = drawable(printable(heat.name), font_names())
+        bar.set_label(name, fontfamily=families, parse_math=False)
     figure.savefig(path)

@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, get_args, overload
 
 import numpy as np
 
-from jubango.analysis.plot import Heat, draw, heat_cells, save_png
+from jubango.analysis.heat import MOST_LABELS, Heat, less, ownership
+from jubango.analysis.plot import draw, save_png
 from jubango.analysis.win_rate import PLAYERS, WinRate
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Values = Literal["visits", "prior", "value"]
+Values = Literal["visits", "prior", "value", "ownership"]
 
 MOST_LANES = 64  # positions searched at once
 LONGEST_VARIATION = 12  # moves
@@ -90,7 +91,8 @@ class PositionAnalysis:
         return grid
 
     def heat(self, values: Values = "visits") -> Heat:
-        """Visits, priors, or win rates of the player to move, of the points. Raises UserError."""
+        """Visits, priors, or win rates of the player to move, of the points; or whose they are in the end, by random
+        games. Raises UserError."""
         if values == "visits":
             counts = self.counts()
             return Heat(np.where(counts > 0, counts, np.nan), "visits")
@@ -102,31 +104,44 @@ class PositionAnalysis:
                 if point is not None:
                     grid[point] = np.nan_to_num(grid[point]) + self.priors[action]
             return Heat(grid, "prior in %")
+        if values == "ownership":
+            return ownership(self.position)
         if values != "value":
-            raise UserError(f'a heatmap shows no "{values}"{nearest(str(values), ("visits", "prior", "value"))}')
+            raise UserError(f'a heatmap shows no "{values}"{nearest(str(values), get_args(Values))}')
         for move in reversed(self.moves):  # of several moves on a point the first counts
             if move.point is not None:
                 grid[move.point] = move.win_rate.mover
         return Heat(grid, f"{PLAYERS[self.player]}'s win rate in %")
 
-    def diagram(self, values: Values = "visits") -> Diagram:
+    def less(
+        self, other: PositionAnalysis, values: Values = "visits", names: tuple[str, str] = ("this", "that")
+    ) -> Heat:
+        """What this search gives the points more than another of the same position does, visits as shares of all:
+        ``a.plot(values=a.less(b))``. Raises UserError."""
+        if (other.position.stones != self.position.stones).any() or other.player != self.player:
+            raise UserError("the two analyses are of different positions; compare those of one")
+        return less(self.heat(values), other.heat(values), names)
+
+    def diagram(self, values: Values | Heat = "visits") -> Diagram:
         """The board with a heatmap, the best move framed, the win rate in the title."""
-        position, best, heat = self.position, self.best, self.heat(values)
+        position, best = self.position, self.best
+        heat = values if isinstance(values, Heat) else self.heat(values)
         status = position.status
         if best is not None:
             status += f": {best.move}, {best.visits} of {self.simulations} visits, win rate {self.win_rate}"
             status += f", after {best.move} {best.win_rate.percent}"
-        title = f"{position.short_title}\n{status}" + (f"\n{heat.name}" if values != "visits" else "")
+        title = f"{position.short_title}\n{status}" + (f"\n{heat.name}" if heat.name != "visits" else "")
         board = position.diagram()
-        return Diagram(board.stones, board.crossings, board.last, best.point if best else None, heat_cells(heat), title)
+        point = best.point if best else None
+        return Diagram(board.stones, board.crossings, board.last, point, heat.cells(MOST_LABELS, point), title)
 
-    def plot(self, axes: Axes | None = None, values: Values = "visits") -> Axes:
+    def plot(self, axes: Axes | None = None, values: Values | Heat = "visits") -> Axes:
         """Draw the heatmap of ``values``, on new axes if none are given, and return the axes. Raises UserError."""
         return draw(self.diagram(values), axes)
 
-    def save_png(self, path: Path | str, values: Values = "visits") -> None:
+    def save_png(self, path: Path | str, values: Values | Heat = "visits") -> None:
         """Write the heatmap as a picture, of the kind the file's name says. Raises OSError, ValueError."""
-        save_png(path, self.diagram(values), self.heat(values))
+        save_png(path, self.diagram(values), values if isinstance(values, Heat) else self.heat(values))
 
     def __repr__(self) -> str:
         best = f"{self.best.move}, win rate {self.win_rate}" if self.best else self.position.status

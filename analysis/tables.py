@@ -28,16 +28,31 @@ LARGEST_CSV = 500_000_000  # bytes
 
 def games_frame(folder: Path | str) -> pd.DataFrame:
     """A run's games, one row each, as in ``results.sqlite``; what an older version has not kept is blank."""
+    with _results(folder) as db:
+        return _games(db, folder)
+
+
+def kept_after(folder: Path | str, row: int) -> tuple[pd.DataFrame, pd.DataFrame, int]:
+    """The games, and their moves, that were kept after row number ``row`` of the table (0: all), and the number of the
+    last one: for who follows a run that is being played."""
+    with _results(folder) as db:
+        db.execute("begin")  # what is kept meanwhile waits for the next time
+        games = _games(db, folder, f"where rowid > {row}")
+        moves = _moves_in(db, f"where games.rowid > {row}")
+        (last,) = db.execute("select ifnull(max(rowid), 0) from games").fetchone()
+        return games, moves, last
+
+
+def _games(db: sqlite3.Connection, folder: Path | str, where: str = "") -> pd.DataFrame:
     import pandas as pd
 
-    with _results(folder) as db:
-        found = [row[0] for row in db.execute("select name from pragma_table_info('games')")]
-        missing = [column for column in COLUMNS if column not in found and column not in BLANKS]
-        if found and missing:
-            path = Path(folder) / DATABASE
-            raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
-        columns = [name if name in found else f"{BLANKS.get(name)} as {name}" for name in COLUMNS]
-        return pd.read_sql_query(f"select {', '.join(columns)} from games order by game_id", db)
+    found = [row[0] for row in db.execute("select name from pragma_table_info('games')")]
+    missing = [column for column in COLUMNS if column not in found and column not in BLANKS]
+    if found and missing:
+        path = Path(folder) / DATABASE
+        raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
+    columns = [name if name in found else f"{BLANKS.get(name)} as {name}" for name in COLUMNS]
+    return pd.read_sql_query(f"select {', '.join(columns)} from games {where} order by game_id", db)
 
 
 @contextlib.contextmanager
@@ -66,12 +81,16 @@ def moves_frame(folder: Path | str) -> pd.DataFrame:
     visits, simulations, and the win rate to a tenth of a percent.
     """
     with _results(folder) as db:
-        beside = {row[1] for table in ("games", "files") for row in db.execute(f"pragma table_info({table})")}
-        kept = ((name, name if name in beside else "null") for name in ("opening_plies", "thoughts", "comments"))
-        files = "left join files using (game_id)" if "checksum" in beside else ""
-        more = ", ".join(f"{where} as {name}" for name, where in kept)
-        query = f"select game_id, black, white, moves, {more} from games {files} order by game_id"
-        return moves_table(_played(*row) for row in db.execute(query))
+        return _moves_in(db)
+
+
+def _moves_in(db: sqlite3.Connection, where: str = "") -> pd.DataFrame:
+    beside = {row[1] for table in ("games", "files") for row in db.execute(f"pragma table_info({table})")}
+    kept = ((name, name if name in beside else "null") for name in ("opening_plies", "thoughts", "comments"))
+    files = "left join files using (game_id)" if "checksum" in beside else ""
+    more = ", ".join(f"{column} as {name}" for name, column in kept)
+    query = f"select game_id, black, white, moves, {more} from games {files} {where} order by game_id"
+    return moves_table(_played(*row) for row in db.execute(query))
 
 
 def _played(

@@ -50,6 +50,7 @@ class Dashboard:
         self._shown = 0  # pictures or lines so far
         self._shown_done = -1  # games done at the last one
         self.seconds_spent = 0.0
+        self.where = ""  # the address of the run's page, if it has one
 
     @contextmanager
     def running(self) -> Iterator[Dashboard]:
@@ -140,7 +141,7 @@ class Dashboard:
         for. The standings matter more than the boards."""
         width, height = self.console.size
         title = Text(run.plan.name, style="bold")
-        title.append(f"  {run.plan.game.spec}", style="cyan")
+        title.append(f"  {run.plan.game.spec}", style="cyan").append(f"  {self.where}" * bool(self.where), style="dim")
         bar = RichTable.grid()  # a bar alone does not end its line
         bar.add_row(ProgressBar(total=max(1, run.total), completed=len(run.results), width=width - 1))
         head: list[RenderableType] = [title, bar, self._one_line(self.line(run, doubtful=False))]

@@ -14,6 +14,7 @@ import pandas as pd
 
 from jubango.analysis.best import BestState
 from jubango.analysis.ratings import RatingList, rate
+from jubango.analysis.report.run_page import RunPage
 from jubango.analysis.results import Result
 from jubango.analysis.sprt import SequentialTest, SprtState
 from jubango.analysis.tables import crosstable, failures_in, frame_results, ratings_frame, record_result
@@ -259,6 +260,15 @@ class Run:
             if name not in names:
                 raise UserError(f'no bot is called "{name}" here{nearest(name, names)}')
         return verdict(ratings, self.results, first, second)
+
+    def save_report(self, path: Path | str) -> None:
+        """Write the run as one HTML page, with every game to be replayed. Raises UserError."""
+        report = RunPage(self.plan.name, self.plan.game, [bot.name for bot in self.plan.bots])
+        report.add(self.games, self.moves)
+        try:
+            Path(path).write_text(report.page(self.total, self.told), "utf-8")
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
     @property
     def failures(self) -> dict[str, dict[str, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Collection
 from html import escape
 
@@ -13,41 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jubango.analysis.markup import latex_comment, latex_table, markdown_paragraph, markdown_table
-from jubango.analysis.ratings import Rating, RatingList
-from jubango.analysis.results import Result, crosstable_cells
-from jubango.analysis.verdicts import MOST_IN_CROSSTABLE, evidence, remarks, signed
+from jubango.analysis.ratings import RatingList
+from jubango.analysis.results import Result
+from jubango.analysis.standings import ALIGN, HEADINGS, cross_rows, standings_rows
+from jubango.analysis.verdicts import MOST_IN_CROSSTABLE, evidence, remarks
 from jubango.arena.names import LEAST, short_names, stay_apart
 from jubango.bots.config import LONGEST_NAME
 from jubango.sgf_games.printable import printable
-
-HEADINGS = ("#", "bot", "Elo", "±95%", "±pairs", "games", "W-D-L", "score")
-ALIGN = "rlrrrrrr"
-
-
-def standings_rows(ratings: RatingList) -> list[tuple[str, ...]]:
-    """A row of texts for each bot, as :data:`HEADINGS` say: Elo with its 95 % errors, by the model and by the spread
-    between pairs of games, wins-draws-losses, score."""
-    return [
-        (
-            str(i), printable(r.name), *_rating(r), str(r.games), f"{r.wins:.0f}-{r.draws:.0f}-{r.losses:.0f}",
-            f"{100 * r.score:.1f} %" if r.games else "",
-        )
-        for i, r in enumerate(ratings.ratings, 1)
-    ]  # fmt: skip
-
-
-def _rating(rating: Rating) -> tuple[str, str, str]:
-    if not rating.games:
-        return "", "", ""
-    if math.isinf(rating.error):
-        return signed(rating.elo) if math.isinf(rating.elo) else "?", "", ""
-    return signed(rating.elo), f"{rating.error:.0f}", f"{rating.pair_error:.0f}"
-
-
-def cross_rows(results: list[Result], ratings: RatingList) -> list[list[str]]:
-    """For each bot its wins-draws-losses against every other, in the order of the ratings."""
-    cells = crosstable_cells(results, [r.name for r in ratings.ratings])
-    return [["—" if j == i else cell or "·" for j, cell in enumerate(row)] for i, row in enumerate(cells)]
 
 
 def standings_table(

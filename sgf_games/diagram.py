@@ -20,8 +20,11 @@ INK, PEARL = "#111111", "#ffffff"  # stones and texts
 FRAME = ((0.11, PEARL), (0.07, "#08306b"))
 
 
+LAST, ON_STONE = 0.2, 0.36  # the ring that marks the last move, its radius; the square of a cell on a stone: its side
+
+
 class Cell(NamedTuple):
-    """What an empty point shows: a short text on a colour."""
+    """What a point shows: a short text on a colour; under a stone the colour alone, in a small square on it."""
 
     text: str
     fill: str  # #rrggbb
@@ -151,8 +154,11 @@ def board_svg(diagram: Diagram) -> str:
         face, ring = (INK, PEARL) if diagram.stones[r, c] == 1 else (PEARL, INK)
         centre = f'<circle cx="{x(c)}" cy="{y(r)}"'
         out.append(f'{centre} r="{_n(0.46 * size)}" fill="{face}" stroke="{INK}" stroke-width="1"/>')
+        if (r, c) in diagram.cells:
+            fill = diagram.cells[r, c].fill
+            out.append(square((r, c), (ON_STONE - 1) / 2, f'fill="{fill}" stroke="{GRID}" class="on-stone"'))
         if (r, c) == diagram.last:
-            out.append(f'{centre} r="{_n(0.2 * size)}" fill="none" stroke="{ring}" stroke-width="{_n(0.08 * size)}"/>')
+            out.append(f'{centre} r="{_n(LAST * size)}" fill="none" stroke="{ring}" stroke-width="{_n(0.08 * size)}"/>')
     points = min(12.0, max(9.0, 0.5 * size))
     out += [text(c, height - 0.5 + 11 / size, column_name(c), INK, points) for c in range(width)]
     out += [text(-0.5 - 11 / size, r, str(height - r), INK, points) for r in range(height)]

@@ -160,6 +160,11 @@ class Game(ABC):
         """As :meth:`random_playout_with_firsts`, by :meth:`tactical_playout`'s moves."""
         return self.random_playout_with_firsts(states, seeds)
 
+    def random_ends(self, states: State, seeds: jax.Array) -> State:
+        """The last positions of random games, as :meth:`random_playout` begins them."""
+        step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
+        return self._random_games(states, seeds, lambda _, states, action: step(states, action), states)[1]
+
     def _random_games(
         self, states: State, seeds: jax.Array, note: Callable[[Any, State, jax.Array], Any], noted: Any
     ) -> tuple[jax.Array, Any]:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
-from jubango.analysis.plot import EAST_ASIAN, Heat, draw, drawable, font_names, heat_cells, hex_colour, save_png
+from jubango.analysis.heat import MOST_LABELS, Heat, hex_colour
+from jubango.analysis.plot import EAST_ASIAN, draw, drawable, font_names, heat_text, save_png
 from jubango.analysis.position import analysis_frame, analyze
 from jubango.analysis.win_rate import WinRate
 from jubango.bots.config import bot_from_spec
@@ -318,9 +319,76 @@ def test_a_heat_scales_from_nothing_or_from_its_least():
     grid = np.array([[np.nan, 0.25], [0.5, 0.004]])
     assert Heat(grid, "prior in %").limits == (0, 0.5)
     assert Heat(grid, "Black's win rate in %").limits == (0.004, 0.5)
-    assert {cell.text for cell in heat_cells(Heat(grid, "prior in %")).values()} == {"25", "50", "0.4"}
-    assert heat_cells(Heat(np.full((2, 2), np.nan), "visits")) == {}
-    assert heat_cells(Heat(np.array([[12345.0]]), "visits"))[0, 0] == Cell("12k", hex_colour(1))
+    assert {cell.text for cell in Heat(grid, "prior in %").cells().values()} == {"25", "50", "0.4"}
+    assert Heat(np.full((2, 2), np.nan), "visits").cells() == {}
+    assert Heat(np.array([[12345.0]]), "visits").cells()[0, 0] == Cell("12k", hex_colour(1))
+
+
+def test_the_largest_numbers_are_written_and_all_are_coloured():
+    heat = Heat(np.arange(361.0).reshape(19, 19), "visits")
+    cells = heat.cells(MOST_LABELS)
+    assert len(cells) == 361 and sum(bool(cell.text) for cell in cells.values()) == MOST_LABELS
+    assert cells[18, 18].text == "360" and cells[0, 5].text == ""
+    alike = Heat(np.full((19, 19), 0.3), "prior in %").cells(MOST_LABELS, best=(3, 3))
+    assert [point for point, cell in alike.items() if cell.text] == [(3, 3)], "no arbitrary ones of equals"
+
+
+def test_two_sides_are_told_apart_in_colour_in_grey_and_by_sign():
+    grid = np.array([[1.0, -1.0, 0.0, 0.5]])
+    sides, difference = Heat(grid, "ownership in %", "sides"), Heat(0.2 * grid, "prior: a less b, in %", "difference")
+    black, white, nobody, half = (luminance(sides.cells()[0, c].fill) for c in range(4))
+    assert black < 0.02 < half < nobody < 0.98 < white, "as stones are"
+    assert difference.limits == (-0.2, 0.2) and sides.limits == (-1, 1)
+    assert [cell.text for cell in difference.cells().values()] == ["+20", "-20", "0", "+10"]
+    more, fewer, same = (difference.cells()[0, c].fill for c in range(3))
+    assert contrast(more, same) > 3 and contrast(fewer, same) > 3
+    red, blue = (int(more[1:3], 16) - int(fewer[1:3], 16), int(fewer[5:], 16) - int(more[5:], 16))
+    assert red > 80 and blue > 80, "apart for who sees no red or no green: purple and orange differ in blue"
+    for scale in ("sides", "difference"):
+        for share in range(101):
+            colour = hex_colour(share / 100, scale)
+            assert contrast(readable_on(colour), colour) >= 4.5
+
+
+@pytest.mark.parametrize("spec", ["go:5,komi=0", "gomoku:7", "connect_four", "tic_tac_toe"])
+def test_whose_points_are_in_the_end(spec):
+    """Of each game, near its end: stones that stay are their owner's, and both sides are about as well off elsewhere."""
+    moves = {
+        "go:5,komi=0": "C1 D1 C2 D2 C3 D3 C4 D4 C5 D5", "gomoku:7": "D4 E4 A1", "connect_four": "D D C", "tic_tac_toe": "B2 A1",
+    }  # fmt: skip
+    here = position(spec, moves[spec])
+    heat = analyze(here, **FAST).heat("ownership")
+    assert not np.isnan(heat.grid).any() and (np.abs(heat.grid) <= 1).all()
+    if spec.startswith("go:"):  # a wall: three columns are Black's
+        assert heat.grid[:, :3].min() > 0.3 and heat.grid[:, 3:].mean() < -0.3
+    else:
+        assert (heat.grid[here.stones == 1] == 1).all() and (heat.grid[here.stones == 2] == -1).all()
+        assert np.abs(heat.grid[here.stones == 0]).max() < 1
+    for text in (board_svg(analyze(here, **FAST).diagram("ownership")),):
+        assert text.count("on-stone") == np.count_nonzero(here.stones)
+    assert "●" in heat_text(here.stones, here.last, heat, 80).plain
+
+
+def test_what_one_bot_looks_at_and_another_does_not(five, tmp_path):
+    other = analyze(GAME.at(3), "uct", simulations=30)
+    heat = five.less(other, names=("柯潔", "b"))
+    passes = [next((m.share for m in a.moves if m.move == "pass"), 0.0) for a in (five, other)]
+    assert np.nansum(heat.grid) == pytest.approx(passes[1] - passes[0], abs=1e-6)
+    assert np.nansum(five.less(five).grid) == 0
+    five.save_png(tmp_path / "x.png", heat)
+    assert "柯潔 less b" in board_svg(five.diagram(heat))
+    with pytest.raises(UserError, match="different positions"):
+        five.less(analyze(GAME.at(2), **FAST))
+
+
+@pytest.mark.parametrize("size", [3, 9, 13, 19])
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_heatmaps_fit_a_terminal(size, width):
+    grid = np.linspace(-1, 1, size * size).reshape(size, size)
+    for heat in (Heat(grid, "ownership in %", "sides"), Heat(abs(grid), "prior in %"), Heat(abs(grid) * 1e5, "visits")):
+        text = heat_text(np.zeros((size, size), int), None, heat, width).plain
+        if width >= 7 + 3 * size:
+            assert max(map(len, text.splitlines())) <= max(width, 60)
 
 
 @settings(max_examples=200)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from rich.console import Console, ConsoleDimensions
 from schedules import round_robin
 
-from jubango.analysis.plot import board_text, scale_colour, short_count, visits_text
+from jubango.analysis.heat import Heat, scale_colour, short_count
+from jubango.analysis.plot import board_text, heat_text
 from jubango.analysis.ratings import rate
 from jubango.analysis.sprt import Sprt, SprtState
 from jubango.arena.dashboard import Dashboard, between, clock
@@ -258,11 +259,15 @@ def test_in_a_notebook_it_is_updated_in_place():
     assert tables["data"]["text/html"].count("<table") == 2
 
 
+def visits(counts):
+    return Heat(np.where(counts > 0, counts, np.nan), "visits")
+
+
 def test_boards_say_what_is_on_them():
     stones = np.zeros((3, 3), np.int8)
     stones[0, 0], stones[1, 2] = 1, 2
     counts = np.array([[0, 12345, 1], [0, 0, 0], [999, 0, 0]])
-    plain = board_text(stones, (1, 2), counts).plain
+    plain = board_text(stones, (1, 2), visits(counts).cells()).plain
     assert plain.splitlines()[1].split() == ["3", "●", "12k", "1", "3"]
     assert plain.splitlines()[2].replace(" ", "") == "2··(○)2"
     assert plain.splitlines()[3].split() == ["1", "999", "·", "·", "1"]
@@ -275,7 +280,7 @@ def test_a_board_with_visits_fits_a_small_screen():
     """19 columns of four digits are wider than 80 characters; shares are not."""
     stones, counts = np.zeros((19, 19), np.int8), np.zeros((19, 19), int)
     stones[0, 0], counts[3, 3], counts[15, 15] = 1, 6000, 2000
-    wide, narrow = (visits_text(stones, (0, 0), counts, width).plain for width in (120, 80))
+    wide, narrow = (heat_text(stones, (0, 0), visits(counts), width).plain for width in (120, 80))
     assert "6000" in wide
     assert "%" not in wide
     assert max(map(len, narrow.splitlines())) <= 80
@@ -287,7 +292,7 @@ def test_a_board_with_visits_fits_a_small_screen():
 def test_the_last_move_s_bracket_touches_no_number_where_there_is_room(size, width):
     stones, counts = np.zeros((size, size), np.int8), np.full((size, size), 1290)
     stones[4, 4], counts[4, 4] = 2, 0
-    board = visits_text(stones, (4, 4), counts, width).plain.splitlines()
+    board = heat_text(stones, (4, 4), visits(counts), width).plain.splitlines()
     assert max(map(len, board)) <= width
     row = board[5 + ("%" in board[0])]
     if 7 + 6 * size <= width:

@@ -124,13 +124,14 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_what_is_in_the_wheel(wheel):
-    """Every module, network and set of openings, once, below jubango and nowhere else."""
+    """Every module, network, set of openings and part of a page, once, below jubango and nowhere else."""
     names = zipfile.ZipFile(wheel).namelist()
     inside = sorted(name for name in names if ".dist-info/" not in name)
     files = [path for floor in FLOORS for path in (ROOT / floor).rglob("*.py")]
     weights = (ROOT / "bots" / "networks" / "weights").glob("*.safetensors")
     openings = (ROOT / "sgf_games" / "openings").glob("*.sgf")
-    floors = [path.relative_to(ROOT) for path in (*files, *weights, *openings)]
+    templates = (ROOT / "analysis" / "report" / "templates").iterdir()
+    floors = [path.relative_to(ROOT) for path in (*files, *weights, *openings, *templates)]
     assert inside == sorted(
         ["jubango/__init__.py", "jubango/py.typed", *(f"jubango/{path.as_posix()}" for path in floors)]
     )
@@ -162,6 +163,8 @@ def test_the_command_plays_a_tournament(installed):
     assert ratings["games"].to_dict() == {"random": 4, "uct": 4}
     assert ratings["elo"]["uct"] > ratings["elo"]["random"]
     assert len(list((installed.work / "runs" / "small" / "games").glob("*.sgf"))) == 4
+    checked([installed.command, "report", "runs/small"], installed.work)
+    assert "Standings" in (installed.work / "runs" / "small" / "report.html").read_text()
 
 
 def test_the_command_finds_a_plugin(installed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,10 +23,20 @@ from jubango.arena.commands.output import (
 from jubango.arena.preparing import Busy, Preparing, shown
 
 if TYPE_CHECKING:
-    from jubango.analysis.position import PositionAnalysis
+    from jubango.analysis.heat import Heat
+    from jubango.analysis.position import PositionAnalysis, Values
     from jubango.sgf_games.replay import Position, Record
 
 SHOWN = 10  # moves in the table
+
+
+class Heatmap(StrEnum):
+    """The values of :meth:`jubango.analysis.position.PositionAnalysis.heat`."""
+
+    visits = "visits"
+    prior = "prior"
+    value = "value"
+    ownership = "ownership"
 
 
 def register(app: typer.Typer) -> None:
@@ -59,8 +70,18 @@ def register(app: typer.Typer) -> None:
         save: Annotated[
             bool, typer.Option(help="--all: keep the searches beside the file, and take those that are there.")
         ] = True,
+        heat: Annotated[
+            Heatmap, typer.Option(help="What the heatmap shows; ownership by random games from here.")
+        ] = Heatmap.visits,
+        against: Annotated[
+            str,
+            typer.Option(metavar="BOT", help="Show what the bot's heatmap has more than this bot's.", show_default=""),
+        ] = "",
         png: Annotated[
             Path | None, typer.Option(help="Write the heatmap as a picture; with --all the curves (PNG, SVG, ...).")
+        ] = None,
+        html: Annotated[
+            Path | None, typer.Option(help="Review the game as with --all and write it as a page: one file.")
         ] = None,
         sgf: Annotated[
             Path | None, typer.Option(help="--all: write the game with the review in it; it may be the file itself.")
@@ -74,29 +95,44 @@ def register(app: typer.Typer) -> None:
 
         With --all it reviews whole games, several files at once too: what every move lost and how surely, the players,
         curves. The searches are kept beside the file (GAME.review.json): the same command goes on with them, and other
-        thresholds need none. Of several files --sgf and --png name folders.
+        thresholds need none. Of several files --sgf, --png and --html name folders.
         """
         from jubango.arena.commands.reviews import Wanted, review_files
         from jubango.sgf_games.errors import UserError
 
-        if every and move is not None:
-            raise UserError("--all and --move exclude each other; give one")
-        if every:
-            wanted = Wanted(bot, simulations, seconds, seed, repeats, thresholds, sure, save, sgf, png, csv)
+        if (every or html) and move is not None:
+            raise UserError(f"{'--all' if every else '--html'} and --move exclude each other; give one")
+        if (every or html) and against:
+            raise UserError("--against compares bots in one position; give --move instead of --all")
+        if every or html:
+            wanted = Wanted(bot, simulations, seconds, seed, repeats, thresholds, sure, save, sgf, png, html, csv)
             review_files(files, number, wanted, form)
             return
         if len(files) > 1:
             raise UserError(f"{files[1]}: a position is of one file; several are reviewed with --all")
+        if against and heat is Heatmap.ownership:
+            raise UserError("--against: ownership is by random games, whatever the bot; compare visits, prior or value")
         if sgf is not None:
             raise UserError("--sgf writes a whole game with its review; give --all")
         _analyze_position(
-            files[0], move, bot, simulations, seconds, number, 1 if seed is None else seed, png, csv, form
+            files[0],
+            move,
+            bot,
+            simulations,
+            seconds,
+            number,
+            1 if seed is None else seed,
+            heat.value,
+            against,
+            png,
+            csv,
+            form,
         )
 
 
 def _analyze_position(
     file: Path, move: int | None, bot: str, simulations: int | None, seconds: float | None, number: int, seed: int,
-    png: Path | None, csv: Path | None, form: Format,
+    heat: Values, against: str, png: Path | None, csv: Path | None, form: Format,
 ) -> None:  # fmt: skip
     """One position: print what a bot makes of it, and write what is asked for."""
     with loading():
@@ -108,7 +144,8 @@ def _analyze_position(
 
     limits = {"simulations": simulations, "seconds": seconds}
     keys = {key: value for key, value in limits.items() if value is not None}
-    searching_bot(bot or "uct", **keys)  # what is wrong with them is said before anything else
+    for name in filter(None, (bot or "uct", against)):
+        searching_bot(name, **keys)  # what is wrong with them is said before anything else
     for path in filter(None, (png, csv)):
         check_writable(path)
     if png is not None:
@@ -124,9 +161,14 @@ def _analyze_position(
             line.says = f"searching: {done} of {total} simulations"
 
         found = analyze(wanted, config, seed=seed, on_progress=report)
+        shown_heat = found.heat(heat)
+        if against:
+            line.says = f"searching with {against}"
+            other = searching_bot(against, **keys)
+            shown_heat = found.less(analyze(wanted, other, seed=seed), heat, (config.name, other.name))
     if png is not None:
         try:
-            found.save_png(png)
+            found.save_png(png, shown_heat)
         except (OSError, ValueError) as error:  # an unwritable place, a format nobody knows
             raise UserError(f"{png}: cannot be written: {error}") from None
     if csv is not None:
@@ -139,14 +181,14 @@ def _analyze_position(
     elif form is Format.json:
         print_json(_document(record, found, config.spec))
     else:
-        _print_position(found, config.spec)
+        _print_position(found, config.spec, shown_heat)
 
 
-def _print_position(one: PositionAnalysis, bot: str) -> None:
+def _print_position(one: PositionAnalysis, bot: str, heat: Heat) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from jubango.analysis.plot import BLACK, WHITE, board_text, visits_text
+    from jubango.analysis.plot import BLACK, WHITE, board_text, heat_text
     from jubango.analysis.win_rate import PLAYERS
 
     out = data()
@@ -166,7 +208,9 @@ def _print_position(one: PositionAnalysis, bot: str) -> None:
         f"{one.best.win_rate.percent}", highlight=False,
     )  # fmt: skip
     out.print()
-    out.print(visits_text(position.stones, position.last, one.counts(), out.width))
+    if heat.name != "visits":
+        out.print(f"{heat.name}:", highlight=False)
+    out.print(heat_text(position.stones, position.last, heat, out.width))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("move", "visits", "share", f"{side}'s win rate"):

@@ -18,6 +18,7 @@ from jubango.arena.commands import (
     openings,
     play,
     rate,
+    report,
     sprt,
     status,
     tournament,
@@ -38,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 MODULES = (
-    games, bots, tournament, match, play, analyze, rate, sprt, status, openings, tune, train, check, export,
+    games, bots, tournament, match, play, analyze, rate, report, sprt, status, openings, tune, train, check, export,
     compare, bench,
 )  # fmt: skip
 for module in MODULES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,7 @@ class Wanted:
     save: bool = True
     sgf: Path | None = None
     png: Path | None = None
+    html: Path | None = None
     csv: Path | None = None
 
     @property
@@ -65,6 +67,7 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
         from jubango.analysis.export import check_export, export_frame
         from jubango.analysis.plot import check_format
         from jubango.analysis.position import searching_bot
+        from jubango.analysis.report.review_page import save_review
         from jubango.analysis.review import reviews_frame
         from jubango.analysis.reviewing import searched
 
@@ -74,11 +77,12 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
     }
     searching_bot(wanted.bot or "uct", **keys)  # what is wrong with them is said before anything else
     games, pictures = _outputs(wanted.sgf, files, ".sgf"), _outputs(wanted.png, files, ".png")
+    pages = _outputs(wanted.html, files, ".html")
     for picture in pictures:
         check_format(picture)
     if wanted.csv is not None:
         check_export(wanted.csv)
-    for output in filter(None, [*games, *pictures, wanted.csv]):
+    for output in filter(None, [*games, *pictures, *pages, wanted.csv]):
         check_writable(output)
     cases, bots = [], []
     with shown(messages(), Busy("replaying the games")):
@@ -100,6 +104,8 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
         _written(review.save_sgf, target)
     for review, target in zip(reviews, pictures, strict=False):
         _written(review.save_png, target)
+    for review, target in zip(reviews, pages, strict=False):
+        _written(functools.partial(save_review, review), target)
     if wanted.csv is not None:
         export_frame(reviews_frame(reviews), wanted.csv)
     if form is Format.table:

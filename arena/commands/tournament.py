@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +29,7 @@ from jubango.sgf_games.record import Failure
 if TYPE_CHECKING:
     from jubango.analysis.ratings import RatingList
     from jubango.analysis.results import Result
+    from jubango.arena.dashboard import Dashboard
     from jubango.arena.plan import Plan
     from jubango.arena.run import Run
 
@@ -46,6 +49,10 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option("--check", help="Play nothing: say what would be, what is missing, how long it may take."),
         ] = False,
+        serve: Annotated[
+            bool, typer.Option("--serve", help="Show the run's page, as it grows, to browsers on this machine alone.")
+        ] = False,
+        port: Annotated[int, typer.Option(min=0, max=65535, help="Of --serve.", show_default="any that is free")] = 0,
         form: FormatOption = Format.table,
     ) -> None:
         """Run a tournament, or go on with it where it stopped, and print the final table."""
@@ -59,14 +66,16 @@ def register(app: typer.Typer) -> None:
 
             print_forecast(plan, folder)
             return
-        run = play_shown(plan, folder, form, again)
+        run = play_shown(plan, folder, form, again, port if serve else None)
         print_run(run, form)
         messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
 
 
-def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failure] | None) -> Run:
-    """Play on the terminal: the bots' notes, then the dashboard. Interrupted, it prints the ratings so far; raises
-    Halted, which says how to go on."""
+def play_shown(
+    plan: Plan, folder: Path | None, form: Format, again: list[Failure] | None, port: int | None = None
+) -> Run:  # fmt: skip
+    """Play on the terminal: the bots' notes, then the dashboard, and with a ``port`` a page for browsers. Interrupted,
+    it prints the ratings so far; raises Halted, which says how to go on."""
     with loading():
         from jubango.arena.dashboard import Dashboard
         from jubango.arena.tournament import Interrupted, play_plan
@@ -75,13 +84,39 @@ def play_shown(plan: Plan, folder: Path | None, form: Format, again: list[Failur
     dashboard = Dashboard(messages())
     try:
         with dashboard.running():
-            return play_plan(plan, folder, dashboard.show, dashboard.preparing, again or ())
+            if folder is None or port is None:
+                return play_plan(plan, folder, dashboard.show, dashboard.preparing, again or ())
+            with _served(plan, folder, port, dashboard) as show:
+                return play_plan(plan, folder, show, dashboard.preparing, again or ())
     except Interrupted as interrupted:
         run = interrupted.run
         if run.results:
             print_run(run, form)
             sys.stdout.flush()
         raise Halted(_how_to_go_on(run)) from None
+
+
+@contextmanager
+def _served(plan: Plan, folder: Path, port: int, dashboard: Dashboard) -> Iterator[Callable[[Run], None]]:
+    """The run's page at a port of this machine; what is shown goes there too."""
+    from jubango.arena.live import Live
+
+    live = Live(plan, folder, port)
+    messages().print(f"the run's page is at {live.url}", highlight=False, soft_wrap=True)
+    dashboard.where = live.url
+    said = "The run has stopped; this page stays as it is."
+
+    def show(run: Run) -> None:
+        nonlocal said
+        dashboard.show(run)
+        live.note(run, lambda run: dashboard.line(run, doubtful=False).plain)
+        if not run.missing:
+            said = "The run is complete; this page stays as it is."
+
+    try:
+        yield show
+    finally:
+        live.close(said)
 
 
 def _how_to_go_on(run: Run) -> str:
