@@ -14,9 +14,9 @@ import jax
 import numpy as np
 
 from jubango.arena.adjudication import Adjudication
-from jubango.arena.clock import Clock, Share, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
 from jubango.arena.scoring import score
+from jubango.bots.clock import Clock, Share, TimeControl, moves_left
 from jubango.bots.config import BotConfig
 from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict, WholeGame
 from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, initial_state, table_program
