@@ -93,7 +93,7 @@ class Sprt:
             if not 0 < getattr(self, key) < 1:
                 raise UserError(f"sprt: {key} = {getattr(self, key)}: should be between 0 and 1")
         if self.model == "bayesian" and self.pairs:
-            raise UserError("sprt: the bayesian model is of single games; add pairs=false")
+            raise UserError("sprt: the bayesian model is of single games, not of pairs (pairs=false)")
         if self.alpha + self.beta >= 1:
             raise UserError(f"sprt: alpha + beta = {self.alpha + self.beta:g}: should be below 1")
 

@@ -123,6 +123,9 @@ class Dashboard:
         if test is not None:
             lower, upper = test.sprt.bounds
             far = [f"{done} games", f"LLR {test.llr:.2f} ({lower:.2f} to {upper:.2f})", test.accepted or "undecided"]
+        if run.best is not None:
+            able = 1 + sum(not one.beaten for one in run.best.standings[1:])
+            far = [f"{done} games", f"{able} of {len(run.best.standings)} may be the best", f"{run.best.best} leads"]
         parts = [
             *far,
             # Until a game is over its moves show that all goes on.

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import NamedTuple
 
+from jubango.analysis.best import BestOf
 from jubango.arena.pairings import Pairing, drawn, pairing, pairings
 from jubango.sgf_games.errors import CannotGoOn, UserError
 
-FORMATS = ("round-robin", "gauntlet", "match", "knockout", "swiss")
+FORMATS = ("round-robin", "gauntlet", "match", "knockout", "swiss", "best")
 OPEN = ("round-robin", "gauntlet", "match")  # in which pairings do not depend on results: bots and games may be added
 
 
@@ -33,13 +34,16 @@ Round = dict[Pairing, int]  # how many games of which pairings
 
 @dataclass(frozen=True)
 class Format:
-    """``kind`` is one of FORMATS; ``games`` are those of a pairing, ``rounds`` those of a Swiss tournament."""
+    """``kind`` is one of FORMATS; ``games`` are those of a pairing, ``rounds`` those of a Swiss tournament. "best" has
+    neither: a :meth:`race` says what is played."""
 
     kind: str
     names: tuple[str, ...]
     games: int
     seed: int
     rounds: int = 0
+    indifference: float = 20.0  # Elo that do not matter to "best"
+    alpha: float = 0.05  # the chance that it errs
 
     def __post_init__(self) -> None:
         count = len(self.names)
@@ -49,6 +53,11 @@ class Format:
             raise UserError(f'rounds = {self.rounds}: is for format = "swiss"')
         if self.rounds > count // 2:  # up to there a round can always be paired, whoever has met (Dirac 1952)
             raise UserError(f"rounds = {self.rounds}: {count // 2} at most of {count} bots; a round-robin has more")
+        self.race()  # are its numbers good?
+
+    def race(self) -> BestOf | None:
+        """The search for the best, before any game, where that is the format. Raises UserError."""
+        return BestOf(self.names, self.indifference, self.alpha) if self.kind == "best" else None
 
     def known(self, results: Results) -> list[Round]:
         """The rounds whose pairings the results decide, in their order; all but the last one are finished."""

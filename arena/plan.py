@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from typing import Annotated, Any, Literal
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
+from jubango.analysis.best import Duel
 from jubango.analysis.sprt import Sprt
 from jubango.arena.adjudication import Adjudication
 from jubango.arena.formats import Format
@@ -56,8 +56,10 @@ class _File(_Strict):
 
     name: Annotated[str, Field(min_length=1, max_length=100, pattern=rf"^[^/.{CONTROL}][^/{CONTROL}]*$")]
     game: str
-    format: Literal["round-robin", "gauntlet", "match", "knockout", "swiss"] = "round-robin"
+    format: Literal["round-robin", "gauntlet", "match", "knockout", "swiss", "best"] = "round-robin"
     rounds: Annotated[int, Field(ge=0)] = 0
+    indifference: float | int = 20.0
+    alpha: float = 0.05
     games_per_pairing: Annotated[int, Field(ge=2, le=1_000_000, multiple_of=2)] = 20
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
@@ -98,6 +100,7 @@ class Plan:
     name: str
     game: Game
     bots: tuple[BotConfig, ...]
+    format: Format  # who meets whom
     games_per_pairing: int
     seed: int
     games_at_once: int
@@ -108,18 +111,12 @@ class Plan:
     adjudication: Adjudication | None = None
     terms: Mapping[Pairing, Terms] = field(default_factory=dict)
     networks: Mapping[str, str] = field(default_factory=dict)  # digests of weights by their files, as far as stated
-    kind: str = "round-robin"  # of format
-    rounds: int = 0  # of a Swiss tournament; 0: as many as the format likes
-
-    @functools.cached_property
-    def format(self) -> Format:
-        """Who meets whom. Raises UserError for numbers that do not go together."""
-        return Format(self.kind, tuple(bot.name for bot in self.bots), self.games_per_pairing, self.seed, self.rounds)
 
     @property
     def total(self) -> int:
         """How many games it has, as far as that is known before any."""
-        return self.format.total({})
+        race = self.format.race()
+        return 2 * len(race.schedule) if race else self.format.total({})
 
     def game_of(self, komi: float | None) -> Game:
         """The plan's game, or it with another komi."""
@@ -142,6 +139,12 @@ class Plan:
                 for pair, games in one.items():
                     if number < games:
                         yield self.task(pair, number)
+
+    def duels(self, schedule: Sequence[Duel]) -> Iterator[GameTask]:
+        """The games of these pairs of games, in their order."""
+        for duel in schedule:
+            for number in (2 * duel.number, 2 * duel.number + 1):
+                yield self.task((duel.first, duel.second), number)
 
     def task(self, pair: Pairing, number: int) -> GameTask:
         """A game of a pairing, counted from 0."""
@@ -196,7 +199,9 @@ def make_plan(
     made = make_game(game) if isinstance(game, str) else game
     data = {"name": source, "game": made.spec, **_as_in_a_file(keys)}
     head = _head(data, source, called={"games_per_pairing": "games"})
-    data |= {"games_per_pairing": head.games_per_pairing, "seed": head.seed}
+    data |= {"seed": head.seed}
+    if head.format != "best":
+        data |= {"games_per_pairing": head.games_per_pairing}
     data["bots"] = [{"name": bot.name, "use": bot.use, **bot.changed} for bot in configs]
     return _plan(head, made, configs, tomli_w.dumps(data), source)
 
@@ -243,15 +248,23 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
         sprt = Sprt.parse(head.sprt) if head.sprt else None
         adjudication = Adjudication.of(head.adjudication) if head.adjudication else None
         openings = _openings(head, game)
+        given = head.model_fields_set
+        if head.format == "best":
+            if "games_per_pairing" in given:
+                raise UserError('games_per_pairing: is not for format = "best", which takes as many as it needs')
+        elif unused := given & {"indifference", "alpha"}:
+            raise UserError(f'{min(unused)}: is for format = "best"')
+        kind = Format(
+            head.format, tuple(names), head.games_per_pairing, head.seed, head.rounds, head.indifference, head.alpha
+        )
         plan = Plan(
-            head.name, game, tuple(bots), head.games_per_pairing, head.seed, head.games_at_once, text, clock, sprt,
-            openings, adjudication, _terms(head, game, names), head.networks, head.format, head.rounds,
+            head.name, game, tuple(bots), kind, head.games_per_pairing, head.seed, head.games_at_once, text, clock,
+            sprt, openings, adjudication, _terms(head, game, names), head.networks,
         )  # fmt: skip
-        plan.format  # noqa: B018 (do its numbers go together?)
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
-    if sprt is not None and len(bots) != 2:
-        raise UserError(f"{source}: sprt: a test is of one bot against another, here are {len(bots)}")
+    if sprt is not None and (len(bots) != 2 or head.format == "best"):
+        raise UserError(f"{source}: sprt: a test is of one bot against another, not of {len(bots)} in {head.format}")
     if isinstance(head.openings, str) and openings is not None and openings.listed:
         # What stands in files may change; what is played may not.
         listed = {**tomllib.loads(text), "openings": texts_of(openings.listed)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Protocol
 
 import pandas as pd
 
+from jubango.analysis.best import BestState
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import Result
 from jubango.analysis.sprt import SequentialTest, SprtState
@@ -72,11 +74,12 @@ class Run:
         self.finished: set[str] = set(games["game_id"])
         self.results: list[Result] = frame_results(games)  # undecided ones too
         self._test = SequentialTest(plan.sprt) if plan.sprt else None
-        for game_id, black, score in zip(games["game_id"], games["black"], games["score"], strict=True):
-            self._look(game_id, black, score)
+        self._race = plan.format.race()
         self.before = len(self.results)  # games that were done when playing began
         self.tallies: dict[Pairing, Tally] = {}
-        for black, white, score in zip(games["black"], games["white"], games["score"], strict=True):
+        columns = (games[column] for column in ("game_id", "black", "white", "score"))
+        for game_id, black, white, score in zip(*columns, strict=True):
+            self._look(game_id, black, white, score)
             self._count(black, white, score)
         self.pace = Pace(self._missing_games())
         self._ended: list[GameRecord] = []  # not kept yet
@@ -105,7 +108,7 @@ class Run:
         self.finished.update(record.game_id for record in records)
         self.results += map(record_result, records)
         for record in records:
-            self._look(record.game_id, record.black, record.score)
+            self._look(record.game_id, record.black, record.white, record.score)
             self._count(record.black, record.white, record.score)
             self.pace.add(record.black, record.white, record.seconds)
 
@@ -123,17 +126,31 @@ class Run:
         """Those that are to be played as far as the results tell, in their order. Raises CannotGoOn."""
         self.settle(now=True)
         self.pace.missing = self._missing_games()
-        rounds = self.plan.format.known(self.tallies)
-        return (task for task in self.plan.tasks(rounds) if task.game_id not in self.finished)
+        if self._race:
+            tasks = self.plan.duels([] if self.decided else self._race.schedule)
+        else:
+            tasks = self.plan.tasks(self.plan.format.known(self.tallies))
+        return (task for task in tasks if task.game_id not in self.finished)
 
     def _missing_games(self) -> dict[Pairing, int]:
-        known = self.plan.format.known(self.tallies)
-        return {pair: games - self.tallies.get(pair, Tally()).games for one in known for pair, games in one.items()}
+        if self._race:
+            wanted = Counter((duel.first, duel.second) for duel in self._race.schedule for _ in range(2))
+        else:
+            wanted = Counter(
+                {pair: games for one in self.plan.format.known(self.tallies) for pair, games in one.items()}
+            )
+        return {pair: games - self.tallies.get(pair, Tally()).games for pair, games in wanted.items()}
 
-    def _look(self, game_id: str, black: str, score: float) -> None:
-        """Show a game that has ended to the test."""
-        if self._test is not None and (place := place_in_pairing(game_id)):
+    def _look(self, game_id: str, black: str, white: str, score: float) -> None:
+        """Show a game that has ended to the test, and to the search for the best."""
+        place = place_in_pairing(game_id) if self._test or self._race else None
+        if place is None:
+            return
+        if self._test:
             self._test.add(place[1], score if black == self.plan.bots[0].name else 1 - score)
+        if self._race:
+            first, second = pairing(black, white)
+            self._race.add(first, second, place[1], score if black == first else 1 - score)
 
     @property
     def sprt(self) -> SprtState | None:
@@ -141,8 +158,15 @@ class Run:
         return self._test.state if self._test else None
 
     @property
+    def best(self) -> BestState | None:
+        """Where the search for the best bot stands, if that is the plan's format."""
+        return self._race.state if self._race else None
+
+    @property
     def told(self) -> list[str]:
-        """What the plan's test says, or its rounds, in words."""
+        """What the plan's test says, or its search for the best, or its rounds, in words."""
+        if self._race:
+            return [printable(str(self._race.state))]
         first, second = (printable(bot.name) for bot in self.plan.bots[:2])
         return self.sprt.told(first, second) if self.sprt else self.plan.format.told(self.tallies)
 
@@ -150,7 +174,7 @@ class Run:
     def rounds(self) -> list[list[dict[str, object]]]:
         """Of a knockout's and a Swiss tournament's rounds so far the matches: the two bots, their points, how many
         games that were."""
-        if self.plan.kind in OPEN:
+        if self.plan.format.kind in OPEN or self._race:
             return []
         return [
             [
@@ -163,8 +187,8 @@ class Run:
 
     @property
     def decided(self) -> bool:
-        """Has the plan's test come to its end?"""
-        return self._test is not None and bool(self._test.state.accepted)
+        """Has the plan's test, or its search for the best, come to its end?"""
+        return (self._test is not None and bool(self._test.state.accepted)) or bool(self._race and self._race.decided)
 
     def seconds_left(self, elapsed: float) -> float | None:
         """Until the end, with ``elapsed`` seconds of playing behind; None if nobody knows yet."""
@@ -188,7 +212,7 @@ class Run:
     @property
     def total(self) -> int:
         """How many games the plan has, as far as the results tell."""
-        return self.plan.format.total(self.tallies)
+        return 2 * len(self._race.schedule) if self._race else self.plan.format.total(self.tallies)
 
     @property
     def games(self) -> pd.DataFrame:

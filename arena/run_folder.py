@@ -175,8 +175,10 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Pa
         refuse(f"clock {old.clock or 'none'}, not {new.clock or 'none'}")
     if old.sprt != new.sprt:
         refuse(f"sprt {old.sprt or 'none'}, not {new.sprt or 'none'}")
-    if (old.kind, old.rounds) != (new.kind, new.rounds):
-        refuse(f'format "{old.kind}", {old.rounds} rounds, not "{new.kind}", {new.rounds}')
+    for key in ("kind", "rounds", "indifference", "alpha"):
+        before, now = getattr(old.format, key), getattr(new.format, key)
+        if before != now:
+            refuse(f"{'format' if key == 'kind' else key} = {before}, not {now}")
     if old.openings != new.openings:
         refuse(f"{old.openings.told if old.openings else 'no openings'}, and these are others")
     if old.adjudication != new.adjudication:
@@ -184,7 +186,7 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Pa
     for pair, terms in old.terms.items():
         if new.terms.get(pair) != terms:
             refuse(f"another [[matchups]] table of {pair[0]} and {pair[1]}")
-    if old.kind not in OPEN and ({b.name for b in old.bots}, old.games_per_pairing) != (
+    if old.format.kind not in OPEN and ({b.name for b in old.bots}, old.games_per_pairing) != (
         {b.name for b in new.bots}, new.games_per_pairing
     ):  # fmt: skip
         refuse(f"{len(old.bots)} bots, {old.games_per_pairing} games per pairing, which rounds depend on")

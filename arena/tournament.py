@@ -60,6 +60,8 @@ def tournament(
     sprt: str | Sprt | None = None,
     format: str | None = None,
     rounds: int | None = None,
+    indifference: float | None = None,
+    alpha: float | None = None,
     openings: str | Path | Sequence[str] | None = None,
     opening_plies: int | None = None,
     adjudication: Mapping[str, float] | None = None,
@@ -77,7 +79,9 @@ def tournament(
     - ``games`` per pairing (20; an even number), ``seed`` (1) of all dice, ``games_at_once`` (128), ``name``;
     - ``clock``: seconds of each player in each game, "60", "60+1", "300+3x30";
     - ``sprt``: of two bots, see :func:`match`;
-    - ``format``: "round-robin", "gauntlet" (of the first bot), "match", "knockout", "swiss" (``rounds``);
+    - ``format``: "round-robin", "gauntlet" (of the first bot), "match", "knockout", "swiss" (``rounds``),
+      or "best", which finds the best of all, or one less than ``indifference`` (20) Elo below it, wrong with a chance
+      of ``alpha`` (0.05) at most, and takes as many ``games`` as that needs;
     - ``openings``: "random", "balanced", an SGF file or a folder of such, or the moves of each, ``["D4 C4", ...]``; of
       them the first ``opening_plies`` moves;
     - ``adjudication``: the keys of :class:`jubango.arena.adjudication.Adjudication`;
@@ -99,6 +103,8 @@ def tournament(
         "sprt": sprt and str(sprt),
         "format": format,
         "rounds": rounds,
+        "indifference": indifference,
+        "alpha": alpha,
         "openings": as_key(openings),
         "opening_plies": opening_plies,
         "adjudication": adjudication and dict(adjudication),
@@ -195,7 +201,7 @@ def _play(
 ) -> None:
     plan = run.plan
     missing = {pair: count for pair, count in run.pace.missing.items() if count > 0}
-    more = plan.kind not in OPEN  # anybody may be in a later round
+    more = plan.format.kind not in OPEN  # anybody may be in a later round
     bots = [bot for bot in plan.bots if more or any(bot.name in pair for pair in missing)]
     lanes = _lanes_for(plan, bots, missing)
 

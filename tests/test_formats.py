@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import subprocess
@@ -139,8 +140,27 @@ use = "random"
 """
 
 
-def test_a_knockout_goes_on_where_it_was_killed(tmp_path):
-    (tmp_path / "ko.toml").write_text(KNOCKOUT)
+BEST = """
+name = "best"
+game = "tic_tac_toe"
+format = "best"
+indifference = 150
+alpha = 0.1
+games_at_once = 16
+openings = "random"
+opening_plies = 1
+[[bots]]
+name = "u"
+use = "uct"
+simulations = [1, 2, 16]
+[[bots]]
+use = "random"
+"""
+
+
+def killed_and_gone_on_with(file, tmp_path):
+    """(as it is played in one go, as it is if it was killed after some games)."""
+    (tmp_path / "ko.toml").write_text(file)
     whole = jb.tournament(tmp_path / "ko.toml")
     slow = (
         "import time\nfrom jubango.arena.block import Block\nplain = Block.begin\n"
@@ -153,13 +173,67 @@ def test_a_knockout_goes_on_where_it_was_killed(tmp_path):
         assert process.poll() is None
     process.kill()
     process.wait()
-    run = jb.tournament(tmp_path / "ko.toml", out=tmp_path / "run")
+    return whole, jb.tournament(tmp_path / "ko.toml", out=tmp_path / "run")
+
+
+def test_a_knockout_goes_on_where_it_was_killed(tmp_path):
+    whole, run = killed_and_gone_on_with(KNOCKOUT, tmp_path)
     assert run.missing == 0
     assert run.told == whole.told
     key = ["game_id", "moves", "result", "opening", "opening_plies"]
     assert run.games[key].equals(whole.games[key])
     with pytest.raises(UserError, match="5 bots, 2 games per pairing, which rounds depend on"):
         jb.tournament(tmp_path / "ko.toml", games=4, out=tmp_path / "run")
+
+
+def test_a_search_for_the_best_goes_on_where_it_was_killed(tmp_path):
+    whole, run = killed_and_gone_on_with(BEST, tmp_path)
+    assert whole.missing == run.missing == 0
+    assert whole.best.decided
+    assert whole.best.best == "u/simulations=16"
+    assert run.best == whole.best
+    (line,) = run.told
+    assert line.startswith("u/simulations=16 is the best of 4, or less than 150 Elo below it, after ")
+    looked_at = run.games.merge(whole.games, on="game_id")
+    assert len(looked_at) >= whole.best.games
+    assert (looked_at["moves_x"] == looked_at["moves_y"]).all()
+    again = jb.tournament(tmp_path / "ko.toml", out=tmp_path / "run")
+    assert len(again.games) == len(run.games)
+    with pytest.raises(UserError, match=r"alpha = 0\.1, not 0\.05"):
+        jb.tournament(tmp_path / "ko.toml", alpha=0.05, out=tmp_path / "run")
+
+
+def test_commands_say_who_is_the_best(tmp_path, capsys):
+    (tmp_path / "best.toml").write_text(BEST)
+    given = ["tournament", str(tmp_path / "best.toml"), "--out", str(tmp_path / "run")]
+    assert command([*given, "--check"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "format best of 4 bots, to 150 Elo, wrong in 10 % of the cases at most" in said
+    assert "128, and as many more as it takes into" in said
+    assert command(given) == 0
+    assert "u/simulations=16 is the best of 4" in capsys.readouterr().out
+    assert command([*given, "--format", "json"]) == 0
+    best = json.loads(capsys.readouterr().out)["best"]
+    assert best["decided"]
+    assert best["standings"][0]["name"] == best["best"] == "u/simulations=16"
+    assert command(["status", str(tmp_path / "run")]) == 0
+    assert "it is complete" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"format": "best", "games": 4}, 'games_per_pairing: is not for format = "best"'),
+        ({"alpha": 0.1}, 'alpha: is for format = "best"'),
+        ({"format": "best", "indifference": 0.0}, "indifference = 0: should be above 0"),
+        ({"format": "best", "alpha": 1.0}, "alpha = 1: should be between 0 and 1"),
+        ({"format": "best", "sprt": "0,10"}, "sprt: a test is of one bot against another"),
+        ({"format": "best", "rounds": 2}, 'rounds = 2: is for format = "swiss"'),
+    ],
+)
+def test_keys_that_do_not_go_with_the_format(keys, said):
+    with pytest.raises(UserError, match=said):
+        jb.tournament("tic_tac_toe", ["random:name=a", "random:name=b"], **keys)
 
 
 def test_a_gauntlet_is_of_the_first_bot(capsys):

@@ -143,7 +143,7 @@ def test_any_table_can_be_had(form, begins, capsys):
     out = capsys.readouterr().out
     assert out.startswith(begins)
     assert r"tic\_tac\_toe" in out
-    assert run(["sprt", "0,20", "--wins", "30", "--losses", "20", "--format", form]) == 0
+    assert run(["sprt", "--elo1", "20", "--wdl", "30,0,20", "--format", form]) == 0
     assert ("| 20-0-30 |" if form == "markdown" else "20-0-30") in capsys.readouterr().out
     arguments = [
         "match",

@@ -170,10 +170,31 @@ def test_the_command_says_what_was_accepted(capsys):
     assert test["games"] == 2 * sum(test["counts"])
 
 
+@pytest.mark.parametrize(
+    ("words", "llr"),
+    [
+        ("--elo0 0 --elo1 2 --model normalized --wdl 36433,68692,36027", 0.9233),
+        ("--elo0 0.5 --elo1 2.5 --wdl 21404,40708,21184", -1.5719),
+        ("--elo0 0 --elo1 2 --model bayesian --wdl 68965,128429,68526", -1.2622),
+        ("--elo0 0 --elo1 2 --model normalized --pentanomial 365,16618,36229,16974,390", 2.2504),
+        ("--elo0 0.5 --elo1 2.5 --pentanomial 223,9863,21279,10037,246", -3.0741),
+    ],
+)
+def test_the_command_says_what_fastchess_says(words, llr, capsys):
+    """The values that fastchess's own tests hold."""
+    assert command(["sprt", *words.split(), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["llr"] == pytest.approx(llr, abs=5e-5)
+
+
 def test_the_calculator_and_the_planner(capsys):
-    assert command(["sprt", "-5,0", "--pairs", "223,9863,21279,10037,246", "--format", "json"]) == 0
+    assert (
+        command(
+            ["sprt", "--elo0", "-5", "--elo1", "0", "--pentanomial", "223,9863,21279,10037,246", "--format", "json"]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["llr"] == pytest.approx(Sprt(-5, 0).llr([223, 9863, 21279, 10037, 246]))
-    assert command(["sprt", "0,50,pairs=false", "--elo", "0,25,50", "--format", "csv"]) == 0
+    assert command(["sprt", "--elo1", "50", "--games", "--elo", "0,25,50", "--format", "csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "elo,games,accepts_h1"
     assert [round(float(line.split(",")[1]), 2) for line in lines[1:]] == [264.35, 439.23, 265.70]
@@ -182,21 +203,35 @@ def test_the_calculator_and_the_planner(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["20,0"], "elo0 = 20 has to be below elo1 = 0"), (["0"], 'sprt "0": should be ELO0,ELO1'),
-        (["0,5", "--pairs", "1,2"], "five numbers"), (["0,5", "--pairs", "1,2,3,4,x"], "five whole numbers"),
-        (["0,5", "--pairs", "1,2,3,4,5", "--wins", "3"], "exclude each other"), (["0,5,alpha=0.6,beta=0.5"], "below 1"),
-        (["0,5,model=magic"], 'model "magic"'), (["0,5,model=bayesian,pairs=true"], "add pairs=false"),
-        (["0,400", "--drawn", "0.9"], "more than a score of"), (["0,5", "--elo", "x"], "should be numbers"),
-        (["0,nan"], "elo1 = nan"), (["0,5,model=bayesian", "--pairs", "1,2,3,4,5"], "of single games"),
+        ("--elo0 20 --elo1 0", "elo0 = 20 has to be below elo1 = 0"), ("--elo0 0", "--elo1"),
+        ("--elo1 5 --pentanomial 1,2", "5 whole numbers"), ("--elo1 5 --pentanomial 1,2,3,4,x", "5 whole numbers"),
+        ("--elo1 5 --wdl 1,-2,3", "3 whole numbers, none below 0"), ("--elo1 5 --wdl 1,2", "3 whole numbers"),
+        ("--elo1 5 --pentanomial 1,2,3,4,5 --wdl 1,2,3", "exclude each other"),
+        ("--elo1 5 --alpha 0.6 --beta 0.5", "below 1"), ("--elo1 5 --model magic", 'model "magic"'),
+        ("--elo1 400 --drawn 0.9", "more than a score of"), ("--elo1 5 --elo x", "should be numbers"),
+        ("--elo1 nan", "elo1 = nan"), ("--elo1 5 --model bayesian --pentanomial 1,2,3,4,5", "of single games"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(words, message, capsys):
-    assert command(["sprt", *words]) == 2
+    assert command(["sprt", *words.split()]) == 2
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 1
     assert message in errors[0]
 
 
 def test_a_test_is_of_two():
-    with pytest.raises(UserError, match="a test is of one bot against another, here are 3"):
+    with pytest.raises(UserError, match="a test is of one bot against another, not of 3"):
         jb.tournament("tic_tac_toe", ["random", "uct", "minimax"], 2, sprt="0,20")
+
+
+def test_the_calculator_says_it_to_the_digits(capsys):
+    assert command(["sprt", "--elo1", "5", "--wdl", "76,123,89"]) == 0
+    out = capsys.readouterr().out
+    for said in ("score  0.4774", "nElo   -20.76 ± 40.13", "LOS    15.53 %", "losses, draws, wins: 89, 123, 76", "-2.944439"):
+        assert said in out
+    assert command(["sprt", "--elo1", "5", "--pentanomial", "34,54,63,64,75"]) == 0
+    out = capsys.readouterr().out
+    for said in ("Elo    +55.58 ± 27.65", "nElo   +57.94 ± 28.28", "LOS    100.00 %"):
+        assert said in out
+    assert command(["sprt", "--elo1", "50", "--games"]) == 0
+    assert ["+25", "439.23", "50.18", "%"] in [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -27,19 +27,24 @@ def print_forecast(plan: Plan, folder: Path) -> None:
         data().print(f"{what:<12} {printable(text)}", highlight=False, markup=False, soft_wrap=True)
 
     networks = check_stated(plan)
-    finished, total = 0, plan.format.total({})
+    finished, total, missing = 0, plan.total, plan.total
+    searched = plan.format.kind == "best"
     if (folder / PLAN_FILE).is_file():
         check_same_run(plan_in(folder), plan, networks, folder)
         run = open_run(folder)
-        finished, total = len(run.results), run.total
-    pairs = plan.format.total({}) // plan.games_per_pairing
+        finished, total, missing = len(run.results), run.total, run.missing
     show_notes(plan.game, plan.bots)
     say("game", plan.game.spec)
-    say("format", f"{plan.kind} of {len(plan.bots)} bots, {pairs} pairings of {plan.games_per_pairing} games")
+    if searched:
+        rest = f"to {plan.format.indifference:g} Elo, wrong in {100 * plan.format.alpha:g} % of the cases at most"
+    else:
+        rest = f"{plan.total // plan.games_per_pairing} pairings of {plan.games_per_pairing} games"
+    say("format", f"{plan.format.kind} of {len(plan.bots)} bots, {rest}")
     for bot in plan.bots:
         say("bot", bot.name if bot.name == bot.spec else f"{bot.name} = {bot.spec}")
     if plan.openings:
-        again = -(-plan.games_per_pairing // 2 // len(plan.openings.listed)) if plan.openings.listed else 1
+        pairs = 1 if searched else plan.games_per_pairing // 2
+        again = -(-pairs // len(plan.openings.listed)) if plan.openings.listed else 1
         say("openings", plan.openings.told + (f", each {again} times in a pairing" if again > 1 else ""))
     for pair, terms in plan.terms.items():
         parts = [
@@ -59,18 +64,16 @@ def print_forecast(plan: Plan, folder: Path) -> None:
     for name, digest in networks.items():
         say("network", f"{name} ({digest[:12]})")
     there = f", {finished:,} of them are finished" if finished else ""
-    more = " or more" if plan.kind == "knockout" and finished < total else ""
-    say("games", f"{total:,}{more} into {folder}{there}")
-    if finished == total:
+    more = ", and as many more as it takes" if searched else " or more" if plan.format.kind == "knockout" else ""
+    say("games", f"{total:,}{more if missing else ''} into {folder}{there}")
+    if not missing:
         return
     seconds = trial(plan, TRIAL, Dashboard(messages()).preparing)
     if seconds is None:
         say("time", f"unknown: no game ended in {TRIAL:.0f} s")
     else:
-        say(
-            "time",
-            f"about {_duration(seconds * (1 - finished / total))}, by {TRIAL:.0f} s of play on {os.cpu_count()} cores",
-        )
+        takes = f"{_duration(seconds * missing / total)}{' for these' if searched else ''}"
+        say("time", f"about {takes}, by {TRIAL:.0f} s of play on {os.cpu_count()} cores")
 
 
 def _duration(seconds: float) -> str:

@@ -13,21 +13,20 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    @app.command(context_settings={"ignore_unknown_options": True})  # -5,0 is no option
+    @app.command()
     def sprt(
-        test: Annotated[
-            str,
-            typer.Argument(
-                metavar="ELO0,ELO1", help="0,20 or 0,20,alpha=0.01,beta=0.01,model=normalized (or logistic, bayesian)"
-            ),
-        ],
-        wins: Annotated[int | None, typer.Option(min=0, help="Games won.")] = None,
-        losses: Annotated[int | None, typer.Option(min=0, help="Games lost.")] = None,
-        draws: Annotated[int | None, typer.Option(min=0, help="Games drawn.")] = None,
-        pairs: Annotated[
+        elo1: Annotated[float, typer.Option(help="Elo of the hypothesis that there is something (H1).")],
+        elo0: Annotated[float, typer.Option(help="Elo of the hypothesis that there is nothing (H0).")] = 0.0,
+        wdl: Annotated[str | None, typer.Option(metavar="W,D,L", help="A result: games won, drawn and lost.")] = None,
+        pentanomial: Annotated[
             str | None,
-            typer.Option(metavar="LL,LD,DD,WD,WW", help="Or pairs: lost both, ..., even (DD and WL), ..., won both."),
+            typer.Option(metavar="LL,LD,DDWL,WD,WW", help="Or pairs of games: both lost, ..., even, ..., both won."),
         ] = None,
+        model: Annotated[
+            str, typer.Option(help="What Elo means: logistic, normalized (nElo) or bayesian (BayesElo, of games).")
+        ] = "logistic",
+        alpha: Annotated[float, typer.Option(help="Chance to accept H1 where H0 is true.")] = 0.05,
+        beta: Annotated[float, typer.Option(help="Chance to accept H0 where H1 is true.")] = 0.05,
         elo: Annotated[
             str | None,
             typer.Option(
@@ -35,43 +34,66 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         drawn: Annotated[float, typer.Option(min=0, max=1, help="Share of draws to plan with.")] = 0.0,
+        pairs: Annotated[
+            bool, typer.Option("--pairs/--games", help="Plan a test on pairs of games, or on games.")
+        ] = True,
         form: FormatOption = Format.table,
     ) -> None:
         """What a sequential test says of a result; without one, how many games it takes for true strengths."""
-        import dataclasses
+        from typing import cast
 
-        from jubango.analysis.sprt import Sprt, SprtState
+        from jubango.analysis.sprt import Model, Sprt, SprtState
         from jubango.sgf_games.errors import UserError
 
+        if wdl is not None and pentanomial is not None:
+            raise UserError("sprt: --wdl and --pentanomial exclude each other")
         counts: tuple[int, ...] | None = None
-        single = [losses, draws, wins]
-        if any(number is not None for number in single):
-            counts = tuple(number or 0 for number in single)
-        if pairs is not None:
-            if counts is not None:
-                raise UserError("sprt: --pairs and --wins, --losses, --draws exclude each other")
-            try:
-                counts = tuple(int(part) for part in pairs.split(","))
-            except ValueError:
-                raise UserError(f'sprt: --pairs "{pairs}": should be five whole numbers, as in 3,10,40,20,5') from None
-            if len(counts) != 5 or min(counts) < 0:
-                raise UserError(f'sprt: --pairs "{pairs}": should be five numbers, none below 0')
-        parsed = Sprt.parse(test)
+        if wdl is not None:
+            counts = _counts("--wdl", wdl, 3)[::-1]
+        elif pentanomial is not None:
+            counts = _counts("--pentanomial", pentanomial, 5)
+        in_pairs = len(counts) == 5 if counts else pairs and model != "bayesian"
+        parsed = Sprt(elo0, elo1, alpha, beta, cast(Model, model), in_pairs)
         if counts is None:
             _plan(parsed, elo, drawn, form)
             return
-        parsed = dataclasses.replace(parsed, pairs=len(counts) == 5)
         llr = parsed.llr(counts)
         state = SprtState(parsed, llr, parsed.decision(llr), counts)
         if form is Format.json:
             print_json(state.summary)
         elif form is Format.table:
-            for line in state.told("the first", "the second"):
+            verdict, counted = state.told("the first", "the second")
+            lower, upper = parsed.bounds
+            found = state.strength
+            lines = [
+                verdict,
+                counted.rpartition("; ")[2],
+                f"LLR    {llr:.4f}, bounds {lower:.6f} and {upper:.6f}",
+                f"score  {found.score:.4f}",
+                f"Elo    {found.elo:+.2f} ± {found.elo_error:.2f}",
+                f"nElo   {found.nelo:+.2f} ± {found.nelo_error:.2f}",
+                f"LOS    {100 * found.los:.2f} %",
+            ]
+            for line in lines:
                 data().print(line, highlight=False, markup=False, soft_wrap=True)
         else:
             import pandas as pd
 
             print_frame(pd.DataFrame([{**state.summary, "counts": "-".join(map(str, counts))}]), form)
+
+
+def _counts(option: str, text: str, number: int) -> tuple[int, ...]:
+    """Raises UserError."""
+    from jubango.sgf_games.errors import UserError
+
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        counts = ()
+    if len(counts) != number or min(counts) < 0:
+        example = "3,10,40,20,5" if number == 5 else "76,123,89"
+        raise UserError(f'sprt: {option} "{text}": should be {number} whole numbers, none below 0, as in {example}')
+    return counts
 
 
 def _plan(test: Sprt, elo: str | None, drawn: float, form: Format) -> None:
@@ -93,5 +115,5 @@ def _plan(test: Sprt, elo: str | None, drawn: float, form: Format) -> None:
     for heading in ("true Elo", "games expected", f"accepts {test.elo1:+g}"):
         table.add_column(heading, justify="right")
     for one, games, accepts in rows:
-        table.add_row(f"{one:+g}", f"{games:,.0f}", f"{100 * accepts:.1f} %")
+        table.add_row(f"{one:+g}", f"{games:,.2f}", f"{100 * accepts:.2f} %")
     print_frame(frame, form, table)

@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
         left = run.missing / pace if pace and playing and run.missing else None
         if form is Format.json:
             said = {
-                "name": run.plan.name, "game": run.plan.game.spec, "format": run.plan.kind,
+                "name": run.plan.name, "game": run.plan.game.spec, "format": run.plan.format.kind,
                 "finished": len(run.results), "total": run.total, "missing": run.missing, "at_play": playing,
                 "games_per_hour": pace and 3600 * pace, "seconds_left": left,
                 "last": games["date"].max() if len(games) else None,

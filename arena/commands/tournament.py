@@ -99,7 +99,9 @@ def _how_to_go_on(run: Run) -> str:
 
 def print_run(run: Run, form: Format) -> None:
     """What the games of a run say, and its test."""
-    more = {"sprt": run.sprt.summary} if run.sprt else {"rounds": run.rounds}
+    more = (
+        {"sprt": run.sprt.summary} if run.sprt else {"best": run.best.summary} if run.best else {"rounds": run.rounds}
+    )
     print_ratings(run.rating_list, run.results, form, run.told, **more)
 
 
