@@ -311,6 +311,10 @@ class Block:
         if answer.failure == "undo":
             self._take_back(i, lane)
             return None
+        if answer.failure == "swap":
+            lane.task = replace(lane.task, black=lane.task.white, white=lane.task.black)
+            self.unasked.append(i)
+            return None
         winner = "B" if self._player[i] else "W"
         result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.failure)}", answer.detail
         if answer.failure == "refused":

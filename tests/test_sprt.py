@@ -227,7 +227,13 @@ def test_a_test_is_of_two():
 def test_the_calculator_says_it_to_the_digits(capsys):
     assert command(["sprt", "--elo1", "5", "--wdl", "76,123,89"]) == 0
     out = capsys.readouterr().out
-    for said in ("score  0.4774", "nElo   -20.76 ± 40.13", "LOS    15.53 %", "losses, draws, wins: 89, 123, 76", "-2.944439"):
+    for said in (
+        "score  0.4774",
+        "nElo   -20.76 ± 40.13",
+        "LOS    15.53 %",
+        "losses, draws, wins: 89, 123, 76",
+        "-2.944439",
+    ):
         assert said in out
     assert command(["sprt", "--elo1", "5", "--pentanomial", "34,54,63,64,75"]) == 0
     out = capsys.readouterr().out
