@@ -80,13 +80,13 @@ def stone_text(mark: str) -> Text:
 
 def board_text(
     stones: np.ndarray, last: Point | None = None, counts: np.ndarray | None = None,
-    written: Callable[[int], str] = short_count, tight: bool = False,
+    written: Callable[[int], str] = short_count, tight: bool = False, big: bool = False,
 ) -> Text:  # fmt: skip
     """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets,
     and, where ``counts`` [H, W] is positive, the visits as they are ``written``, on a colour where there is colour.
-    ``tight``: a bracket may touch a number."""
+    ``tight``: a bracket may touch a number. ``big``: twice as wide and high."""
     height, width = stones.shape
-    cell, largest = 2, 1
+    cell, largest = 4 if big else 2, 1
     if counts is not None:
         lengths = {point: len(written(int(count))) for point, count in np.ndenumerate(counts)}
         beside = (last[0], last[1] + 1) if last is not None and not tight else None
@@ -116,6 +116,8 @@ def board_text(
                 text.append("·".rjust(cell - 1), style=ROOM)
         text.append(")" if last == (r, width - 1) else " ", style=STONES[BLACK])
         text.append(f" {height - r}\n", style="dim")
+        if big and r < height - 1:
+            text.append("   ").append(" " * (cell * width + 1), style=ROOM).append("\n")
     text.append(header, style="dim")
     return text
 
