@@ -162,7 +162,7 @@ def test_it_plays_gnu_go(monkeypatch):
 
 
 SABAKI = """
-const {Controller, Engine} = require('@sabaki/gtp')
+const {Controller, ControllerStateTracker} = require('@sabaki/gtp')
 const [path, ...args] = JSON.parse(process.argv[2])
 const ask = async (c, line) => {
   const [name, ...args] = line.split(' ')
@@ -180,6 +180,11 @@ const ask = async (c, line) => {
     if (line.startsWith('info ') && ++seen == 3) next = ask(c, 'play W C2')
   })
   said.push(['seen', seen >= 3, ''], await next, await ask(c, 'undo'))
+  const tracker = new ControllerStateTracker(c)
+  const plays = vs => vs.map((v, i) => ({name: 'play', args: ['BW'[i % 2], v]}))
+  await tracker.sync({komi: 6.5, boardsize: [5, 5], history: plays(['C3', 'C2', 'D3'])})
+  await tracker.sync({komi: 0.5, boardsize: [5, 5], history: plays(['C3', 'C2', 'B2', 'D2'])})
+  said.push(await ask(c, 'showboard'))
   await c.stop()
   console.log(JSON.stringify(said))
 })()
@@ -207,7 +212,8 @@ def test_sabaki_speaks_with_it(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert [bad for _, bad, _ in said] == [*[False] * 8, True, True, False, False], said
+    assert [bad for _, bad, _ in said] == [*[False] * 8, True, True, False, False, False], said
     commands = said[3][2].split("\n")
     assert {"lz-analyze", "kata-analyze", "kata-genmove_analyze"} <= set(commands) and "analyze" not in commands
     assert said[0][2] == "jubango" and said[8][2] == "invalid vertex"
+    assert said[-1][2].split("\n")[-5:-1] == [" 4 . . . . . 4", " 3 . . X . . 3", " 2 . X O(O). 2", " 1 . . . . . 1"]
