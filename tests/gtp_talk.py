@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from jubango.bots.config import bot_from_spec
@@ -31,7 +32,8 @@ class Talk:
         self._ends = [inner, outer]
         options = {"room": ROOM, **options}
         config = bot_from_spec(bot) if bot else None
-        lines, output = Lines(inner), Output(outer)
+        self._lines = lines = Lines(inner)
+        output = Output(outer)
         self.server = (
             server(config, lines, output)
             if server
@@ -76,6 +78,8 @@ class Talk:
             self.heard += data
         self._thread.join(timeout=60)
         assert not self._thread.is_alive()
+        while not self._lines.ended:  # else its thread may read what has the descriptor's number next
+            time.sleep(0.001)
         os.close(self._out)
         os.close(self._ends[0])
         return self.heard.decode()
