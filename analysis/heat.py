@@ -21,7 +21,7 @@ from jubango.sgf_games.diagram import Cell
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.go_scoring import LANES, ROUNDS, playout_program
+from jubango.sgf_games.go_scoring import LANES, ROUNDS, owners_by_playouts
 from jubango.sgf_games.machine import jit
 from jubango.sgf_games.replay import Position
 
@@ -127,9 +127,7 @@ def ownership(position: Position, seed: int = 1) -> Heat:
     area, elsewhere by the stone that lies there."""
     game = position.game
     if isinstance(game, Go):
-        program, state = playout_program(game.width, game.height), position.state
-        theirs, own = np.mean([program(state.own, state.opp, np.uint32(seed * ROUNDS + k)) for k in range(ROUNDS)], 0)
-        black = (own - theirs) * (1 - 2 * position.player)
+        black = owners_by_playouts(game, position.state, ROUNDS)
     else:
         black = np.mean([_ends(game, position, seed * ROUNDS + k) for k in range(ROUNDS)], axis=0)
     return Heat(black.reshape(game.height, game.width), "ownership in %", "sides")

@@ -110,7 +110,7 @@ class Thinker:
     def findings(self) -> Findings:
         """What is known after the last :meth:`advance`."""
         assert self.position is not None
-        found, legal = self.driver.statistics(), np.flatnonzero(self.position.legal)
+        found, legal = self.driver.statistics(1), np.flatnonzero(self.position.legal)
         visits, values, priors, mean = found.visits[0], found.value[0], found.prior[0], float(found.mean[0])
         lines = variations(self.driver.searching, LONGEST_VARIATION)
         best = self._choice(0.0)
@@ -132,7 +132,7 @@ class Thinker:
 
     def _choice(self, temperature: float) -> int:
         assert self.position is not None
-        found = self.driver.statistics()
+        found = self.driver.statistics(1)
         return int(final_moves(found, [self.bot.move], [temperature], [self.position.seed], self.bot.ties)[0])
 
     def close(self) -> None:
