@@ -169,9 +169,9 @@ class Dashboard:
         rows = min(bots, max(1, room - 1))
         cell = self._cell(run, width, room)
         seen = run.table is not None and cell[1] <= room + 1
-        standings = standings_for(width - cell[0], ratings, rows, CLEAR) if seen else None
+        standings = standings_for(width - cell[0], ratings, rows, CLEAR, los=True) if seen else None
         beside = standings is not None
-        standings = standings or standings_for(width, ratings, rows) or standings_table(ratings, rows, LEAST)
+        standings = standings or standings_for(width, ratings, rows, los=True) or standings_table(ratings, rows, LEAST)
         left: list[RenderableType] = [standings]
         left_width, left_rows, below = natural_width(standings), rows + 1, None
         if left_rows + bots + 2 <= room:

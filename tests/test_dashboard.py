@@ -26,7 +26,7 @@ from jubango.arena.names import short_names, stay_apart
 from jubango.arena.plan import parse_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory
-from jubango.arena.standings import cross_for
+from jubango.arena.standings import cross_for, standings_for
 from jubango.arena.table import Table
 from jubango.arena.waiting import Waiting
 from jubango.bots.random import RandomPlayer
@@ -364,3 +364,16 @@ def test_a_big_board_is_twice_the_board():
     assert [line.replace(" ", "") for line in plain] == ["ABCD", "3●···3", "", "2··(○)·2", "", "1····1", "ABCD"]
     assert plain[1].index("●") == plain[0].index("A")
     assert plain[3].index("○") == plain[0].index("C")
+
+
+def test_a_screen_says_how_sure_neighbours_are():
+    """The likelihood of superiority over the next, where there is room; the last has nobody below."""
+    ratings = rate([("a", "b", 1.0)] * 20 + [("b", "a", 0.0)] * 10 + [("b", "c", 0.5)] * 30 + [("d", "e", 1.0)])
+    wide = standings_for(120, ratings, 5, los=True)
+    assert [column.header for column in wide.columns][-1] == "LOS"
+    *chances, last = wide.columns[-1].cells
+    assert last == ""
+    first, second = ratings.ratings[:2]
+    assert chances[0] == f"{100 * ratings.difference(first.name, second.name)[2]:.0f} %"
+    assert "" in chances, "of separate groups the games say nothing"
+    assert standings_for(50, ratings, 5, los=True).columns[-1].header == "score"
