@@ -84,6 +84,8 @@ class Host:
         legal = np.flatnonzero(turn.legal)
         if len(legal):
             rules(game).step(turn.state, int(legal[0]))
+        if isinstance(game, Go):
+            game.gone_on(game.turn_to(turn.state, 1 - turn.player))
         if isinstance(bot, SearchConfig):
             self._thinker = Thinker(game, bot, self.options.room)
             self._territory = Territory(game, self._thinker.driver.search.evaluator, self._thinker.params)
