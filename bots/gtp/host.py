@@ -89,7 +89,7 @@ class Host:
         if isinstance(bot, SearchConfig):
             self._thinker = Thinker(game, bot, self.options.room)
             self._territory = Territory(game, self._thinker.driver.search.evaluator, self._thinker.params)
-            self._territory.judge(turn.state, [])
+            self._territory.judge(turn.state)
         else:
             self._player = make_players(game, [bot], 1)[bot.name]
         self._made = game.compiled_as, bot
