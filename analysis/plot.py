@@ -58,15 +58,17 @@ def stone_text(mark: str) -> Text:
 
 
 def board_text(
-    stones: np.ndarray, last: Point | None = None, cells: Mapping[Point, Cell] | None = None, tight: bool = False
+    stones: np.ndarray, last: Point | None = None, cells: Mapping[Point, Cell] | None = None, tight: bool = False,
+    big: bool = False,
 ) -> Text:  # fmt: skip
     """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets, and the texts of
-    ``cells`` on their colours where there is colour; stones lie on theirs. ``tight``: a bracket may touch a number."""
+    ``cells`` on their colours where there is colour; stones lie on theirs. ``tight``: a bracket may touch a
+    number. ``big``: twice as wide and high."""
     height, width = stones.shape
     cells = cells or {}
     beside = (last[0], last[1] + 1) if last is not None and not tight else None
     lengths = [len(cell.text) + 1 + (point == beside) for point, cell in cells.items() if not stones[point]]
-    cell = max(3, *lengths) if lengths else 3 if cells else 2
+    cell = max(3, *lengths) if lengths else 3 if cells else 4 if big else 2
     text = Text(no_wrap=True)
     header = "   " + "".join(column_name(c).rjust(cell) for c in range(width))
     text.append(header + "\n", style="dim")
@@ -90,6 +92,8 @@ def board_text(
                 text.append("·".rjust(cell - 1), style=ROOM)
         text.append(")" if last == (r, width - 1) else " ", style=STONES[BLACK])
         text.append(f" {height - r}\n", style="dim")
+        if big and r < height - 1:
+            text.append("   ").append(" " * (cell * width + 1), style=ROOM).append("\n")
     text.append(header, style="dim")
     return text
 

@@ -18,6 +18,7 @@ from jubango.sgf_games.go import Go
 from jubango.sgf_games.go_scoring import dead_by_playouts, result_without
 from jubango.sgf_games.record import score_of
 from jubango.sgf_games.replay import Position
+from jubango.sgf_games.turns import turned_actions
 
 TOLD = 10  # moves of a position whose variations are kept
 
@@ -27,8 +28,9 @@ class Wish(NamedTuple):
 
     game: int  # whose
     place: Place
-    repeat: int  # the which search of the place, from 0
-    position: Position
+    repeat: int  # which search of the place, from 0
+    position: Position  # on a board that is turned by ``turn``
+    turn: int = 0
 
 
 def seed_of(wish: Wish, seed: int) -> int:
@@ -63,23 +65,27 @@ def search(
 
 
 def finding(wish: Wish, result: SearchResult, lead: float | None) -> Finding:
-    """What is kept of a search: its visited moves, with variations of the most visited. Of a position that is not the
-    game's own only the best move."""
+    """What is kept of a search, as it is on the game's own board: its visited moves, with variations of the most
+    visited. Of a position that is not the game's own only the best move."""
     position, game, visits = wish.position, wish.position.game, result.visits
+    back = turned_actions(game)[wish.turn]
     shown = {int(action) for action in visits.nonzero()[0]} | {result.action}
     order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -result.values[a], a))
     order, told = (order[:1], 0) if wish.place.after else (order, TOLD)
+
+    def line(action: int) -> tuple[str, ...]:
+        return tuple(game.action_text(int(back[a])) for a in result.variation_of(action)[:LONGEST_VARIATION])
 
     def black(value: float) -> float:
         return round(0.5 + 0.5 * float(-value if position.player else value), 6)
 
     moves = tuple(
         Candidate(
-            game.action_text(action),
+            game.action_text(int(back[action])),
             int(visits[action]),
             round(float(result.priors[action]), 6),
             black(result.values[action] if visits[action] else result.value),
-            tuple(game.action_text(a) for a in result.variation_of(action)[:LONGEST_VARIATION]) if i < told else (),
+            line(action) if i < told else (),
         )
         for i, action in enumerate(order)
     )

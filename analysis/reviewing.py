@@ -20,7 +20,8 @@ from jubango.bots.config import BotConfig, SearchConfig
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.replay import Position, Record, read_sgf
+from jubango.sgf_games.replay import Position, Record, positions, read_sgf
+from jubango.sgf_games.turns import turned, turned_actions, turns_of
 
 REPEATS = 2
 MOST_REPEATS = 64
@@ -46,6 +47,7 @@ class Case:
             raise UserError(f"{record.sgf.source}: {record.game.spec} has {record.game.num_players} player(s)")
         self.record, self.subject, self.repeats, self.file = record, subject, repeats, file
         self.positions = record.positions
+        self._boards = {0: self.positions}
         saved = load(file) if file else None
         self.findings = saved.findings if saved and saved.subject == subject else {}
         agreed = agreed_result(self.positions[-1], record.result) if self.passes else None
@@ -104,13 +106,26 @@ class Case:
         return found
 
     def wishes(self, stage: Stage, number: int) -> list[Wish]:
-        """The searches that are missing."""
+        """The searches that are missing. Each of a place has other dice, and the board turned another way: a network
+        that has no dice does not say quite the same then."""
         return [
-            Wish(number, place, repeat, position)
+            Wish(number, place, repeat, self.on_board(place, turn), turn)
             for place, position in self.places(stage).items()
             if not self._settled(place, position)
             for repeat in range(len(self.findings.get(place, ())), self.repeats)
+            for turn in [repeat % turns_of(position.game)]
         ]
+
+    def on_board(self, place: Place, turn: int) -> Position:
+        """The position of a place on a board that is turned."""
+        if turn not in self._boards:
+            self._boards[turn] = positions(turned(self.record.sgf, turn))
+        here = self._boards[turn][place.number]
+        if not place.after:
+            return here
+        game = self.record.game
+        (action,) = np.flatnonzero(turned_actions(game)[turn] == game.parse_action(place.after))
+        return here.after(game.action_text(int(action)))
 
     def keep(self) -> None:
         """Write down what was found."""

@@ -25,6 +25,15 @@ def standings_rows(ratings: RatingList) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
+def over_the_next(ratings: RatingList) -> list[str]:
+    """For each bot the likelihood that it is stronger than the one below it; nothing where the games do not say."""
+    out = []
+    for one, below in zip(ratings.ratings, ratings.ratings[1:], strict=False):
+        _, error, los = ratings.difference(one.name, below.name)
+        out.append(f"{100 * los:.0f} %" if one.games and below.games and not (math.isinf(error) and los == 0.5) else "")
+    return [*out, ""] if ratings.ratings else out
+
+
 def _rating(rating: Rating) -> tuple[str, str, str]:
     if not rating.games:
         return "", "", ""

@@ -14,9 +14,9 @@ import jax
 import numpy as np
 
 from jubango.arena.adjudication import Adjudication
-from jubango.arena.clock import Clock, Share, TimeControl, moves_left
 from jubango.arena.pairings import GameTask, move_seed
 from jubango.arena.scoring import score
+from jubango.bots.clock import Clock, Share, TimeControl, moves_left
 from jubango.bots.config import BotConfig
 from jubango.bots.player import MoveAnswer, MoveRequest, Player, Verdict, WholeGame
 from jubango.sgf_games.compiled import FRESH, LEAVE, MOST_TOLD, initial_state, table_program
@@ -310,6 +310,10 @@ class Block:
             return None
         if answer.failure == "undo":
             self._take_back(i, lane)
+            return None
+        if answer.failure == "swap":
+            lane.task = replace(lane.task, black=lane.task.white, white=lane.task.black)
+            self.unasked.append(i)
             return None
         winner = "B" if self._player[i] else "W"
         result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.failure)}", answer.detail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -19,18 +20,23 @@ from rich.text import Text
 from jubango.analysis.plot import BLACK, WHITE, board_text, stone_text
 from jubango.analysis.results import doubts
 from jubango.analysis.sprt import SprtState
+from jubango.arena.block import Lane
 from jubango.arena.console import Console
 from jubango.arena.names import LEAST, short_names
 from jubango.arena.preparing import Preparing, shown
 from jubango.arena.run import Run
 from jubango.arena.standings import cross_for, natural_width, standings_for, standings_html, standings_table
 from jubango.sgf_games.printable import printable
+from jubango.sgf_games.record import Failure
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
+FAILED = tuple(Failure)  # reasons that are said of a game
+STANDINGS = 72  # columns that the standings take beside a big board
 NOTE_ROOM = 26  # lines below the head from which on what is left idle is said there too
 CLEAR = 16  # characters of a name that a board beside the standings leaves
-AROUND = 7, 5  # columns and lines around a board: the numbers and names of its rows, the names of who plays, a gap
+AROUND = 7, 6  # columns and lines around a board: its coordinates, who plays, the last move, a gap
+ENDED = 8  # games that ended last
 
 
 class Dashboard:
@@ -158,14 +164,14 @@ class Dashboard:
 
     def _body(self, run: Run, width: int, room: int) -> RenderableType:
         """``room`` lines of ``width``."""
-        ratings, game = run.rating_list, run.plan.game
+        ratings = run.rating_list
         bots = len(ratings.ratings)
         rows = min(bots, max(1, room - 1))
-        cell = max(2 * game.width + AROUND[0], 12) + 2, game.height + AROUND[1]
+        cell = self._cell(run, width, room)
         seen = run.table is not None and cell[1] <= room + 1
-        standings = standings_for(width - cell[0], ratings, rows, CLEAR) if seen else None
+        standings = standings_for(width - cell[0], ratings, rows, CLEAR, los=True) if seen else None
         beside = standings is not None
-        standings = standings or standings_for(width, ratings, rows) or standings_table(ratings, rows, LEAST)
+        standings = standings or standings_for(width, ratings, rows, los=True) or standings_table(ratings, rows, LEAST)
         left: list[RenderableType] = [standings]
         left_width, left_rows, below = natural_width(standings), rows + 1, None
         if left_rows + bots + 2 <= room:
@@ -175,6 +181,9 @@ class Dashboard:
                 left_width, left_rows = max(left_width, natural_width(cross)), left_rows + bots + 2
             elif max(left_rows, cell[1]) + bots + 2 <= room:
                 below = cross_for(width, run.results, ratings)
+        if (rest := room - left_rows - 2) > 0 and run.latest:
+            own = left_width if beside else width - 1
+            left += ["", *self._ended(run, own, min(rest, ENDED))]
         if not beside:
             return Group(*left)
         grid = RichTable.grid(padding=(0, 2, 0, 0))
@@ -183,20 +192,56 @@ class Dashboard:
         columns = max(1, (width - left_width - 2) // cell[0])
         for _ in range(columns):
             grid.add_column(width=cell[0] - 2)
-        boards = self._boards(run, columns * max(1, (lines + 1) // cell[1]), cell[0] - 2)
+        boards = self._boards(run, columns * max(1, (lines + 1) // cell[1]), cell)
         stacks = [Group(*boards[i::columns]) for i in range(columns)]
         grid.add_row(Group(*left), *stacks)
         return Group(grid, "", below) if below else Group(grid)
+
+    @staticmethod
+    def _last_move(run: Run, lane: Lane) -> str:
+        """``23 D4, 400 in 0.1 s``."""
+        if len(lane.moves) <= lane.opening or not lane.thoughts:
+            return f"{len(lane.moves)} moves of the opening" if lane.moves else ""
+        thought = lane.thoughts[-1]
+        spent = f"{max(0.0, thought.seconds):.1f} s" if not math.isnan(thought.seconds) else ""
+        made = f"{thought.simulations:,} in " if thought.simulations > 0 else ""
+        return f"{len(lane.moves)} {run.plan.game.action_text(lane.moves[-1])}, {made}{spent}"
 
     def _one_line(self, line: Text) -> Text:
         line.no_wrap = True
         line.truncate(self.console.width - 1, overflow="ellipsis")
         return line
 
-    def _boards(self, run: Run, most: int, width: int) -> list[Text]:
-        """The first games under way, with the names of who plays."""
+    def _cell(self, run: Run, width: int, room: int) -> tuple[int, int]:
+        """Columns and lines of a board with what is around it: big where all games under way have room beside the
+        standings."""
+        game = run.plan.game
+        big = 4 * game.width + AROUND[0] + 2, 2 * game.height - 1 + AROUND[1]
+        playing = sum(lane is not None for lane in run.table.lanes) if run.table else 0
+        if playing and playing * big[0] + STANDINGS <= width and big[1] <= room + 1:
+            return big
+        return max(2 * game.width + AROUND[0], 12) + 2, game.height + AROUND[1]
+
+    def _ended(self, run: Run, width: int, most: int) -> list[Text]:
+        """The games that ended last, and how."""
+        every = [bot.name for bot in run.plan.bots]
+        short = dict(zip(every, short_names(every, max(LEAST, (width - 30) // 2)), strict=True))
+        lines = [Text("ended last", style="bold")]
+        for record in list(run.latest)[::-1][: most - 1]:
+            spent = f"{record.seconds:.1f} s" if record.seconds < 100 else clock(record.seconds)
+            how = f"{record.result}{f' ({record.reason})' if record.reason in FAILED else ''}"
+            line = Text(f"{short[record.black]} – {short[record.white]}: {how}, {len(record.moves)} moves, {spent}")
+            line.no_wrap = True
+            line.truncate(width, overflow="ellipsis")
+            lines.append(line)
+        return lines
+
+    def _boards(self, run: Run, most: int, cell: tuple[int, int]) -> list[Text]:
+        """The first games under way, with who plays and what the last move was: simulations and seconds."""
         if run.table is None:
             return []
+        game, width = run.plan.game, cell[0] - 2
+        big = cell[1] > game.height + AROUND[1]
         playing = [(i, lane) for i, lane in enumerate(run.table.lanes) if lane][:most]
         every = [bot.name for bot in run.plan.bots]
         short = dict(zip(every, short_names(every, width - 2), strict=True))
@@ -205,7 +250,8 @@ class Dashboard:
             text = Text(no_wrap=True, overflow="crop")
             for mark, name in ((BLACK, lane.task.black), (WHITE, lane.task.white)):
                 text.append_text(stone_text(mark)).append(f" {short[name]}\n")
-            out.append(text.append_text(board_text(stones, last)).append("\n"))
+            text.append(self._last_move(run, lane)[:width] + "\n", style="dim")
+            out.append(text.append_text(board_text(stones, last, big=big)).append("\n"))
         return out
 
 

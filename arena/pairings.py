@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jubango.arena.clock import TimeControl
+from jubango.bots.clock import TimeControl
 
 Pairing = tuple[str, str]  # two bots, in the order of their names
 

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from jubango.analysis.best import Duel
 from jubango.analysis.sprt import Sprt
 from jubango.arena.adjudication import Adjudication
-from jubango.arena.clock import TimeControl
 from jubango.arena.formats import Format
 from jubango.arena.openings import Openings, handicap_opening, listed_openings, openings_of, texts_of
 from jubango.arena.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
+from jubango.bots.clock import TimeControl
 from jubango.bots.config import CONTROL, BotConfig, bot_from_spec, checked, expand_table, numbered, told_apart
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError, nearest

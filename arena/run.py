@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -84,6 +84,7 @@ class Run:
             self._count(black, white, score)
         self.pace = Pace(self._missing_games())
         self._ended: list[GameRecord] = []  # not kept yet
+        self.latest: deque[GameRecord] = deque(maxlen=8)  # that ended, for display
         self._due = 0.0  # when they may be
         self.notes = list(kept.notes)  # for people, to be told once
         self.table: Table | None = None  # at work
@@ -104,6 +105,7 @@ class Run:
             self._ended = []
             raise
         records, self._ended = self._ended, []
+        self.latest += records
         ended = time.perf_counter()
         self._due = ended + min(9 * (ended - began), 0.5)
         self.finished.update(record.game_id for record in records)

@@ -14,7 +14,7 @@ from rich.text import Text
 from jubango.analysis.markup import latex_comment, latex_table, markdown_paragraph, markdown_table
 from jubango.analysis.ratings import RatingList
 from jubango.analysis.results import Result
-from jubango.analysis.standings import ALIGN, HEADINGS, cross_rows, standings_rows
+from jubango.analysis.standings import ALIGN, HEADINGS, cross_rows, over_the_next, standings_rows
 from jubango.analysis.verdicts import MOST_IN_CROSSTABLE, evidence, remarks
 from jubango.arena.names import LEAST, short_names, stay_apart
 from jubango.bots.config import LONGEST_NAME
@@ -22,28 +22,34 @@ from jubango.sgf_games.printable import printable
 
 
 def standings_table(
-    ratings: RatingList, rows: int, widest: int = LONGEST_NAME, without: Collection[str] = ()
+    ratings: RatingList, rows: int, widest: int = LONGEST_NAME, without: Collection[str] = (), los: bool = False
 ) -> Table:  # fmt: skip
-    """The first ``rows`` of the standings, ``without`` some columns, names being ``widest`` characters at most."""
+    """The first ``rows`` of the standings, ``without`` some columns, names being ``widest`` characters at most;
+    ``los``: with the likelihood of superiority over the next."""
     table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
     kept = [i for i, heading in enumerate(HEADINGS) if heading not in without]
     for i in kept:
         table.add_column(HEADINGS[i], justify="left" if HEADINGS[i] == "bot" else "right", no_wrap=True)
+    if los:
+        table.add_column("LOS", justify="right", no_wrap=True)
     names = short_names([printable(r.name) for r in ratings.ratings], widest)
-    for name, row in list(zip(names, standings_rows(ratings), strict=True))[:rows]:
-        table.add_row(*(Text(name) if HEADINGS[i] == "bot" else row[i] for i in kept))
+    for name, row, over in list(zip(names, standings_rows(ratings), over_the_next(ratings), strict=True))[:rows]:
+        cells = [Text(name) if HEADINGS[i] == "bot" else row[i] for i in kept]
+        table.add_row(*cells, *([over] if los else []))
     return table
 
 
-def standings_for(width: int, ratings: RatingList, rows: int, clear: int = 0) -> Table | None:
+def standings_for(width: int, ratings: RatingList, rows: int, clear: int = 0, los: bool = False) -> Table | None:
     """The standings in ``width`` characters, with as many columns as leave room for names that stay apart; None if
-    there is no such room. With ``clear`` names need so many characters, or all that they have."""
+    there is no such room. With ``clear`` names need so many characters, or all that they have; with ``los`` they have
+    the likelihood of superiority over the next, if there is room."""
     names = [printable(r.name) for r in ratings.ratings]
     longest = max(map(len, names), default=0)
-    for without in ((), ("±pairs",), ("±pairs", "W-D-L"), ("±pairs", "W-D-L", "games")):
-        room = width - natural_width(standings_table(ratings, rows, without=("bot", *without))) - 2
+    plain = ((), ("±pairs",), ("±pairs", "W-D-L"), ("±pairs", "W-D-L", "games"))
+    for without, more in [(plain[0], True)] * los + [(one, False) for one in plain]:
+        room = width - natural_width(standings_table(ratings, rows, without=("bot", *without), los=more)) - 2
         if room >= min(longest, max(clear, LEAST)) and stay_apart(names, room):
-            return standings_table(ratings, rows, room, without)
+            return standings_table(ratings, rows, room, without, more)
     return None
 
 

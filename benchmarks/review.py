@@ -4,7 +4,8 @@
 
 Both make the same searches: of every position and of what the bot's own choice would have led to, twice each. Of those
 one after another a sample is timed, once as they are in the batch (one leaf at a time) and once as `jubango analyze`
-searches a single position (in as many leaves and trees as fill the machine). Programs are made before.
+searches a single position (in as many leaves and trees as fill the machine). Programs are made before. Seconds are
+the wall's and, on a machine that others use too, the more honest ones of its cores together.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from jubango.analysis.position import analyze, searching_bot
 from jubango.analysis.review_file import subject_of
@@ -24,6 +26,8 @@ from jubango.bots.roster import run_bot
 from jubango.sgf_games.replay import Position, Record, read_sgf
 from jubango.sgf_games.sgf import parse_sgf, write_line
 
+T = TypeVar("T")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -32,24 +36,24 @@ def main() -> None:
     parser.add_argument("--moves", type=int, default=250, help="of it")
     parser.add_argument("--bot", default="uct:simulations=200")
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--sample", type=int, default=40, help="searches one after another")
+    parser.add_argument("--sample", type=int, default=20, help="searches one after another")
     asked = parser.parse_args()
     record = read_sgf(asked.sgf) if asked.sgf else played(asked.game, asked.moves)
     bot = searching_bot(asked.bot)
 
-    def reviewed(own: Record) -> tuple[Case, float]:
-        began = time.perf_counter()
+    def reviewed(moves: int) -> Case:
+        own = shortened(record, moves)
         case = Case(own, subject_of(own.sgf, bot, 1), asked.repeats, None)
         searched([case], [bot])
         case.review(Thresholds())
-        return case, time.perf_counter() - began
+        return case
 
-    reviewed(shortened(record, 3))
-    case, batch = reviewed(shortened(record, asked.moves))
+    reviewed(3)
+    case, *batch = timed(lambda: reviewed(asked.moves))
     positions = [place for stage in STAGES for place in case.places(stage).values() if not place.over]
     total = asked.repeats * len(positions)
-    print(f"{len(case.record)} moves, {record.game.spec}, {bot.spec}: {total} searches")
-    print(f"in one batch: {batch:.1f} s, {total / batch:.1f} searches a second")
+    print(f"{len(case.record)} moves, {record.game.spec}, {bot.spec}: {total} searches", flush=True)
+    print(f"side by side: {batch[0]:.1f} s by the wall, {batch[1]:.1f} of the cores", flush=True)
     sample = random.Random(1).sample(positions, min(asked.sample, len(positions)))
     alone = bot.model_copy(update={"leaves": bot.leaves})
     ways: dict[str, Callable[[Position], object]] = {
@@ -58,12 +62,19 @@ def main() -> None:
     }
     for name, way in ways.items():
         way(sample[0])
-        began = time.perf_counter()
-        for place in sample:
-            way(place)
-        each = (time.perf_counter() - began) / len(sample)
-        whole = each * total
-        print(f"one after another, {name}: {each:.3f} s each, {whole:.0f} s in all, {whole / batch:.1f} times")
+        _, *spent = timed(lambda way=way: [way(place) for place in sample])
+        wall, cores = (seconds / len(sample) * total for seconds in spent)
+        print(
+            f"one after another, {name}: {wall:.0f} s by the wall ({wall / batch[0]:.1f} times as many), "
+            f"{cores:.0f} of the cores ({cores / batch[1]:.1f} times)", flush=True,
+        )  # fmt: skip
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float, float]:
+    """(what comes of it, seconds by the wall, seconds of the cores)."""
+    wall, cores = time.perf_counter(), time.process_time()
+    made = work()
+    return made, time.perf_counter() - wall, time.process_time() - cores
 
 
 def played(game: str, moves: int) -> Record:

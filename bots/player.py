@@ -57,8 +57,9 @@ class Verdict(NamedTuple):
 class MoveAnswer(NamedTuple):
     """A move, or why there is none, or the verdict where that was wanted.
 
-    ``failure`` is empty, "resign", "undo" (a person takes back), "refused" (an engine takes a legal move of the others
-    for illegal), or what an external engine did wrong: "time", "crash", "illegal", "error".
+    ``failure`` is empty, "resign", "undo" (a person takes back), "swap" (a person changes sides), "refused" (an engine
+    takes a legal move of the others for illegal), or what an external engine did wrong: "time", "crash", "illegal",
+    "error".
     """
 
     lane: int

@@ -87,10 +87,31 @@ def write_record(record: GameRecord) -> bytes:
 
 def write_line(game: Game, moves: Sequence[str], texts: Mapping[str, str]) -> bytes:
     """The SGF of moves from the first position, with ``texts`` in the root's properties. Raises UserError."""
+    points = game.move_points(list(map(game.parse_action, moves)))
     tree = sgf_grammar.Coarse_game_tree()
     tree.sequence.append({**_shared_properties(game, game.spec), **{key: [_raw(text)] for key, text in texts.items()}})
-    for i, (text, point) in enumerate(zip(moves, game.move_points(list(map(game.parse_action, moves))), strict=True)):
+    for i, (text, point) in enumerate(zip(moves, points, strict=True)):
         tree.sequence.append(move_property(game, "BW"[i % 2], text, point))
+    return _serialised(game, tree)
+
+
+def write_nodes(game: Game, nodes: Sequence[SgfNode], texts: Mapping[str, str]) -> bytes:
+    """The SGF of a main line, whoever moves: ``nodes`` have a move each, but for the first, which may have set-up
+    stones. ``texts`` go into the root's properties."""
+    first, *others = nodes
+    root = {**_shared_properties(game, game.spec), **{key: [_raw(text)] for key, text in texts.items()}}
+    for key, points in (("AB", first.black), ("AW", first.white), ("AE", first.empty)):
+        if points:
+            root[key] = [sgf_pair(point).encode() for point in points]
+    if first.turn is not None:
+        root["PL"] = [b"BW"[first.turn : first.turn + 1]]
+    tree = sgf_grammar.Coarse_game_tree()
+    tree.sequence.append(root)
+    for node in others:
+        assert node.move is not None, "the first node alone sets up"
+        player, point = node.move
+        text = "" if _has_board(game) else game.action_text(game.point_action(point))
+        tree.sequence.append(move_property(game, "BW"[player], text, point))
     return _serialised(game, tree)
 
 

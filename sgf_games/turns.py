@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -44,6 +45,35 @@ def turned_nodes(sgf: SgfGame) -> tuple[str, ...]:
         return f"{stones}{node.turn}{move}"
 
     return tuple(_first(sgf.nodes, image, len(points)))
+
+
+def turns_of(game: Game) -> int:
+    """On how many boards, turned and mirrored, a game is the same game; the first is as it is."""
+    return len(_points(game))
+
+
+@functools.lru_cache(maxsize=64)
+def turned_actions(game: Game) -> np.ndarray:
+    """int [S, A]: which action of the game's own board an action on each of these boards is."""
+    return game.symmetries[1] if turns_of(game) > 1 else np.arange(game.num_actions)[None]
+
+
+def turned(sgf: SgfGame, turn: int) -> SgfGame:
+    """The game on one of these boards: what is there at a point lay at ``game.symmetries[0][turn]`` before."""
+    if not turn:
+        return sgf
+    width, places = sgf.game.width, np.argsort(_points(sgf.game)[turn])
+
+    def at(point: Point) -> Point:
+        row, column = divmod(int(places[point[0] * width + point[1]]), width)
+        return row, column
+
+    def image(node: SgfNode) -> SgfNode:
+        black, white, empty = (tuple(map(at, own)) for own in (node.black, node.white, node.empty))
+        move = node.move and (node.move[0], node.move[1] and at(node.move[1]))
+        return replace(node, black=black, white=white, empty=empty, move=move)
+
+    return replace(sgf, nodes=tuple(map(image, sgf.nodes)))
 
 
 def _first(parts: Sequence[T], image: Callable[[T, int], str], turns: int) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jubango.arena.clock import TimeControl
 from jubango.arena.pairings import GameTask, colours, game_id, game_seed, pairings
+from jubango.bots.clock import TimeControl
 
 
 def round_robin(names: Sequence[str], games: int, seed: int, clock: TimeControl | None = None) -> Iterator[GameTask]:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from nets import random_network, random_weights
 from schedules import round_robin
 
-from jubango.arena.clock import Clock, Share, TimeControl, moves_left
 from jubango.arena.commands import run as command
 from jubango.arena.plan import match_plan
 from jubango.arena.table import Table
+from jubango.bots.clock import Clock, Share, TimeControl, moves_left
 from jubango.bots.composition import note_on, room_for, search_for
 from jubango.bots.config import PRESETS, bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
@@ -305,7 +305,7 @@ def test_a_shared_watch_gives_everybody_the_same(steps):
     """Against its definition: the sum over the intervals of their length by the games that thought in them."""
     now = [100.0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jubango.arena.clock.time.perf_counter", lambda: now[0])
+        patch.setattr("jubango.bots.clock.time.perf_counter", lambda: now[0])
         share, expected, thinking = Share(), 0.0, 1
         for seconds, number in steps:
             now[0] += seconds

@@ -8,7 +8,7 @@ import pytest
 from sgfmill import sgf_grammar
 
 import jubango as jb
-from jubango.arena.clock import Clock, TimeControl
+from jubango.bots.clock import Clock, TimeControl
 from jubango.sgf_games.library import Library
 from jubango.sgf_games.replay import read_sgf
 

@@ -26,7 +26,7 @@ from jubango.arena.names import short_names, stay_apart
 from jubango.arena.plan import parse_plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory
-from jubango.arena.standings import cross_for
+from jubango.arena.standings import cross_for, standings_for
 from jubango.arena.table import Table
 from jubango.arena.waiting import Waiting
 from jubango.bots.random import RandomPlayer
@@ -67,7 +67,7 @@ def test_it_fits_the_screen(width, height, game):
     assert "Elo" in text
     if (width, height) in ((80, 24), (200, 50)) and game != "go:19":
         assert "random [x]" in text
-        assert "A B C D E F G" in text, "a live board"
+        assert re.search("A +B +C +D +E +F +G", text), "a live board"
         assert "(" in text, "the last move is marked"
         assert "row against column" in text or width < 100
     table.close()
@@ -319,3 +319,61 @@ def test_a_test_is_shown_between_its_bounds():
         assert (text.plain[:6], text.plain[-7:]) == ("H0 +0 ", " +20 H1")
         places.append(text.plain.index("●"))
     assert places[3] == 6 < places[0] < places[1] < places[2] == 52
+
+
+def test_a_screen_says_what_ended_last_and_what_was_played_last():
+    """With room for it: how the last games ended, and below who plays the last move with what it took."""
+    plan = parse_plan(PLAN.format(game="go:5"), "x")
+    run = Run(plan, Memory())
+    table = Table(plan.game, plan.bots, 2)
+    run.table = table
+    tasks = Waiting(run.next_games())
+    table.seat(tasks)
+    while not run.results:
+        run.add(table.tick(tasks))
+        run.settle(now=True)
+    console = Console(width=120, height=40, file=io.StringIO(), force_terminal=False)
+    console.print(Dashboard(console).render(run))
+    text = console.file.getvalue()
+    (record, *_) = run.latest
+    assert re.search(rf"ended last.*\n.* – .*: {re.escape(record.result)}, {len(record.moves)} moves, \d+\.\d s", text)
+    if lane := next(filter(None, table.lanes), None):
+        assert f"{len(lane.moves)} {plan.game.action_text(lane.moves[-1])}, 0." in text
+    table.close()
+
+
+@pytest.mark.parametrize(("games", "big"), [(1, True), (2, True), (9, False)])
+def test_boards_are_big_where_all_of_them_have_room(games, big):
+    plan = parse_plan(PLAN.format(game="go:7").replace("games_per_pairing = 2", "games_per_pairing = 10"), "x")
+    run = Run(plan, Memory())
+    run.table = Table(plan.game, plan.bots, games)
+    run.table.seat(Waiting(run.next_games()))
+    console = Console(width=200, height=50, file=io.StringIO(), force_terminal=False)
+    console.print(Dashboard(console).render(run))
+    lines = console.file.getvalue().splitlines()
+    assert any("A   B   C   D   E   F   G" in line for line in lines) == big
+    assert len(lines) <= 50
+    assert max(len(line.rstrip()) for line in lines) <= 200
+    run.table.close()
+
+
+def test_a_big_board_is_twice_the_board():
+    stones = np.zeros((3, 4), np.int8)
+    stones[0, 0], stones[1, 2] = 1, 2
+    plain = board_text(stones, (1, 2), big=True).plain.splitlines()
+    assert [line.replace(" ", "") for line in plain] == ["ABCD", "3●···3", "", "2··(○)·2", "", "1····1", "ABCD"]
+    assert plain[1].index("●") == plain[0].index("A")
+    assert plain[3].index("○") == plain[0].index("C")
+
+
+def test_a_screen_says_how_sure_neighbours_are():
+    """The likelihood of superiority over the next, where there is room; the last has nobody below."""
+    ratings = rate([("a", "b", 1.0)] * 20 + [("b", "a", 0.0)] * 10 + [("b", "c", 0.5)] * 30 + [("d", "e", 1.0)])
+    wide = standings_for(120, ratings, 5, los=True)
+    assert [column.header for column in wide.columns][-1] == "LOS"
+    *chances, last = wide.columns[-1].cells
+    assert last == ""
+    first, second = ratings.ratings[:2]
+    assert chances[0] == f"{100 * ratings.difference(first.name, second.name)[2]:.0f} %"
+    assert "" in chances, "of separate groups the games say nothing"
+    assert standings_for(50, ratings, 5, los=True).columns[-1].header == "score"

@@ -15,12 +15,12 @@ import psutil
 import pytest
 from test_engine import FAKE, ROOT, assert_gone, descriptors
 
-from jubango.arena.clock import TimeControl
 from jubango.arena.commands import run as run_command
 from jubango.arena.pairings import GameTask
 from jubango.arena.plan import parse_plan
 from jubango.arena.table import Table
 from jubango.arena.tournament import Stopped, play_plan
+from jubango.bots.clock import TimeControl
 from jubango.bots.config import GtpConfig, RandomConfig
 from jubango.bots.gtp.engine import GtpPlayer
 from jubango.bots.player import MoveAnswer, MoveRequest, Player

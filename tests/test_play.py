@@ -18,6 +18,17 @@ COMMAND = [sys.executable, "-m", "jubango.arena.commands"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+@pytest.fixture(autouse=True)
+def _own_files(tmp_path, monkeypatch):
+    """Games that nobody named a file for."""
+    monkeypatch.setitem(ENVIRONMENT, "XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def own_file(folder: Path) -> Path:
+    (file,) = (folder / "data" / "jubango" / "games").glob("*.sgf")
+    return file
+
+
 def start(folder: Path, *words: str) -> subprocess.Popen:
     """``jubango play`` with pipes to a person."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -56,7 +67,7 @@ def test_what_cannot_be_written_is_said_before_the_game(tmp_path):
     assert err == "jubango: no/such/g.sgf: cannot be written: No such file or directory\n"
 
 
-def test_ctrl_c_promises_nothing(tmp_path):
+def test_a_game_is_kept_where_nobody_named_a_file(tmp_path):
     process = start(tmp_path)
     process.stdin.write("b2\n")
     process.stdin.flush()
@@ -64,9 +75,61 @@ def test_ctrl_c_promises_nothing(tmp_path):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (
-        130, "jubango: interrupted; the game up to here was not kept (--sgf FILE keeps it)\n",
-    )  # fmt: skip
+    kept = own_file(tmp_path)
+    assert (process.returncode, err) == (130, f"jubango: interrupted; the game up to here is in {kept}\n")
+    assert ";B[bb];W[" in kept.read_text()
+
+
+def test_sides_are_changed(tmp_path):
+    status, out, _ = play(tmp_path, "b2\nswap\nundo\nundo\nquit\n")
+    assert status == 0
+    assert "sides are changed: you are White ○ now" in out
+    after = out.partition("sides are changed")[2]
+    assert "Black ● random plays" in after
+    assert after.count("White ○ to move: ") == 3, "the first undo takes back the bot's move and that before it"
+    assert "there is nothing to take back" in after
+    assert re.search(r"PB\[random\].*PW\[human\].*;B\[bb\]\)", own_file(tmp_path).read_text(), re.S)
+
+
+def test_a_hint_is_a_heatmap_and_lines(tmp_path):
+    status, out, err = play(tmp_path, "hint\nquit\n", "--game", "tic_tac_toe", "--white", "uct:simulations=300")
+    assert (status, err) == (0, "")
+    board = out.partition("Black ● to move: ")[2].splitlines()
+    rows = [line.split()[1:-1] for line in board if re.match(r" +[123] ", line)][:3]
+    assert sum(int(count) for row in rows for count in row) == 300
+    best = out.partition("move  Black wins  visits  expected\n")[2].splitlines()[0].split()
+    assert best[0] == best[4]
+    assert int(best[3]) == int(rows[3 - int(best[0][1])]["ABC".index(best[0][0])])
+    assert int(best[3]) == max(int(count) for row in rows for count in row)
+    assert 40 < float(best[1]) < 90
+
+
+def test_people_on_both_sides_have_no_sides_to_change(tmp_path):
+    status, out, _ = play(tmp_path, "swap\nquit\n", "--white", "human")
+    assert status == 0
+    assert "people play both sides" in out
+
+
+def test_no_place_for_a_game_is_said_and_it_is_played_all_the_same(tmp_path):
+    (tmp_path / "data").write_text("in the way")
+    status, out, err = play(tmp_path, "b2\nquit\n")
+    assert status == 0
+    assert "random plays" in out
+    assert err.startswith("the game is not kept: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_ctrl_c_promises_nothing(tmp_path):
+    (tmp_path / "data").write_text("in the way")
+    process = start(tmp_path)
+    process.stdin.write("b2\n")
+    process.stdin.flush()
+    while "random plays" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "jubango: interrupted; the game up to here was not kept (--sgf FILE keeps it)"
 
 
 def test_an_engine_s_failure_is_no_resignation(tmp_path):

@@ -39,8 +39,9 @@ from jubango.analysis.review_summary import BINS, accuracy_of, histogram
 from jubango.analysis.reviewing import review
 from jubango.arena.commands import run as command
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.replay import Record, position
-from jubango.sgf_games.sgf import parse_sgf
+from jubango.sgf_games.replay import Record, position, positions
+from jubango.sgf_games.sgf import parse_sgf, write_line
+from jubango.sgf_games.turns import turned, turns_of
 
 ROOT = Path(__file__).parents[1]
 # Black has a fork and gives it away with move 7, White misses the block with move 6.
@@ -202,6 +203,33 @@ def test_games_beside_each_other_change_nothing(ttt):
     assert both[1].document == ttt.document
     assert both[0].document == review(other, "uct", **FAST).document
     assert review(record(TTT), "uct", seed=2, **FAST).document != ttt.document
+
+
+@pytest.mark.parametrize("spec", ["go:4x3", "go:5", "connect_four", "tic_tac_toe", "gomoku:5x6"])
+def test_a_game_on_a_turned_board_is_the_game(spec):
+    """A random one: every position is the turned one, and every action where it should be."""
+    rng, here, moves = np.random.default_rng(1), position(spec), []
+    while not here.over and here.number < 12:
+        moves.append(here.game.action_text(int(rng.choice(np.flatnonzero(here.legal)))))
+        here = here.after(moves[-1])
+    (sgf,) = parse_sgf(write_line(here.game, moves, {}), "x")
+    for turn in range(turns_of(here.game)):
+        points, actions = (own[turn] for own in here.game.symmetries)
+        for before, after in zip(positions(sgf), positions(turned(sgf, turn)), strict=True):
+            assert (after.stones.ravel() == before.stones.ravel()[points]).all()
+            assert (after.legal == before.legal[actions]).all()
+            assert after.player == before.player
+
+
+def test_what_is_found_on_a_turned_board_is_said_of_the_game_s_own():
+    """A win for whoever is to move: every search finds it, in its own corner."""
+    found = review(
+        record("(;GM[4]SZ[3]JG[tic_tac_toe];B[aa];W[bb];B[ba];W[bc];B[cb])"), "uct", repeats=8, simulations=80
+    )
+    assert (found.moves[4].best, found.positions[4].candidates[0].variation) == ("C3", ("C3",))
+    assert found.positions[4].candidates[0].visits > 0.3 * found.positions[4].simulations
+    assert found.positions[4].simulations == 8 * 80
+    assert found.moves[4].grade == "blunder"
 
 
 def test_komi_is_each_game_s_own():

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from jubango.arena.clock import TimeControl
 from jubango.arena.plan import make_plan, match_plan, parse_plan, read_plan
+from jubango.bots.clock import TimeControl
 from jubango.bots.config import Bot, bot_from_spec, expand_table
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError

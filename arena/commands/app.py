@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from jubango.arena.commands import (
+    analysis_server,
     analyze,
     bench,
     bots,
@@ -14,6 +15,7 @@ from jubango.arena.commands import (
     compare,
     export,
     games,
+    gtp,
     match,
     openings,
     play,
@@ -40,7 +42,7 @@ app = typer.Typer(
 )
 MODULES = (
     games, bots, tournament, match, play, analyze, rate, report, sprt, status, openings, tune, train, check, export,
-    compare, bench,
+    compare, bench, gtp, analysis_server,
 )  # fmt: skip
 for module in MODULES:
     module.register(app)

@@ -1,0 +1,236 @@
+"""KataGo's JSON analysis protocol: a query a line, answered in the order of their priorities, a line for each position.
+
+Values are in Black's view unless a query's ``reportAnalysisWinratesAs`` says otherwise.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import time
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jubango.bots.composition import strongest
+from jubango.bots.config import SearchConfig, bot_from_spec
+from jubango.bots.gtp.analyze import restricted
+from jubango.bots.gtp.query import Query, QueryError, read_query
+from jubango.bots.gtp.territory import Territory
+from jubango.bots.gtp.wire import GtpError, Lines, Output
+from jubango.bots.thinker import ROOM, Findings, Found, Position, Thinker
+from jubango.sgf_games import VERSION
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game
+
+TICK = 0.1  # seconds between two looks at the input
+MOST_BOARDS = 3  # whose programs and trees are kept
+
+
+class Task(NamedTuple):
+    """One position of a query; the least comes first."""
+
+    order: tuple[int, int]  # its priority, negative, and when it came
+    query: Query
+    turn: int
+
+
+class Mind(NamedTuple):
+    thinker: Thinker
+    territory: Territory
+
+
+class AnalysisServer:
+    """bot: by default the strongest there is for every board."""
+
+    def __init__(self, bot: SearchConfig | None, lines: Lines, output: Output, seed: int = 1, room: int = ROOM) -> None:
+        self._bot, self._lines, self._output, self._seed, self._room = bot, lines, output, seed, room
+        self._tasks: list[Task] = []
+        self._number = itertools.count()
+        self._minds: OrderedDict[Game, Mind] = OrderedDict()
+        self._current: Task | None = None
+        self._enough = False  # of the current one
+
+    def serve(self) -> None:
+        """Until the end of the input, and of what has been asked by then. Raises BrokenPipeError where nobody reads the
+        answers."""
+        while self._hear(patient=not self._tasks) or self._tasks:
+            if self._tasks:
+                self._work(heapq.heappop(self._tasks))
+
+    def _hear(self, patient: bool = False) -> bool:
+        """Take in the lines that wait; ``patient``: wait for one. False: there will be no more."""
+        while patient or self._lines.waiting:
+            patient = False
+            line = self._lines.get()
+            if line is None:
+                return False
+            if line.strip():
+                self._take(line)
+        return True
+
+    # -- what is asked ---------------------------------------------------------------------------
+
+    def _take(self, line: str) -> None:
+        try:
+            said = json.loads(line)
+            if not isinstance(said, dict):
+                raise ValueError("not an object")
+        except (ValueError, RecursionError) as error:
+            self._say({"error": f"Could not parse input as json query: {error}"})
+            return
+        own = {"id": said["id"]} if isinstance(said.get("id"), str) else {}
+        try:
+            if "action" in said:
+                self._act(said)
+                return
+            query = read_query(said)
+        except QueryError as error:
+            self._say({"error": str(error), "field": error.field, **own})
+            return
+        for name, text in query.warnings:
+            self._say({"warning": text, "field": name, "id": query.id})
+        for turn in query.turns:
+            heapq.heappush(self._tasks, Task((-query.priorities[turn], next(self._number)), query, turn))
+
+    def _act(self, said: dict[str, Any]) -> None:
+        action = said["action"]
+        if not isinstance(said.get("id"), str):
+            raise QueryError("Must be a string", "id")
+        if action == "query_version":
+            self._say({**said, "version": f"jubango {VERSION}", "git_hash": "<omitted>"})
+        elif action == "query_models":
+            self._say({**said, "models": []})
+        elif action == "clear_cache":  # nothing is kept from one position to another
+            self._say(said)
+        elif action in ("terminate", "terminate_all"):
+            if action == "terminate" and not isinstance(said.get("terminateId"), str):
+                raise QueryError("Must be a string", "terminateId")
+            self._terminate(said.get("terminateId") if action == "terminate" else None, said.get("turnNumbers"))
+            self._say(said)
+        else:
+            raise QueryError("Must be query_version, query_models, clear_cache, terminate or terminate_all", "action")
+
+    def _terminate(self, wanted: str | None, turns: object) -> None:
+        """End all of a query, or of all; what has begun says what it has found."""
+
+        def meant(task: Task) -> bool:
+            return wanted in (None, task.query.id) and (not isinstance(turns, list) or task.turn in turns)
+
+        ended = sorted(task for task in self._tasks if meant(task))
+        self._tasks = [task for task in self._tasks if not meant(task)]
+        heapq.heapify(self._tasks)
+        for task in ended:
+            self._say({"id": task.query.id, "isDuringSearch": False, "noResults": True, "turnNumber": task.turn})
+        if self._current is not None and meant(self._current):
+            self._enough = True
+
+    # -- what is answered ------------------------------------------------------------------------
+
+    def _work(self, task: Task) -> None:
+        query, turn = task.query, task.query.turns[task.turn]
+        try:
+            mind = self._mind(query.session.game)
+            legal = restricted(query.session, query.allow, query.avoid, turn)
+        except (UserError, GtpError) as error:
+            self._say({"error": str(error), "id": query.id})
+            return
+        if turn.over:
+            self._say(self._answer(query, task.turn, mind, Findings((), 0, 0.5), during=False))
+            return
+        self._current, self._enough = task, False
+        began = time.perf_counter()
+        report = began + query.first_report
+        seed = int(np.random.SeedSequence([self._seed, task.turn]).generate_state(1)[0])
+        position = Position(turn.state, legal, turn.ply, seed)
+        mind.thinker.begin(position, simulations=query.visits, seconds=query.seconds)
+        mind.thinker.advance(TICK)
+        while mind.thinker.busy and not self._enough:
+            if time.perf_counter() >= report:
+                report = max(report + query.report_every, time.perf_counter())
+                self._say(self._answer(query, task.turn, mind, mind.thinker.findings(), during=True))
+            self._hear()
+            if self._lines.ended and self._output.deaf:
+                raise BrokenPipeError
+            if not self._enough:
+                mind.thinker.advance(min(TICK, query.report_every))
+        self._current = None
+        self._say(self._answer(query, task.turn, mind, mind.thinker.findings(), during=False))
+
+    def _mind(self, game: Game) -> Mind:
+        """Raises UserError for a bot that cannot play it."""
+        key = game.compiled_as
+        if key not in self._minds:
+            while len(self._minds) >= MOST_BOARDS:
+                self._minds.popitem(last=False)[1].thinker.close()
+            bot = self._bot or bot_from_spec(strongest(game))
+            assert isinstance(bot, SearchConfig)
+            thinker = Thinker(game, bot, self._room)
+            self._minds[key] = Mind(thinker, Territory(game, thinker.driver.search.evaluator, thinker.params))
+        self._minds.move_to_end(key)
+        return self._minds[key]
+
+    def _answer(self, query: Query, number: int, mind: Mind, found: Findings, during: bool) -> dict[str, Any]:
+        turn, session = query.turns[number], query.session
+        player, game = turn.player, session.game
+        shown = [move for i, move in enumerate(found.moves) if move.visits or not i]
+        judged = mind.territory.judge(turn.state, [move.action for move in shown])
+        turned = {"BLACK": player == 1, "WHITE": player == 0, "SIDETOMOVE": False}[query.view]
+        blacks = {"BLACK": 1, "WHITE": -1, "SIDETOMOVE": -1 if player else 1}[query.view]
+
+        def rate(x: float) -> float:
+            return round(1 - x if turned else x, 6)
+
+        def utility(x: float) -> float:
+            return round(2 * rate(x) - 1, 6)
+
+        def score(x: float) -> dict[str, float]:
+            lead = round(blacks * x, 4)
+            return {
+                "scoreLead": lead,
+                "scoreMean": lead,
+                "scoreSelfplay": lead,
+                "scoreStdev": round(judged.deviation, 4),
+            }
+
+        def info(move: Found, order: int) -> dict[str, Any]:
+            pv = session.vertices(move.variation[: query.pv + 1], turn.state)
+            own = judged.after.get(move.action, judged.owners)
+            return {
+                "move": pv[0], "visits": move.visits, "edgeVisits": move.visits, "weight": move.visits, "order": order,
+                "winrate": rate(move.win_rate), "utility": utility(move.win_rate), "lcb": rate(move.lcb),
+                "utilityLcb": utility(move.lcb), "prior": round(move.prior, 6),
+                **score(mind.territory.score(own, turn.state)), "pv": pv,
+                **({"ownership": _rounded(blacks * own)} if query.moves_ownership else {}),
+            }  # fmt: skip
+
+        win_rate = found.win_rate
+        if turn.over:
+            win_rate = 0.5 + 0.5 * float(turn.view.returns[player])
+        answer = {
+            "id": query.id, "turnNumber": number, "isDuringSearch": during,
+            "moveInfos": [info(move, i) for i, move in enumerate(shown)],
+            "rootInfo": {
+                "currentPlayer": "BW"[player], "visits": found.visits, "weight": found.visits,
+                "winrate": rate(win_rate), "utility": utility(win_rate), **score(judged.score),
+            },
+        }  # fmt: skip
+        if query.ownership:
+            answer["ownership"] = _rounded(blacks * judged.owners)
+        if query.policy:
+            policy = np.where(turn.legal, 0.0, -1.0)
+            for move in found.moves:
+                policy[move.action] = move.prior
+            answer["policy"] = _rounded(policy)
+        assert len(judged.owners) == game.height * game.width
+        return answer
+
+    def _say(self, answer: dict[str, Any]) -> None:
+        self._output.write(json.dumps(answer, separators=(",", ":")) + "\n")
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    rounded: list[float] = np.round(values.astype(float), 6).tolist()
+    return rounded

@@ -1,0 +1,292 @@
+"""The game that a server is asked about: set up, played, taken back, loaded and written."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jubango.bots.gtp.timing import Timing
+from jubango.bots.gtp.wire import GtpError
+from jubango.bots.thinker import line_of
+from jubango.sgf_games.compiled import View, initial_state, rules
+from jubango.sgf_games.coordinates import COLUMNS, Point, parse_vertex
+from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.go import Go
+from jubango.sgf_games.replay import Record, positions
+from jubango.sgf_games.sgf import SgfNode, handicap_points, read_games, write_nodes
+
+COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
+STONES = ".XO"
+
+
+class Played(NamedTuple):
+    player: int
+    action: int
+    state: State  # after it
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A position with somebody to move."""
+
+    state: State
+    view: View[np.ndarray]
+    ply: int
+    line: tuple[object, ...]  # see jubango.bots.thinker.Position
+
+    @property
+    def player(self) -> int:
+        return int(self.view.player)
+
+    @property
+    def legal(self) -> np.ndarray:
+        return np.asarray(self.view.legal)
+
+    @property
+    def over(self) -> bool:
+        return bool(self.view.terminal)
+
+
+class Session:
+    """One game under way. Raises GtpError for what cannot be done, in the words of the protocol."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.timing = Timing()
+        self._serial = 0  # of what was begun: trees of another game are no use
+        self.clear()
+
+    # -- set-up ----------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """An empty board."""
+        self._begin(initial_state(self.game), SgfNode())
+        self.timing.start()
+
+    def _begin(self, state: State, node: SgfNode, played: Sequence[Played] = ()) -> None:
+        self._base, self._node, self.played = state, node, list(played)
+        self._first = int(rules(self.game).view(state).player)
+        self._serial += 1
+
+    def resize(self, width: int, height: int) -> None:
+        """Another board, empty."""
+        known = {field.name for field in fields(self.game)}  # type: ignore[arg-type]
+        if (width, height) != (self.game.width, self.game.height):
+            if not {"width", "height"} <= known:
+                raise GtpError("unacceptable size")
+            sized: Any = self.game
+            try:
+                self.game = replace(sized, width=width, height=height)
+            except UserError:
+                raise GtpError("unacceptable size") from None
+        self.clear()
+
+    def set_komi(self, komi: float) -> None:
+        """Of the game as it stands, too."""
+        try:
+            game = replace(self.go, komi=komi)
+        except UserError:
+            raise GtpError("unacceptable komi; it is a whole or half number") from None
+
+        def priced(state: State) -> State:
+            return state._replace(komi=jnp.float32(komi))
+
+        self.game = game
+        played = [own._replace(state=priced(own.state)) for own in self.played]
+        self._begin(priced(self._base), self._node, played)
+
+    def set_rules(self, ko: str, suicide: bool) -> None:
+        """Play the moves again by these rules; where one is illegal by them nothing changes."""
+        before = self.game, self._base, self._node, self.played
+        moves = [(own.player, own.action) for own in self.played]
+        stones, player = self.game.stones(self._base), int(self._base.player)
+        self.game = replace(self.go, ko=ko, suicide=suicide)
+        self._begin(self.go.set_up(stones, player), self._node)
+        try:
+            for player, action in moves:
+                self.play(player, action)
+        except GtpError:
+            self.game, self._base, self._node, self.played = before
+            raise GtpError("the moves so far are illegal by these rules") from None
+
+    def set_up(self, stones: Sequence[tuple[int, Point]], player: int) -> None:
+        """Stones in place of the game so far. Those without a liberty are no position: ``illegal move``."""
+        board = np.zeros((self.game.height, self.game.width), np.int8)
+        for colour, point in stones:
+            board[point] = 1 + colour
+        if not _all_have_liberties(board):
+            raise GtpError("illegal move")
+        black, white = (tuple(point for colour, point in stones if board[point] == 1 + colour == own) for own in (1, 2))
+        self._begin(self.go.set_up(board, player), SgfNode(black, white, turn=player))
+
+    def handicap(self, points: Sequence[Point]) -> None:
+        if self.played or self.stones.any():
+            raise GtpError("board not empty")
+        self.set_up([(0, point) for point in points], player=1)
+
+    def handicap_points(self, number: int, exactly: bool) -> list[Point]:
+        """The fixed points; as many of them as there are, unless it has to be that ``number``."""
+        for stones in (number,) if exactly else range(number, 1, -1):
+            try:
+                return handicap_points(self.go, stones)
+            except UserError:
+                continue
+        raise GtpError("invalid number of stones")
+
+    def load(self, path: str, number: int | None = None) -> None:
+        """The main line of an SGF file, up to before its move ``number``."""
+        try:
+            record = Record(read_games(path)[0])
+            steps = positions(record.sgf)
+        except UserError as error:
+            raise GtpError(f"cannot load file: {error}") from None
+        if type(record.game) is not type(self.game):
+            raise GtpError(f"cannot load file: it holds {record.game.spec}, this plays {self.game.spec}")
+        self.game = record.game
+        played = []
+        for before, after in itertools.pairwise(steps):
+            assert before.next_move is not None
+            player, point = before.next_move
+            played.append(Played(player, self.game.point_action(point), after.state))
+        first = next((i for i, node in enumerate(record.sgf.nodes) if node.move), len(record.sgf.nodes))
+        setup = [node for node in record.sgf.nodes[: first + 1] if node.black or node.white]
+        black, white = (tuple(p for node in setup for p in own(node)) for own in (lambda n: n.black, lambda n: n.white))
+        base = steps[0]
+        self._begin(base.state, SgfNode(black, white, turn=base.player if setup else None))
+        self.played = played[: len(played) if number is None else max(0, number - 1)]
+
+    def sgf(self, names: dict[str, str]) -> str:
+        """The game so far."""
+        moves = [SgfNode(move=(own.player, self._point(i))) for i, own in enumerate(self.played)]
+        return write_nodes(self.game, [self._node, *moves], names).decode()
+
+    # -- play ------------------------------------------------------------------------------------
+
+    @property
+    def go(self) -> Go:
+        if not isinstance(self.game, Go):
+            raise GtpError(f"there is no such thing in {self.game.spec}")
+        return self.game
+
+    @property
+    def state(self) -> State:
+        return self.played[-1].state if self.played else self._base
+
+    @property
+    def stones(self) -> np.ndarray:
+        """int [H, W]: 0 empty, 1 Black, 2 White."""
+        return self.game.stones(self.state)
+
+    @property
+    def last(self) -> Point | None:
+        return self._point(len(self.played) - 1) if self.played else None
+
+    def _point(self, i: int) -> Point | None:
+        before = self.played[i - 1].state if i else self._base
+        return self.game.action_point(before, self.played[i].action)
+
+    def turn(self, player: int | None = None) -> Turn:
+        """The position with ``player`` to move, by default whose turn it is. In Go anybody may move, and play may go on
+        after two passes."""
+        state, line = self.state, line_of([(p, a) for p, a, _ in self.played], self._first)
+        if isinstance(self.game, Go):
+            turned = state if player is None else self.game.turn_to(state, player)
+            if int(turned.passes) >= 2:
+                turned = self.game.gone_on(turned)
+            if turned is not state:
+                state, line = turned, (*line, "turned")
+        view: View[np.ndarray] = jax.device_get(rules(self.game).view(state))
+        if player is not None and player != int(view.player):
+            raise GtpError(f"it is {('Black', 'White')[int(view.player)]}'s turn")
+        return Turn(state, view, len(self.played), (self._serial, *line))
+
+    def play(self, player: int, action: int) -> None:
+        turn = self.turn(player)
+        if not turn.legal[action]:
+            raise GtpError("illegal move")
+        self.played.append(Played(player, action, rules(self.game).step(turn.state, action)))
+
+    def undo(self, moves: int = 1) -> None:
+        if not 0 <= moves <= len(self.played):
+            raise GtpError("cannot undo")
+        del self.played[len(self.played) - moves :]
+
+    # -- words -----------------------------------------------------------------------------------
+
+    def vertex(self, action: int, state: State | None = None) -> str:
+        """What GTP calls a move: a stone's point, in connect four too, or what the game itself calls it."""
+        if self.game.actions_are == "columns":
+            return self.game.point_text(self.game.action_point(self.state if state is None else state, action))
+        return self.game.action_text(action)
+
+    def action(self, text: str, state: State | None = None) -> int:
+        """The inverse of :meth:`vertex`; a column will do for a move that falls."""
+        try:
+            action = self.game.parse_action(text)
+            falls = self.game.actions_are == "columns" and text.upper() not in COLUMNS
+            point = parse_vertex(text, self.game.height, self.game.width) if falls else None
+        except UserError:
+            raise GtpError("invalid vertex") from None
+        if falls and point != self.game.action_point(self.state if state is None else state, action):
+            raise GtpError("illegal move")
+        return action
+
+    def vertices(self, actions: Sequence[int], state: State | None = None) -> list[str]:
+        """Of moves one after another."""
+        if self.game.actions_are != "columns":
+            return [self.vertex(action) for action in actions]
+        state, texts = self.state if state is None else state, []
+        for action in actions:
+            texts.append(self.vertex(action, state))
+            state = rules(self.game).step(state, action)
+        return texts
+
+    def point(self, text: str) -> Point:
+        try:
+            point = parse_vertex(text, self.game.height, self.game.width)
+        except UserError:
+            raise GtpError("invalid vertex") from None
+        if point is None:
+            raise GtpError("invalid vertex")
+        return point
+
+    def board(self) -> str:
+        """The board in letters, the last stone in parentheses."""
+        stones, last, height = self.stones, self.last, self.game.height
+        head = "   " + " ".join(COLUMNS[: self.game.width])
+        rows = []
+        for r in range(height):
+            text = f"{height - r:2}"
+            for c, stone in enumerate(stones[r]):
+                text += ("(" if last == (r, c) else ")" if last == (r, c - 1) else " ") + STONES[stone]
+            rows.append(f"{text}{')' if last == (r, self.game.width - 1) else ' '}{height - r}")
+        return "\n".join([head, *rows, head])
+
+
+def _all_have_liberties(board: np.ndarray) -> bool:
+    from scipy.ndimage import binary_dilation, label
+
+    for colour in (1, 2):
+        chains, count = label(board == colour)
+        for chain in range(1, count + 1):
+            if not (binary_dilation(chains == chain) & (board == 0)).any():
+                return False
+    return True
+
+
+def player_of(text: str) -> int:
+    """The colour that a word names. Raises GtpError."""
+    if text.lower() not in COLOURS:
+        raise GtpError("invalid color")
+    return COLOURS[text.lower()]
+
+
+def is_player(text: str) -> bool:
+    return text.lower() in COLOURS
