@@ -141,6 +141,25 @@ def test_an_engine_s_failure_is_no_resignation(tmp_path):
     assert "RE[B+F]" in (tmp_path / "g.sgf").read_text()
 
 
+def test_a_terminal_that_knows_few_characters_shows_letters(tmp_path):
+    """Boards, tables and bars keep their columns."""
+    ascii_only = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [*COMMAND, "play", "--game", "tic_tac_toe", "--white", "random"], cwd=tmp_path, env=ascii_only,
+        input=b"b2\nquit\n", capture_output=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"  2 .(X).  2\n" in done.stdout
+    assert b"White O random plays" in done.stdout
+    done = subprocess.run(
+        [*COMMAND, "match", "random", "random:name=\u5341\u756a", "--game", "tic_tac_toe", "--games", "2"], cwd=tmp_path,
+        env=ascii_only, capture_output=True,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert b"~95%" in done.stdout
+    assert b"  ??  " in done.stdout
+
+
 def test_every_command_says_at_once_that_it_is_starting(tmp_path):
     """At a terminal, before JAX is imported."""
     code = (

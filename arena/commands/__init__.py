@@ -11,6 +11,7 @@ import os
 import sys
 
 from jubango.arena.commands import interrupts
+from jubango.arena.commands.plain import speak_plainly
 
 
 def main() -> None:
@@ -18,6 +19,7 @@ def main() -> None:
     anything else."""
     try:
         interrupts.listen()
+        speak_plainly()
         status = run(sys.argv[1:])
     except KeyboardInterrupt:  # where nothing has begun, or all has ended
         status = interrupts.status()
