@@ -7,23 +7,13 @@ from white to black, and a difference from purple (less) to orange (more), where
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.diagram import Cell
-from jubango.sgf_games.dice import mix
-from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.go import Go
-from jubango.sgf_games.go_scoring import LANES, ROUNDS, owners_by_playouts
-from jubango.sgf_games.machine import jit
-from jubango.sgf_games.replay import Position
 
 Scale = Literal["amount", "difference", "sides"]
 Colour = tuple[int, int, int]
@@ -120,31 +110,3 @@ def less(one: Heat, other: Heat, names: tuple[str, str]) -> Heat:
     grid = np.where(nowhere, np.nan, np.nan_to_num(a) - np.nan_to_num(b))
     what = one.name.removesuffix(" in %")
     return Heat(grid, f"{what}: {names[0]} less {names[1]}, in %", "difference")
-
-
-def ownership(position: Position, seed: int = 1) -> Heat:
-    """Whose each point is in the end, of 512 random games from here: 1 is Black's in all of them, -1 White's. In Go by
-    area, elsewhere by the stone that lies there."""
-    game = position.game
-    if isinstance(game, Go):
-        black = owners_by_playouts(game, position.state, ROUNDS)
-    else:
-        black = np.mean([_ends(game, position, seed * ROUNDS + k) for k in range(ROUNDS)], axis=0)
-    return Heat(black.reshape(game.height, game.width), "ownership in %", "sides")
-
-
-def _ends(game: Game, position: Position, seed: int) -> np.ndarray:
-    """float [H, W]: whose the stones are at the ends of random games."""
-    seeds = mix(jnp.uint32(seed * LANES) + jnp.arange(LANES, dtype=jnp.uint32))
-    states = jax.device_get(_ends_program(game.compiled_as)(game.without_history(position.state), seeds))
-    boards = [game.stones(jax.tree.map(lambda x, lane=lane: x[..., lane], states)) for lane in range(LANES)]
-    return np.mean([(board == 1) * 1.0 - (board == 2) for board in boards], axis=0)
-
-
-@functools.lru_cache(maxsize=8)
-def _ends_program(game: Game) -> Callable[[State, jax.Array], State]:
-    def ends(state: State, seeds: jax.Array) -> State:
-        states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, LANES)), state)
-        return game.random_ends(states, seeds)
-
-    return jit(ends)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, get_args, overload
 
 import numpy as np
 
-from jubango.analysis.heat import MOST_LABELS, Heat, less, ownership
+from jubango.analysis.heat import MOST_LABELS, Heat, less
+from jubango.analysis.ownership import ownership
 from jubango.analysis.plot import draw, save_png
 from jubango.analysis.win_rate import PLAYERS, WinRate
 from jubango.bots.composition import strongest
@@ -91,8 +92,8 @@ class PositionAnalysis:
         return grid
 
     def heat(self, values: Values = "visits") -> Heat:
-        """Visits, priors, or win rates of the player to move, of the points; or whose they are in the end, by random
-        games. Raises UserError."""
+        """Visits, priors, or win rates of the player to move, of the points; or whose they are in the end
+        (:func:`jubango.analysis.ownership.ownership`). Raises UserError."""
         if values == "visits":
             counts = self.counts()
             return Heat(np.where(counts > 0, counts, np.nan), "visits")
@@ -105,7 +106,7 @@ class PositionAnalysis:
                     grid[point] = np.nan_to_num(grid[point]) + self.priors[action]
             return Heat(grid, "prior in %")
         if values == "ownership":
-            return ownership(self.position)
+            return ownership([self.position])[0]
         if values != "value":
             raise UserError(f'a heatmap shows no "{values}"{nearest(str(values), get_args(Values))}')
         for move in reversed(self.moves):  # of several moves on a point the first counts

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
 from jubango.analysis.heat import MOST_LABELS, Heat, hex_colour
+from jubango.analysis.ownership import ownership
 from jubango.analysis.plot import EAST_ASIAN, draw, drawable, font_names, heat_text, save_png
 from jubango.analysis.position import analysis_frame, analyze
 from jubango.analysis.win_rate import WinRate
@@ -32,7 +33,7 @@ from jubango.sgf_games.diagram import (
     shortened,
 )
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.replay import Record, position, read_sgf
+from jubango.sgf_games.replay import Position, Record, position, read_sgf
 from jubango.sgf_games.sgf import parse_sgf
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -367,6 +368,17 @@ def test_whose_points_are_in_the_end(spec):
     for text in (board_svg(analyze(here, **FAST).diagram("ownership")),):
         assert text.count("on-stone") == np.count_nonzero(here.stones)
     assert "●" in heat_text(here.stones, here.last, heat, 80).plain
+
+
+def test_the_network_knows_whose_points_are():
+    """Two walls on 9x9: Black's side, White's side, whoever is to move."""
+    game, stones = make_game("go:9"), np.zeros((9, 9), np.int8)
+    stones[:, 3], stones[:, 5] = 1, 2
+    one, other = ownership([Position(game, game.set_up(stones, turn), 0, None, None, None) for turn in (0, 1)])
+    for heat in (one, other):
+        assert heat.grid[:, :4].min() > 0.3 and heat.grid[:, 5:].max() < -0.3
+    assert np.abs(one.grid - other.grid).mean() < 0.2
+    assert ownership([]) == []
 
 
 def test_what_one_bot_looks_at_and_another_does_not(five, tmp_path):

@@ -49,7 +49,7 @@ def asked(url: str, **headers: str) -> str:
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "live.toml"
-    path.write_text(PLAN.format(games=4))
+    path.write_text(re.sub(r'"uct"\nsimulations = \d+', '"random"', PLAN.format(games=4)))
     return path
 
 

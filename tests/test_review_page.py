@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from browser import browser, opened  # noqa: F401
 
-from jubango.analysis.heat import ownership
+from jubango.analysis.ownership import ownership
 from jubango.analysis.report.review_page import LEVELS, review_page, save_review, turning_points
 from jubango.analysis.reviewing import review
 from jubango.arena.commands import run as command
@@ -53,12 +53,13 @@ def test_the_page_has_what_the_review_has(go):
     found, path = go
     data = data_of(path.read_text())
     assert data["players"] == ["a", "b"]
-    for one, position, place in zip(data["positions"], found.positions, found.places, strict=True):
+    owners = ownership(found.places)
+    for one, position, heat in zip(data["positions"], found.positions, owners, strict=True):
         assert one["stones"] == "".join(position.stones)
         assert one["rate"] == pytest.approx(100 * position.win_rate, abs=0.051)
         assert [move[0] for move in one["moves"]] == [candidate.move for candidate in position.candidates]
         owned = np.array([LEVELS.index(letter) for letter in one["owned"]]) / (len(LEVELS) - 1) * 2 - 1
-        assert owned == pytest.approx(ownership(place).grid.ravel(), abs=0.051)
+        assert owned == pytest.approx(heat.grid.ravel(), abs=0.051)
     assert [one["sign"] for one in data["moves"]] == [move.sign for move in found.moves]
 
 

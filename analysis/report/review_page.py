@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jubango.analysis.heat import Heat, hex_colour, ownership
+from jubango.analysis.heat import Heat, hex_colour
+from jubango.analysis.ownership import ownership
 from jubango.analysis.report.page import board_facts, page
 from jubango.analysis.review import Review
 from jubango.analysis.review_moves import GRADES, SIGNS, Candidate, ReviewedMove, ReviewedPosition
@@ -32,7 +33,7 @@ def save_review(review: Review, path: Path) -> None:
 def review_page(review: Review) -> str:
     """The page as HTML."""
     game = review.record.game
-    counted = [ownership(place) for place in review.places] if isinstance(game, Go) else [None] * len(review.places)
+    counted = ownership(review.places) if isinstance(game, Go) else [None] * len(review.places)
     data = {
         "game": board_facts(game),
         "players": list(review.record.players),

@@ -30,7 +30,8 @@ MOST_TOLD = 300  # games whose boards are worked out here, where a page does not
 
 # How games end, in words; what engines say is in docs/engines.md.
 REASONS = {
-    "score": "two passes, and the board was counted", "line": "a line", "end": "no move was left", "resign": "resigned",
+    "score": "two passes, and the board was counted", "line": "a row that wins",
+    "end": "no move was left", "resign": "resigned",
     "adjudicated": "both sides said who wins", "time": "a flag fell, or a move took too long",
     "crash": "an engine ended or fell silent", "error": "an engine answered with an error",
     "illegal": "an engine's illegal move", "refused": "an engine refused a legal move",

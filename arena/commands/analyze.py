@@ -71,7 +71,7 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option(help="--all: keep the searches beside the file, and take those that are there.")
         ] = True,
         heat: Annotated[
-            Heatmap, typer.Option(help="What the heatmap shows; ownership by random games from here.")
+            Heatmap, typer.Option(help="What the heatmap shows; ownership: whose each point is in the end.")
         ] = Heatmap.visits,
         against: Annotated[
             str,
@@ -111,7 +111,7 @@ def register(app: typer.Typer) -> None:
         if len(files) > 1:
             raise UserError(f"{files[1]}: a position is of one file; several are reviewed with --all")
         if against and heat is Heatmap.ownership:
-            raise UserError("--against: ownership is by random games, whatever the bot; compare visits, prior or value")
+            raise UserError("--against: ownership is the same whatever the bot; compare visits, prior or value")
         if sgf is not None:
             raise UserError("--sgf writes a whole game with its review; give --all")
         _analyze_position(
