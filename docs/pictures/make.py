@@ -1,22 +1,33 @@
-"""Makes the pictures of docs/python.md again: ``python docs/pictures/make.py`` in the repository's folder.
+"""Makes the pictures of README.md and docs/python.md again: ``python docs/pictures/make.py [boards|screens|notebook]``
+in the repository's folder.
 
-The notebook's needs jupyter-nbconvert, ipykernel and a Chromium; without them it is left as it is.
+All but the boards need a Chromium, and the notebook jupyter-nbconvert and ipykernel; without them they are left as
+they are.
 """
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 from PIL import Image
+from rich.terminal_theme import MONOKAI
 
 import jubango as jb
+from jubango.arena.console import Console
+from jubango.arena.dashboard import Dashboard
+from jubango.arena.plan import read_plan
+from jubango.arena.tournament import play_plan
 
 HERE = Path(__file__).parent
-NOTEBOOK = HERE.parents[1] / "examples" / "notebook.ipynb"
+EXAMPLES = HERE.parents[1] / "examples"
+NOTEBOOK = EXAMPLES / "notebook.ipynb"
 WIDTH, HEIGHT = 900, 4000  # of the browser's window, in pixels
 
 
@@ -35,16 +46,46 @@ def boards() -> None:
     smaller(HERE / "plot.png")
 
 
+def screens(chromium: str) -> None:
+    """A run's screen while it is played (examples/ladder-go.toml, which needs gnugo), and its page."""
+    plan, pages = read_plan(EXAMPLES / "ladder-go.toml"), []
+
+    def look(run: jb.Run) -> None:
+        if len(run.results) < 80 or pages:
+            return
+        console = Console(width=120, height=34, record=True, force_terminal=True, file=io.StringIO())
+        dashboard = Dashboard(console)
+        dashboard._began = began
+        console.print(dashboard.render(run))
+        pages.append(console.export_html(theme=MONOKAI, inline_styles=True))
+
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        run = play_plan(plan, Path(folder, "run"), look)
+        page = Path(folder, "screen.html")
+        page.write_text(pages[0].replace("<body", '<body style="background: #0c0c0c; margin: 12px"'))
+        photographed(chromium, page, HERE / "dashboard.png", 990, 680)
+        run.save_report(Path(folder, "report.html"))
+        photographed(chromium, Path(folder, "report.html"), HERE / "report.png", 1100, 1000)
+
+
+def photographed(chromium: str, page: Path, picture: Path, width: int, height: int) -> None:
+    """What a browser shows of a page in a window of this size."""
+    with tempfile.TemporaryDirectory() as browser:
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+                   "--disable-background-networking", "--disable-component-update", "--hide-scrollbars"]  # fmt: skip
+        window = [f"--window-size={width},{height}", f"--screenshot={picture}", f"--user-data-dir={browser}"]
+        subprocess.run([chromium, *options, *window, page.as_uri()], check=True)
+    smaller(picture)
+
+
 def notebook(jupyter: str, chromium: str) -> None:
     """The notebook, executed, as a browser shows it."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(NOTEBOOK, folder)
         subprocess.run([jupyter, "nbconvert", "--execute", "--to", "html", NOTEBOOK.name], cwd=folder, check=True)
         page, picture = Path(folder, "notebook.html"), Path(folder, "notebook.png")
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-                   "--disable-background-networking", "--disable-component-update", "--hide-scrollbars"]  # fmt: skip
-        window = [f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={picture}", f"--user-data-dir={folder}/browser"]
-        subprocess.run([chromium, *options, *window, page.as_uri()], check=True)
+        photographed(chromium, page, picture, WIDTH, HEIGHT)
         image = Image.open(picture).convert("L").point(lambda grey: 255 if grey < 250 else 0)
         bottom = image.getbbox()[3] + 20
         Image.open(picture).crop((0, 0, WIDTH, bottom)).save(HERE / "notebook.png")
@@ -57,7 +98,11 @@ def smaller(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    boards()
-    tools = shutil.which("jupyter"), shutil.which("chromium") or shutil.which("chromium-browser")
-    if tools[0] and tools[1]:
-        notebook(tools[0], tools[1])
+    wanted = sys.argv[1:] or ["boards", "screens", "notebook"]
+    jupyter, chromium = shutil.which("jupyter"), shutil.which("chromium") or shutil.which("chromium-browser")
+    if "boards" in wanted:
+        boards()
+    if "screens" in wanted and chromium:
+        screens(chromium)
+    if "notebook" in wanted and chromium and jupyter:
+        notebook(jupyter, chromium)
