@@ -257,8 +257,8 @@ def check_format(path: Path) -> None:
 
 
 def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> None:
-    """Write a diagram as a picture, beside it the colour scale of ``heat``; as SVG by :func:`board_svg`, whose texts are
-    in the fonts of whoever looks at it. Raises OSError, ValueError."""
+    """Write a diagram as a picture, beside it the colour scale of ``heat``; as SVG by :func:`board_svg`, with texts
+    in the fonts of who looks at it. Raises OSError, ValueError."""
     if Path(path).suffix.lower() == ".svg":
         Path(path).write_text(board_svg(diagram), "utf-8")
         return
