@@ -11,11 +11,14 @@ from typing import NamedTuple
 from jubango.analysis.lead import leads
 from jubango.analysis.position import LONGEST_VARIATION, MOST_LANES
 from jubango.analysis.review_moves import Candidate, Finding, Place
+from jubango.bots.composition import search_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.roster import affordable_lanes, run_bot
 from jubango.bots.search.result import SearchResult
+from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.go_scoring import dead_by_playouts, result_without
+from jubango.sgf_games.machine import full_lanes
 from jubango.sgf_games.record import score_of
 from jubango.sgf_games.replay import Position
 from jubango.sgf_games.turns import turned_actions
@@ -51,7 +54,7 @@ def search(
         return
     # One leaf at a time, however few positions there are, so that a search finds the same beside any others.
     bot = bot.model_copy(update={"leaves": bot.leaves})
-    at_once = min(MOST_LANES, affordable_lanes(wishes[0].position.game, [bot]))  # in one program for all batches
+    at_once = _at_once(wishes[0].position.game, bot, len(wishes))
     for first in range(0, len(wishes), at_once):
         batch = wishes[first : first + at_once]
 
@@ -62,6 +65,15 @@ def search(
         ahead = leads(positions, dice, bot)
         found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
         yield [(wish, finding(wish, result, lead)) for wish, result, lead in zip(batch, found, ahead, strict=True)]
+
+
+def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
+    """Positions side by side, in one program for all batches: for rollouts up to four times what fills the machine, as
+    everybody waits for the longest game; a step costs as much as 96 positions and then by the position."""
+    most = 4 * full_lanes(search_for(game, [bot]).evaluator.vector)
+    sizes = [size for size in (MOST_LANES, 2 * MOST_LANES, 4 * MOST_LANES) if size <= max(most, MOST_LANES)]
+    best = min(sizes, key=lambda size: -(-number // size) * (size + 96))
+    return min(best, affordable_lanes(game, [bot]))
 
 
 def finding(wish: Wish, result: SearchResult, lead: float | None) -> Finding:

@@ -61,15 +61,24 @@ class Case:
     def ends(self) -> list[Place]:
         """Of each move the place where its own worth is searched: the game's next position, if the move led there.
         Files may go on with other stones, or with the same player."""
-        out = []
-        for (here, then), move in zip(itertools.pairwise(self.positions), self.record.moves, strict=True):
-            place = Place(then.number)
-            if self.judged[here.number]:
-                led = here.after(move)
-                if led.player != then.player or not np.array_equal(led.stones, then.stones):
-                    place = Place(here.number, move)
-            out.append(place)
+        out: list[Place] = []
+        last, as_led = None, True
+        for node in self.record.sgf.nodes:
+            if node.black or node.white or node.empty or node.turn is not None:
+                as_led = False
+            if node.move is None:
+                continue
+            if out and (not as_led or node.move[0] == last):
+                out[-1] = self._own(len(out))
+            out.append(Place(len(out) + 1))
+            last, as_led = node.move[0], True
+        if out and not as_led:
+            out[-1] = self._own(len(out))
         return out
+
+    def _own(self, number: int) -> Place:
+        """Where move ``number`` led to, whatever came then."""
+        return Place(number - 1, self.record.moves[number - 1]) if self.judged[number - 1] else Place(number)
 
     @functools.cached_property
     def passes(self) -> int:

@@ -194,7 +194,7 @@ def _choose_defaults() -> None:
         configure(cores=int(asked))
     if not now.jax_compilation_cache_dir:
         configure(cache=cache_directory() / "xla")
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.03)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 

@@ -88,4 +88,4 @@ class Talk:
 def command(*words, **options):
     """``jubango`` with pipes."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*COMMAND, *words], env=ENVIRONMENT, **{**pipes, **options})
+    return subprocess.Popen([*COMMAND, *words], **{"env": ENVIRONMENT, **pipes, **options})

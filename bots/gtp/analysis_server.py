@@ -176,7 +176,7 @@ class AnalysisServer:
         turn, session = query.turns[number], query.session
         player, game = turn.player, session.game
         shown = [move for i, move in enumerate(found.moves) if move.visits or not i]
-        judged = mind.territory.judge(turn.state, [move.action for move in shown])
+        judged = mind.territory.judge(turn.state, shown)
         turned = {"BLACK": player == 1, "WHITE": player == 0, "SIDETOMOVE": False}[query.view]
         blacks = {"BLACK": 1, "WHITE": -1, "SIDETOMOVE": -1 if player else 1}[query.view]
 

@@ -113,7 +113,7 @@ class Reporter:
         vertices = [self._host.session.vertices(move.variation, self._turn.state) for move in shown]
         if not self._kata:
             return " ".join(map(lz_info, shown, range(len(shown)), vertices))
-        judged = self._host.territory.judge(self._turn.state, [move.action for move in shown])
+        judged = self._host.territory.judge(self._turn.state, shown)
         sign = -1 if self._turn.player else 1
         parts = [
             kata_info(move, i, pv, judged.deviation, sign * self._lead(move, judged))

@@ -66,7 +66,7 @@ def ownership(host: Host, words: list[str]) -> str:
     game = host.session.game
     if not game.counts_points:
         raise GtpError(f"nobody owns points in {game.spec}")
-    owners = host.territory.judge(host.session.turn().state, []).owners
+    owners = host.territory.judge(host.session.turn().state).owners
     return _rows(owners.reshape(game.height, game.width))
 
 

@@ -84,10 +84,12 @@ class Host:
         legal = np.flatnonzero(turn.legal)
         if len(legal):
             rules(game).step(turn.state, int(legal[0]))
+        if isinstance(game, Go):
+            game.gone_on(game.turn_to(turn.state, 1 - turn.player))
         if isinstance(bot, SearchConfig):
             self._thinker = Thinker(game, bot, self.options.room)
             self._territory = Territory(game, self._thinker.driver.search.evaluator, self._thinker.params)
-            self._territory.judge(turn.state, [])
+            self._territory.judge(turn.state)
         else:
             self._player = make_players(game, [bot], 1)[bot.name]
         self._made = game.compiled_as, bot

@@ -12,6 +12,8 @@ import numpy as np
 from jubango.bots.search.state import Searching
 from jubango.bots.search.tree import CHILD, LOWER, OPEN, UPPER
 
+ARRAYS = ("edges", "parent", "action", "player", "value", "end", "bounds")  # of a tree
+
 
 @dataclass(frozen=True)
 class SearchTree:
@@ -48,16 +50,16 @@ class SearchResult:
     value: float  # mean of all values at the root
     simulations: int
     seconds: float
-    _fetch: Callable[[], dict[str, np.ndarray]]  # the arrays of the tree
+    _fetch: Callable[[tuple[str, ...]], dict[str, np.ndarray]]  # these arrays of the tree
 
     @functools.cached_property
-    def _lane(self) -> dict[str, np.ndarray]:
-        return self._fetch()
+    def _edges(self) -> dict[str, np.ndarray]:
+        return self._fetch(("edges",))
 
     @functools.cached_property
     def tree(self) -> SearchTree:
         """Every node. Of an ensemble, the first tree."""
-        return search_tree(self._lane)
+        return search_tree(self._fetch(ARRAYS))
 
     @property
     def variation(self) -> tuple[int, ...]:
@@ -66,12 +68,11 @@ class SearchResult:
 
     def variation_of(self, action: int) -> tuple[int, ...]:
         """``action`` and then the most visited action of every node, while there are visits."""
-        return variation(self._lane, action)
+        return variation(self._edges, action)
 
 
-def lane_of(s: Searching, index: int) -> dict[str, np.ndarray]:
-    """The arrays of one tree on the host."""
-    names = ("edges", "parent", "action", "player", "value", "end", "bounds")
+def lane_of(s: Searching, index: int, names: tuple[str, ...] = ARRAYS) -> dict[str, np.ndarray]:
+    """Arrays of one tree on the host."""
     lane = jax.device_get({name: getattr(s.tree, name)[index] for name in names})
     visits, value_sum, prior, child = np.moveaxis(lane.pop("edges")[:, : CHILD + 1], 1, 0)
     return {**lane, "visits": visits.astype(int), "value_sum": value_sum, "prior": prior, "child": child.astype(int)}

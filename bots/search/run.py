@@ -31,8 +31,8 @@ class Trees:
         self._searching = driver.searching
         weakref.finalize(self, driver.close)
 
-    def lane(self, tree: int) -> dict[str, np.ndarray]:
-        return lane_of(self._searching, tree)
+    def lane(self, tree: int, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+        return lane_of(self._searching, tree, names)
 
 
 def run_many(
