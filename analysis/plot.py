@@ -23,6 +23,7 @@ from jubango.sgf_games.diagram import (
     PEARL,
     Cell,
     Diagram,
+    board_svg,
     cell_edge,
     column_name,
     folded,
@@ -256,7 +257,11 @@ def check_format(path: Path) -> None:
 
 
 def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> None:
-    """Write a diagram as a picture, beside it the colour scale of ``heat``. Raises OSError, ValueError."""
+    """Write a diagram as a picture, beside it the colour scale of ``heat``; as SVG by :func:`board_svg`, with texts
+    in the fonts of who looks at it. Raises OSError, ValueError."""
+    if Path(path).suffix.lower() == ".svg":
+        Path(path).write_text(board_svg(diagram), "utf-8")
+        return
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.figure import Figure

@@ -68,7 +68,9 @@ def test_turning_points_are_the_worst_moves_first(ttt):
     assert turns[0]["number"] == 5 and turns[0]["best"] == "C3"
     losses = [ttt[0].moves[turn["number"] - 1].loss for turn in turns]
     assert losses == sorted(losses, reverse=True) and losses[-1] >= 0.05
-    assert "No move has surely lost" in review_page(review(record("(;SZ[3];B[bb])"), "uct", simulations=20))
+    assert "No move has surely lost" in review_page(
+        review(record("(;GM[4]SZ[3]JG[tic_tac_toe];B[bb])"), "uct", simulations=100)
+    )
 
 
 def test_the_command_writes_it(tmp_path, monkeypatch, capsys):
