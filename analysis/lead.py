@@ -26,17 +26,19 @@ from jubango.sgf_games.replay import Position
 GAMES = 32  # random games from a position
 
 
-def leads(positions: Sequence[Position], seeds: Sequence[int], bot: SearchConfig) -> list[float | None]:
+def leads(
+    positions: Sequence[Position], seeds: Sequence[int], bot: SearchConfig, by_games: bool = True
+) -> list[float | None]:
     """Black's lead in points, komi included, in positions of games that differ in komi at most.
 
-    It is what the bot's network says if it has a head for it; in Go else the mean of 32 random games, which know little
-    of life and death. None in games without points, and where nobody knows.
+    It is what the bot's network says if it has a head for it; in Go else, ``by_games``, the mean of 32 random games,
+    which know little of life and death. None in games without points, and where nobody knows.
     """
     if not positions:
         return []
     game, (shape, params) = positions[0].game, _network(positions[0], bot)
     known = bool(shape and shape.scores and game.counts_points)
-    if not known and not isinstance(game, Go):
+    if not known and not (by_games and isinstance(game, Go)):
         return [None] * len(positions)
     states = stacked([game.without_history(position.state) for position in positions])
     lanes = jax.tree.leaves(states)[0].shape[-1]
