@@ -103,6 +103,8 @@ def write_nodes(game: Game, nodes: Sequence[SgfNode], texts: Mapping[str, str]) 
     for key, points in (("AB", first.black), ("AW", first.white), ("AE", first.empty)):
         if points:
             root[key] = [sgf_pair(point).encode() for point in points]
+    if len(first.black) > 1 and not first.white and first.turn == 1:
+        root["HA"] = [b"%d" % len(first.black)]
     if first.turn is not None:
         root["PL"] = [b"BW"[first.turn : first.turn + 1]]
     tree = sgf_grammar.Coarse_game_tree()

@@ -187,6 +187,14 @@ def test_warnings_and_answers_about_itself(katago):
         assert set(json.loads(katago.read_until("[^\n]*\n"))) == {"error"}
 
 
+def test_an_error_of_ours_is_not_the_end(katago, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("jubango.bots.thinker.Thinker.findings", lambda self: 1 / 0)
+        (said,) = ask(katago, **QUERY)
+    assert said["id"] == "q" and "ZeroDivisionError" in said["error"]
+    assert ask(katago, **QUERY)[0]["moveInfos"]
+
+
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 30) | st.floats() | st.sampled_from(["B", "w", "C3", "pass", "", "chinese"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["player", "moves", "ko", "x"]), inner, max_size=3),

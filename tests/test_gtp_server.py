@@ -46,8 +46,8 @@ ANSWERS = {
         "play b c3\nplay w a1", "showboard",
         r"= \n   A B C D E\n 5 \. \. \. \. \. 5\n 4 \. \. \. \. \. 4\n 3 \. \. X \. \. 3\n 2 \. \. \. \. \. 2\n 1\(O\)\. \. \. \. 1\n   A B C D E",
     ),
-    "fixed_handicap": ("boardsize 7", "fixed_handicap 4", "= C3 E5 C5 E3"),
-    "place_free_handicap": ("boardsize 7", "place_free_handicap 9", "= C3 E5 C5 E3"),
+    "fixed_handicap": ("", "fixed_handicap 2", r"\? invalid number of stones"),  # and below
+    "place_free_handicap": ("", "place_free_handicap 2", r"\? invalid number of stones"),
     "set_free_handicap": ("set_free_handicap A1 B2", "set_free_handicap A1", r"\? board not empty"),
     "set_position": ("", "set_position b a1 w b1", "="),
     "loadsgf": ("", "loadsgf {sgf} 3", "= black"),
@@ -150,6 +150,22 @@ def test_a_game_is_played_by_the_rules(fresh):
     assert fresh.ask("undo") == "? cannot undo"
     assert fresh.ask("set_position b a2 b b1 w e5") == "="
     assert fresh.ask("play w a1") == "? illegal move"
+
+
+def test_handicap_stones_have_their_places():
+    """GTP 2, section 4.1.1, as far as the board has room for them."""
+    talk = Talk("go:19", bot="random")
+    places = ["D4", "Q16", "D16", "Q4", "D10", "Q10", "K4", "K16", "K10"]
+    assert talk.ask("fixed_handicap 9") == f"= {' '.join(places)}"
+    assert talk.ask("fixed_handicap 2") == "? board not empty"
+    assert talk.ask("undo") == "? cannot undo"
+    assert talk.ask("play w C3") == "="
+    assert talk.ask("clear_board") == "="
+    assert talk.ask("place_free_handicap 12") == f"= {' '.join(places)}"
+    assert talk.ask("boardsize 7") == "="
+    assert talk.ask("place_free_handicap 9") == "= C3 E5 C5 E3"
+    assert "HA[4]" in talk.ask("printsgf")
+    talk.end()
 
 
 def test_superko_comes_with_the_rules():

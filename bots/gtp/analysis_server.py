@@ -58,7 +58,7 @@ class AnalysisServer:
         answers."""
         while self._hear(patient=not self._tasks) or self._tasks:
             if self._tasks:
-                self._work(heapq.heappop(self._tasks))
+                self._work_safely(heapq.heappop(self._tasks))
 
     def _hear(self, patient: bool = False) -> bool:
         """Take in the lines that wait; ``patient``: wait for one. False: there will be no more."""
@@ -129,6 +129,18 @@ class AnalysisServer:
 
     # -- what is answered ------------------------------------------------------------------------
 
+    def _work_safely(self, task: Task) -> None:
+        """One query's misfortune is not the others'."""
+        try:
+            self._work(task)
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            self._minds.clear()  # whatever state they are in
+            self._say({"error": f"internal error: {type(error).__name__}: {error}", "id": task.query.id})
+        finally:
+            self._current = None
+
     def _work(self, task: Task) -> None:
         query, turn = task.query, task.query.turns[task.turn]
         try:
@@ -156,7 +168,6 @@ class AnalysisServer:
                 raise BrokenPipeError
             if not self._enough:
                 mind.thinker.advance(min(TICK, query.report_every))
-        self._current = None
         self._say(self._answer(query, task.turn, mind, mind.thinker.findings(), during=False))
 
     def _mind(self, game: Game) -> Mind:

@@ -196,7 +196,7 @@ def loadsgf(host: Host, words: list[str]) -> str:
     limit = int(last) if path and last.isdigit() and not Path(" ".join(words)).is_file() else None
     host.session.load(" ".join(words if limit is None else path), limit)
     host.ready()
-    return "" if host.session.turn().player is None else ("black", "white")[host.session.turn().player]
+    return ("black", "white")[host.session.turn().player]  # to move
 
 
 @command("printsgf")

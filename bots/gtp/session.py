@@ -67,13 +67,28 @@ class Session:
 
     def clear(self) -> None:
         """An empty board."""
-        self._begin(initial_state(self.game), SgfNode())
+        self._begin(None, SgfNode())
         self.timing.start()
 
-    def _begin(self, state: State, node: SgfNode, played: Sequence[Played] = ()) -> None:
-        self._base, self._node, self.played = state, node, list(played)
-        self._first = int(rules(self.game).view(state).player)
+    def _begin(self, start: State | None, node: SgfNode, played: Sequence[Played] = ()) -> None:
+        """``start``: None is the game's own, which is made when it is needed: the board may be another one by then."""
+        self._start, self._node, self.played = start, node, list(played)
+        self._player: int | None = None
         self._serial += 1
+
+    @property
+    def _base(self) -> State:
+        """Before the first move."""
+        if self._start is None:
+            self._start = initial_state(self.game)
+        return self._start
+
+    @property
+    def _first(self) -> int:
+        """Who moves first."""
+        if self._player is None:
+            self._player = int(rules(self.game).view(self._base).player)
+        return self._player
 
     def resize(self, width: int, height: int) -> None:
         """Another board, empty."""
@@ -104,7 +119,7 @@ class Session:
 
     def set_rules(self, ko: str, suicide: bool) -> None:
         """Play the moves again by these rules; where one is illegal by them nothing changes."""
-        before = self.game, self._base, self._node, self.played
+        before = self.game, self._start, self._node, self.played
         moves = [(own.player, own.action) for own in self.played]
         stones, player = self.game.stones(self._base), int(self._base.player)
         self.game = replace(self.go, ko=ko, suicide=suicide)
@@ -113,7 +128,7 @@ class Session:
             for player, action in moves:
                 self.play(player, action)
         except GtpError:
-            self.game, self._base, self._node, self.played = before
+            self.game, self._start, self._node, self.played = before
             raise GtpError("the moves so far are illegal by these rules") from None
 
     def set_up(self, stones: Sequence[tuple[int, Point]], player: int) -> None:
