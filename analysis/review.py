@@ -177,7 +177,8 @@ class Review:
         lines = []
         for player, name in enumerate(self.record.players):
             one = self.summary(player)
-            counts = ", ".join(f"{one.grades[grade]} {plural}" for grade, plural in zip(GRADES, _PLURALS, strict=True))
+            named = zip(GRADES, _PLURALS, [one.grades[grade] for grade in GRADES], strict=True)
+            counts = ", ".join(f"{count} {grade if count == 1 else plural}" for grade, plural, count in named)
             said = f"{name} ({COLOURS[player].capitalize()}): {one.moves} moves"
             if one.moves:
                 said += (
