@@ -83,7 +83,7 @@ class BestState(NamedTuple):
             return f"{near}, {after} (wrong in {100 * self.alpha:g} % of the cases at most)"
         left = [one.name for one in self.standings[1:] if not one.beaten]
         named = ", ".join(left[:MOST_NAMED] + ["..."] * (len(left) > MOST_NAMED))
-        lead = f"{self.best} leads {after}; of the other {number - 1}"
+        lead = f"{self.best} leads {after}; of the other {number - 1},"
         return f"{lead} {len(left)} may still be {self.indifference:g} Elo better or more: {named}"
 
 

@@ -18,9 +18,7 @@ def check_export(path: Path) -> None:
     if suffix not in (".parquet", ".csv"):
         raise UserError(f"{path}: is neither .parquet nor .csv; end its name with one of them")
     if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise UserError(
-            f"{path}: Parquet needs pyarrow, which is not installed; pip install pyarrow, or name a .csv file"
-        )
+        raise UserError(f"{path}: Parquet needs pyarrow: pip install 'jubango[parquet]', or name a .csv file")
 
 
 def export_frame(frame: pd.DataFrame, path: Path) -> None:

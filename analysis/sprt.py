@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jubango.analysis.ratings import Z95, elo_of_score, expected_score
+from jubango.analysis.ratings import ELO, Z95, elo_of_score, expected_score
 from jubango.sgf_games.errors import UserError
 
 Model = Literal["logistic", "normalized", "bayesian"]
@@ -25,6 +25,7 @@ Decision = Literal["", "H0", "H1"]
 NORMALIZED = 800 / math.log(10)  # nElo of one standard deviation of a game
 ABSENT = 1e-3  # in the place of an outcome that has not been seen
 MOST_ELO = 4000.0
+MOST_COUNTED = 100_000_000  # beyond them floats do not tell absent outcomes from none
 MOST_TILT = 200.0  # log-odds of a win to a loss, where a distribution of a normalized strength is sought
 OUTCOMES = {3: np.array([0, 0.5, 1]), 5: np.array([0, 0.25, 0.5, 0.75, 1])}
 
@@ -153,11 +154,13 @@ class SprtState(NamedTuple):
     def told(self, first: str, second: str) -> list[str]:
         """In words: what has been accepted of the first player against the second, and on what evidence."""
         sprt, (lower, upper), found = self.sprt, self.sprt.bounds, self.strength
-        llr = f"LLR {self.llr:.2f}, bounds {lower:.2f} and {upper:.2f}, after {self.games:,} games"
+        games = "1 game" if self.games == 1 else f"{self.games:,} games"
+        llr = f"LLR {self.llr + 0.0:.2f}, bounds {lower:.2f} and {upper:.2f}, after {games}"
         units = {"logistic": "Elo", "normalized": "nElo", "bayesian": "BayesElo"}[sprt.model]
         if self.accepted:
-            elo, other = (sprt.elo1, sprt.elo0) if self.accepted == "H1" else (sprt.elo0, sprt.elo1)
-            ahead = f"{first} is {elo:+g} {units} against {second}, rather than {other:+g}"
+            more = f"{sprt.elo1:+g} {units} or more", f"{sprt.elo0:+g} {units} or less"
+            found_, not_ = more if self.accepted == "H1" else more[::-1]
+            ahead = f"{first} is {found_} against {second}, not {not_}"
             said = [f"{self.accepted} accepted: {ahead} ({llr})"]
         else:
             said = [f"undecided between {sprt.elo0:+g} and {sprt.elo1:+g} {units} of {first} against {second} ({llr})"]
@@ -212,7 +215,11 @@ class SequentialTest:
 
 class Strength(NamedTuple):
     """What games between two say of the first: Elo by the mean score, the same in standard deviations of a game, both
-    with half their 95 % intervals, and the likelihood of superiority."""
+    with half their 95 % intervals, and the likelihood of superiority.
+
+    Where all games, or pairs, have ended alike there is no variance to judge by: errors are infinite, and the
+    likelihood of superiority is that of as many wins, or losses, with a uniform prior. Where an end of the interval
+    lies beyond a score of 0 or 1 the error of Elo is that of small deviations (the delta method)."""
 
     elo: float
     elo_error: float
@@ -240,14 +247,15 @@ def strength(counts: Sequence[float]) -> Strength:
     error = math.sqrt(variance / number)
     pairs = 2 if len(observed) == 5 else 1
     if variance:
-        low, high = elo_of_score(mean - Z95 * error), elo_of_score(mean + Z95 * error)
+        half = (elo_of_score(mean + Z95 * error) - elo_of_score(mean - Z95 * error)) / 2
+        if not math.isfinite(half):
+            half = Z95 * error * ELO / (mean * (1 - mean))
         nelo = (mean - 0.5) / math.sqrt(variance * pairs) * NORMALIZED
         los = 0.5 * math.erfc(-(mean - 0.5) / error / math.sqrt(2))
-        return Strength(
-            elo_of_score(mean), (high - low) / 2, nelo, Z95 * NORMALIZED / math.sqrt(pairs * number), los, mean
-        )
-    elo = elo_of_score(mean)
-    return Strength(elo, math.inf, elo, math.inf, 0.5 if mean == 0.5 else float(mean > 0.5), mean)
+        return Strength(elo_of_score(mean), half, nelo, Z95 * NORMALIZED / math.sqrt(pairs * number), los, mean)
+    side = float(np.sign(mean - 0.5))
+    sure = 0.5 + side * (0.5 - 2.0 ** -(min(number, 1000) + 1))
+    return Strength(elo_of_score(mean), math.inf, side * math.inf if side else 0.0, math.inf, sure, mean)
 
 
 def checked_counts(counts: Sequence[float]) -> np.ndarray:
@@ -258,6 +266,8 @@ def checked_counts(counts: Sequence[float]) -> np.ndarray:
         observed = np.full(1, np.nan)
     if observed.shape not in ((3,), (5,)) or not (np.isfinite(observed) & (observed >= 0)).all():
         raise UserError(f"sprt: counts {list(counts)}: should be 3 of games or 5 of pairs, none below 0")
+    if observed.sum() > MOST_COUNTED:
+        raise UserError(f"sprt: counts {list(counts)}: should be {MOST_COUNTED:,} in all at most")
     return observed
 
 
@@ -314,6 +324,10 @@ def _normalized(shares: np.ndarray, scores: np.ndarray, gap: float) -> np.ndarra
 def _bayesian_chances(shares: np.ndarray, elo: float) -> np.ndarray:
     """Of losses, draws and wins by BayesElo's model, draws being as likely as their share says."""
     losses, _, wins = shares
-    draw = 200 * math.log10((1 - losses) / losses * (1 - wins) / wins)
+    return bayesian_chances(elo, 200 * math.log10((1 - losses) / losses * (1 - wins) / wins))
+
+
+def bayesian_chances(elo: float, draw: float) -> np.ndarray:
+    """Of a loss, a draw and a win by BayesElo's model with the parameter ``draw`` (drawelo)."""
     win, loss = expected_score(elo - draw), expected_score(-elo - draw)
-    return np.array([loss, 1 - win - loss, win])
+    return np.array([loss, win * loss * math.expm1(draw * math.log(10) / 200), win])

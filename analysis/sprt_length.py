@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.analysis.ratings import expected_score
-from jubango.analysis.sprt import NORMALIZED, Sprt, checked_counts
+from jubango.analysis.ratings import elo_of_score, expected_score
+from jubango.analysis.sprt import NORMALIZED, Sprt, bayesian_chances, checked_counts
 from jubango.sgf_games.errors import UserError
 
 MOST_STEPS = 1_000_000
@@ -45,8 +45,16 @@ def expectation(sprt: Sprt, chances: Sequence[float]) -> Expectation:
 
 def chances(sprt: Sprt, elo: float, drawn: float) -> list[float]:
     """Of the outcomes of games, or of pairs of independent ones, at a true strength of ``elo`` (of the mean score, or
-    the model's own) with so many ``drawn``. Raises UserError if there are more draws than such a score leaves room for.
+    the model's own) with so many ``drawn``, of equal players in BayesElo's model. Raises UserError if there are more
+    draws than such a score leaves room for.
     """
+    if not math.isfinite(elo):
+        raise UserError(f"sprt: a strength of {elo} Elo: should be a number")
+    if sprt.model == "bayesian":
+        if not drawn < 1:
+            raise UserError("sprt: where all games are drawn there is nothing to test")
+        draw = -elo_of_score((1 - drawn) / 2)
+        return bayesian_chances(elo, draw).tolist()
     if sprt.model == "normalized":  # (s - 1/2) / sigma = gap, where sigma^2 = s (1 - s) - drawn / 4
         gap = elo / NORMALIZED
         score = 0.5 + gap * math.sqrt((1 - drawn) / 4 / (1 + gap**2))

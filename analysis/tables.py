@@ -261,6 +261,8 @@ def _csv_results(path: Path) -> list[Result]:
     out: list[Result] = []
     chosen = frame[[columns[c] for c in ("black", "white", "result")]]
     for line, (black, white, result) in enumerate(chosen.itertuples(index=False), 2):
+        if not black.strip() or not white.strip():
+            raise UserError(f"{path}: line {line}: names no {'white' if black.strip() else 'black'} player")
         found = _csv_result(black.strip(), white.strip(), result.strip())
         if found is None:
             raise UserError(f'{path}: line {line}: result "{result}" is none of 1-0, 0-1, 1/2-1/2, B+, W+, 0, 1, 0.5')

@@ -134,7 +134,9 @@ def surprises(ratings: RatingList, results: Iterable[tuple], level: float = 0.05
             continue
         first, second = sorted((game.black, game.white))
         gap = place[game.black] - place[game.white] + ratings.advantage
-        chance = expected_score(gap) if math.isfinite(gap) else float(gap > 0)
+        if not math.isfinite(gap):  # nothing finite explains them
+            continue
+        chance = expected_score(gap)
         own = (game.score, chance) if game.black == first else (1 - game.score, 1 - chance)
         met.setdefault((first, second), []).append(own)
     if len(place) < 3:
@@ -181,6 +183,12 @@ def remarks(ratings: RatingList) -> list[str]:
         ))  # fmt: skip
     if any(math.isinf(r.error) for r in ratings.ratings) or math.isinf(ratings.advantage_error):
         said.append("Without a prior some ratings have no finite value (inf) or none that the games tell (?)")
+    finite = all(map(math.isfinite, [ratings.advantage, *(r.error for r in ratings.ratings)]))
+    perfect = [r for r in ratings.ratings if r.games and r.error and r.score in (0, 1)]
+    if finite and perfect:
+        each = [f"{printable(r.name)} has {'won' if r.score else 'lost'} all of {r.games}" for r in perfect]
+        more = f"; and {len(each) - MOST_SURPRISES} more" if len(each) > MOST_SURPRISES else ""
+        said.append(f"{'; '.join(each[:MOST_SURPRISES])}{more}: only the prior bounds such a rating")
     if math.isinf(ratings.advantage):
         said.append(f"moving first is worth {signed(ratings.advantage)} Elo")
     elif math.isinf(ratings.advantage_error):
@@ -247,6 +255,10 @@ def summary(ratings: RatingList, results: list) -> dict[str, object]:
         "first_move": _first_move(ratings) if ratings.advantage_error else None,
         "ratings": ratings_frame(ratings).to_dict("records"),
         "verdicts": [{**asdict(found), "games": found.games} for found in verdicts(ratings, games)],
+        "superiority": {
+            a.name: dict(zip([b.name for b in ratings.ratings], row, strict=True))
+            for a, row in zip(ratings.ratings, ratings.superiority.tolist(), strict=True)
+        },
         "surprises": [asdict(one) for one in surprises(ratings, games)],
         "endings": [ended._asdict() for ended in endings(games)],
         "scoring": scorings(results),

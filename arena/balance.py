@@ -54,7 +54,7 @@ def balanced_openings(
     looked = 0
     while len(kept) < count:
         candidates = _drawn(game, plies, searching if informed else None, seed, looked)
-        looked += len(candidates)
+        looked += len(candidates) or TOGETHER  # none where all games end before
         new = []
         for place, moves in candidates:
             key = board_key(game, place.state)

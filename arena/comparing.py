@@ -20,6 +20,8 @@ def compare_runs(first: Run | Path | str, second: Run | Path | str) -> Compariso
     name, the change of its rating in Elo with the 95 % error and the probability that it is stronger now, its games,
     seconds a game, and failures; ``.frame`` is a pandas frame. Bots with the same settings in both are what changes are
     measured against; :mod:`jubango.analysis.comparison` says how. Raises UserError if no bot is in both."""
+    if not isinstance(first, Run) and not isinstance(second, Run) and Path(first).resolve() == Path(second).resolve():
+        raise UserError(f"compare: {first} twice; name two runs")
     runs = [run if isinstance(run, Run) else open_run(run) for run in (first, second)]
     return compared(*(RunGames(_label(run), run.plan.game.spec, settings(run.plan), run.games) for run in runs))
 

@@ -89,6 +89,12 @@ class Format:
         """Of a Swiss tournament: as many as a knockout has, and one more, unless somebody says otherwise."""
         return self.rounds or min(ceil(log2(len(self.names))) + 1, len(self.names) // 2)
 
+    def _match_told(self, match: Pairing, results: Results) -> str:
+        tally = results.get(match, Tally())
+        said = f"{match[0]} {tally.first:g}-{tally.second:g} {match[1]}"
+        tied = self.kind == "knockout" and tally.first == tally.second and tally.games >= self._wanted(tally)
+        return f"{said} (by lot {self._winner(match, results)})" if tied else said
+
     @property
     def lots(self) -> list[str]:
         """The names in the order that the seed draws."""
@@ -102,7 +108,8 @@ class Format:
             return []
         lines = []
         for number, one in enumerate(self.known(results), 1):
-            games = [f"{a} {t.first:g}-{t.second:g} {b}" for a, b in one for t in [results.get((a, b), Tally())]]
+            games = [self._match_told(match, results) for match in one]
+            games += [f"{name} rests" for name in sorted(self._resting(one))] if self.kind == "swiss" else []
             lines.append(f"round {number}: {', '.join(games)}")
         final = self.known(results)[-1]
         if self.kind == "knockout" and len(final) == 1 and self.total(results) == _played(results):

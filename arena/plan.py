@@ -30,7 +30,7 @@ LARGEST_FILE = 10_000_000  # bytes
 WORDS = {
     "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
     "multiple_of": "should be an even number; games come in colour-swapped pairs",
-    "list_type": "must be [[bots]] tables",
+    "list_type": "must be a list of tables",
     "dict_type": "must be a table",
     "too_short": "names two bots",
     "too_long": "names two bots",
@@ -244,6 +244,13 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
     if game.num_players != 2:
         raise UserError(f"{source}: {game.spec} has {game.num_players} player(s); tournaments are for two")
     try:
+        terms = _terms(head, game, names)
+        fixed = next((one.black for one in terms.values() if one.black), "")
+        if fixed and (head.sprt or head.format == "best"):
+            raise UserError(
+                f'[[matchups]]: black = "{fixed}": a test is on pairs in which colours are swapped, or moving first is '
+                "taken for strength"
+            )
         clock = TimeControl.parse(head.clock) if head.clock else None
         sprt = Sprt.parse(head.sprt) if head.sprt else None
         adjudication = Adjudication.of(head.adjudication) if head.adjudication else None
@@ -259,7 +266,7 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
         )
         plan = Plan(
             head.name, game, tuple(bots), kind, head.games_per_pairing, head.seed, head.games_at_once, text, clock,
-            sprt, openings, adjudication, _terms(head, game, names), head.networks,
+            sprt, openings, adjudication, terms, head.networks,
         )  # fmt: skip
     except UserError as error:
         raise UserError(f"{source}: {error}") from None

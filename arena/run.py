@@ -15,7 +15,7 @@ import pandas as pd
 from jubango.analysis.best import BestState
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.report.run_page import RunPage
-from jubango.analysis.results import Result
+from jubango.analysis.results import Result, decided, distinct_games
 from jubango.analysis.sprt import SequentialTest, SprtState
 from jubango.analysis.tables import crosstable, failures_in, frame_results, ratings_frame, record_result
 from jubango.analysis.verdicts import Verdict, scored, verdict
@@ -29,6 +29,8 @@ from jubango.arena.table import Table
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.printable import printable
 from jubango.sgf_games.record import GameRecord, place_in_pairing
+
+REPEATED = 0.9  # of the games at most are distinct: a test should say so
 
 
 class Kept(Protocol):
@@ -169,9 +171,23 @@ class Run:
     def told(self) -> list[str]:
         """What the plan's test says, or its search for the best, or its rounds, in words."""
         if self._race:
-            return [printable(str(self._race.state))]
+            return [printable(str(self._race.state)), *self._repeated]
         first, second = (printable(bot.name) for bot in self.plan.bots[:2])
-        return self.sprt.told(first, second) if self.sprt else self.plan.format.told(self.tallies)
+        if self.sprt:
+            ended = (
+                [] if self.decided or self.missing else ["the games of the match are all played: more of them go on"]
+            )
+            return [*self.sprt.told(first, second), *ended, *self._repeated]
+        return self.plan.format.told(self.tallies)
+
+    @property
+    def _repeated(self) -> list[str]:
+        """That a test takes games for evidence which were played again."""
+        games, distinct = decided(self.results), distinct_games(self.results)
+        if distinct is None or distinct > REPEATED * len(games):
+            return []
+        said = f"but only {distinct} of {len(games)} games are distinct, and the test takes each for new evidence"
+        return [said if self.plan.openings else f'{said}: openings (openings = "random") make others']
 
     @property
     def rounds(self) -> list[list[dict[str, object]]]:
@@ -214,7 +230,9 @@ class Run:
 
     @property
     def total(self) -> int:
-        """How many games the plan has, as far as the results tell."""
+        """How many games the plan has, as far as the results tell; where its test has decided, as many as there are."""
+        if self.decided:
+            return len(self.results)
         return 2 * len(self._race.schedule) if self._race else self.plan.format.total(self.tallies)
 
     @property

@@ -154,7 +154,8 @@ def open_run(folder: Path | str) -> Run:
 def plan_in(folder: Path) -> Plan:
     """What is played in a run's folder. Raises UserError if it is none."""
     if not (folder / PLAN_FILE).is_file():
-        raise UserError(f"{folder}: holds no {PLAN_FILE}; name a run's folder")
+        what = "is a tuning's folder" if (folder / "tune.toml").is_file() else f"holds no {PLAN_FILE}"
+        raise UserError(f"{folder}: {what}; name a run's folder")
     return read_plan(folder / PLAN_FILE)
 
 

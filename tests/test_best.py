@@ -199,7 +199,7 @@ def test_duels_that_were_not_decided_count_for_nothing():
 def test_what_is_said():
     race = BestOf([f"p{i}" for i in range(8)], 25, 0.05, 4)
     assert str(race.state).startswith(
-        "p0 leads after 0 games; of the other 7 7 may still be 25 Elo better or more: p1, p2, p3, p4, p5, ..."
+        "p0 leads after 0 games; of the other 7, 7 may still be 25 Elo better or more: p1, p2, p3, p4, p5, ..."
     )
     played(race, lambda duel: 2.0 if "p5" in (duel.first,) else 0.0 if duel.second == "p5" else 1.0)
     said = f"p5 is the best of 8, or less than 25 Elo below it, after {race.state.games:,} games (wrong in 5 % of the cases at most)"

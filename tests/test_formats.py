@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import subprocess
 import sys
 import time
@@ -113,6 +114,17 @@ def test_what_is_known_stays_as_games_end(kind, count, stop):
     assert [list(one) for one in part] == [list(one) for one in whole[: len(part)]]
 
 
+def test_rounds_say_who_rested_and_where_the_lot_decided():
+    swiss = Format("swiss", names(3), 2, 1)
+    (line, _) = swiss.told(played(swiss, lambda pair: 0.5))
+    (resting,) = set(names(3)) - {name for pair in swiss.known({})[0] for name in pair}
+    assert line.endswith(f", {resting} rests")
+    knockout = Format("knockout", names(2), 2, 1)
+    tied, winner = knockout.told(played(knockout, lambda pair: 0.5))
+    assert winner == f"{winner.partition(' has')[0]} has won the knockout"
+    assert tied == f"round 1: bot 0 2-2 bot 1 (by lot {winner.partition(' has')[0]})"
+
+
 def test_rounds_that_cannot_be():
     with pytest.raises(UserError, match="3 at most of 6 bots"):
         Format("swiss", names(6), 2, 1, rounds=4)
@@ -217,7 +229,7 @@ def test_commands_say_who_is_the_best(tmp_path, capsys):
     assert best["decided"]
     assert best["standings"][0]["name"] == best["best"] == "u/simulations=16"
     assert command(["status", str(tmp_path / "run")]) == 0
-    assert "it is complete" in capsys.readouterr().out
+    assert re.search(r": (\d+) of \1 games; it is complete", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(

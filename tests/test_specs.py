@@ -132,8 +132,8 @@ HEAD = 'name = "t"\ngame = "tic_tac_toe"\n'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEAD + "[[bots]]\nname = {a = 1}", "name={'a': 1}: should be a valid string"), (HEAD + "[[bots]]\nname = true", "name=True"),
-        (HEAD + "[[bots]]\nc = true", "c=True: should be a number"), (HEAD + "[[bots]]\nsimulations = true", "should be a number"),
+        (HEAD + "[[bots]]\nname = {a = 1}", "name={'a': 1}: should be a valid string"), (HEAD + "[[bots]]\nname = true", "name=true"),
+        (HEAD + "[[bots]]\nc = true", "c=true: should be a number"), (HEAD + "[[bots]]\nsimulations = true", "should be a number"),
         (HEAD + "[[bots]]\nuse = {}", 'no bot is called "{}"'), (HEAD + "[[bots]]\nuse = []", "empty list"),
         (HEAD + "[[bots]]\nname = [true]", "name cannot be a list"), (HEAD + f"[[bots]]\nsimulations = 0x{'f' * 5000}", "thousands of digits"),
         (HEAD + f"[[bots]]\nsimulations = [1, 0x{'f' * 5000}]", "thousands of digits"), (HEAD + f"[[bots]]\nseconds = {DIGITS[:400]}", "seconds=9"),

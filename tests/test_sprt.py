@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import jubango as jb
 from jubango.analysis.ratings import expected_score
-from jubango.analysis.sprt import OUTCOMES, SequentialTest, Sprt, strength
+from jubango.analysis.sprt import MOST_COUNTED, OUTCOMES, SequentialTest, Sprt, strength
 from jubango.analysis.sprt_length import chances, expectation
 from jubango.arena.commands import run as command
 from jubango.sgf_games.errors import UserError
@@ -162,7 +163,7 @@ def test_the_command_says_what_was_accepted(capsys):
     words = ["match", "uct:simulations=40,name=a", "random", "--game", "tic_tac_toe", "--sprt", "0,100"]
     assert command(words) == 0
     out = capsys.readouterr().out
-    assert "H1 accepted: a is +100 Elo against random, rather than +0 (LLR " in out
+    assert "H1 accepted: a is +100 Elo or more against random, not +0 Elo or less (LLR " in out
     assert "pairs from both lost to both won: " in out
     assert command([*words, "--format", "json"]) == 0
     test = json.loads(capsys.readouterr().out)["sprt"]
@@ -241,3 +242,61 @@ def test_the_calculator_says_it_to_the_digits(capsys):
         assert said in out
     assert command(["sprt", "--elo1", "50", "--games"]) == 0
     assert ["+25", "439.23", "50.18", "%"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_bayesian_plans_are_of_bayesian_strengths():
+    """Alpha and beta hold at the two hypotheses, whatever the share of draws, and half are accepted between them."""
+    test = Sprt(0, 20, model="bayesian", pairs=False)
+    found = [expectation(test, chances(test, elo, 0.6)) for elo in (0, 10, 20)]
+    assert [one.accepts_h1 for one in found] == pytest.approx([0.05, 0.5, 0.95], abs=0.01)
+    assert found[0].games == pytest.approx(found[2].games, rel=0.01)
+    assert sum(chances(test, 10, 0.6)) == pytest.approx(1)
+    assert chances(test, 0, 0.6)[1] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("model", ["logistic", "normalized", "bayesian"])
+@pytest.mark.parametrize("place", [None, 0, 1, 2])
+def test_any_number_of_games_has_a_finite_ratio_of_the_right_sign(model, place):
+    """Up to the most that are taken: symmetric ones, and all lost, drawn or won."""
+    for most in (1, 10_000, MOST_COUNTED):
+        counts = [most // 2, 0, most // 2] if place is None else [most * (i == place) for i in range(3)]
+        for reach in (5.0, 400.0, 4000.0):
+            llr = Sprt(-reach, reach, model=model, pairs=False).llr(counts)
+            assert math.isfinite(llr)
+            side = 0 if place is None else place - 1
+            assert llr * side > 0 if side else abs(llr) <= 1e-6 * max(1, most)
+    with pytest.raises(UserError, match="100,000,000 in all at most"):
+        Sprt(0, 20, model=model, pairs=False).llr([0, 0, MOST_COUNTED + 1])
+
+
+def test_few_games_make_nobody_sure():
+    """Where all ended alike: with a uniform prior, n wins leave 2^-(n + 1) to the other side."""
+    assert strength([0, 0, 1]).los == pytest.approx(0.75)
+    assert strength([3, 0, 0]).los == pytest.approx(1 / 16)
+    assert strength([0, 10, 0]).los == 0.5
+    lost = strength([0, 10, 0, 0, 0])
+    assert (lost.nelo, lost.los) == (-math.inf, pytest.approx(2.0**-11))
+    assert math.isfinite(strength([144, 3, 1, 0, 0]).elo_error)
+
+
+def test_colours_that_are_not_swapped_are_no_test():
+    """Moving first would be taken for strength."""
+    bots = ["random:name=a", "random:name=b", "random:name=c"]
+    fixed = [{"bots": ["a", "b"], "black": "a"}]
+    with pytest.raises(UserError, match='black = "a": a test is on pairs in which colours are swapped'):
+        jb.tournament("tic_tac_toe", bots[:2], 2, sprt="0,20", matchups=fixed)
+    with pytest.raises(UserError, match='black = "a": a test is on pairs'):
+        jb.tournament("tic_tac_toe", bots, format="best", matchups=fixed)
+
+
+def test_a_test_says_that_its_games_are_the_same():
+    run = jb.match("minimax:depth=1", "minimax:depth=2", "connect_four:4x4", sprt="0,40")
+    assert run.told[-1].endswith('takes each for new evidence: openings (openings = "random") make others')
+    assert re.match(r"but only \d+ of \d+ games are distinct", run.told[-1])
+    assert run.total == len(run.results)
+
+
+def test_a_test_that_runs_out_of_games_says_so():
+    run = jb.match("random:name=a", "random:name=b", "tic_tac_toe", 4, sprt="0,5")
+    assert run.told[0].startswith("undecided")
+    assert run.told[2] == "the games of the match are all played: more of them go on"

@@ -165,11 +165,35 @@ def test_everything_is_json(prior, capsys, tmp_path):
 
 
 def test_groups_are_told_apart_unless_anchors_join_them():
-    results = [("a", "b", 1.0), ("b", "a", 0.0), ("c", "d", 1.0)]
+    results = [("a", "b", 1.0), ("b", "a", 0.0), ("a", "b", 0.5), ("c", "d", 1.0), ("c", "d", 0.5)]
     assert remarks(rate(results))[0].splitlines()[1:] == ["  a, b", "  c, d"]
     assert len(remarks(rate(results, anchors={"a": 0}))) == 2
     (alone,) = remarks(rate(results, anchors={"a": 0, "d": 100}))
     assert alone.startswith("moving first is worth")
+
+
+def test_perfect_scores_are_said_plainly():
+    results = [("a", "b", 1.0), ("b", "a", 0.0), ("b", "c", 1.0), ("c", "b", 0.5)]
+    assert remarks(rate(results))[0] == "a has won all of 2: only the prior bounds such a rating"
+    without = rate(results, prior=0)
+    assert not surprises(without, results), "nothing finite explains them, and nothing is said"
+    assert "only the prior" not in " ".join(remarks(without))
+
+
+def test_a_csv_names_both_players(tmp_path, capsys):
+    path = tmp_path / "r.csv"
+    path.write_text("black,white,result\na,b,1-0\n,b,1-0\n")
+    status, _, err = status_of(capsys, "rate", str(path))
+    assert (status, err) == (2, f"jubango: {path}: line 3: names no black player\n")
+
+
+def test_json_has_the_likelihood_of_superiority(tmp_path, capsys):
+    path = tmp_path / "r.csv"
+    path.write_text("black,white,result\na,b,1-0\nb,a,0-1\na,b,0-1\n")
+    _, out, _ = status_of(capsys, "rate", str(path), "--format", "json")
+    matrix = json.loads(out)["superiority"]
+    assert matrix["a"]["b"] + matrix["b"]["a"] == pytest.approx(1)
+    assert matrix["a"]["b"] > 0.5 == matrix["a"]["a"]
 
 
 def test_players_who_met_nobody_else(tmp_path, capsys):

@@ -35,8 +35,9 @@ def register(app: typer.Typer) -> None:
         ] = None,
         drawn: Annotated[float, typer.Option(min=0, max=1, help="Share of draws to plan with.")] = 0.0,
         pairs: Annotated[
-            bool, typer.Option("--pairs/--games", help="Plan a test on pairs of games, or on games.")
-        ] = True,
+            bool | None,
+            typer.Option("--pairs/--games", help="Plan a test on pairs of games, or on games.", show_default="pairs"),
+        ] = None,
         form: FormatOption = Format.table,
     ) -> None:
         """What a sequential test says of a result; without one, how many games it takes for true strengths."""
@@ -47,12 +48,14 @@ def register(app: typer.Typer) -> None:
 
         if wdl is not None and pentanomial is not None:
             raise UserError("sprt: --wdl and --pentanomial exclude each other")
+        if model == "bayesian" and (pentanomial is not None or pairs):
+            raise UserError("sprt: --model bayesian is of single games; give --wdl, or plan with --games")
         counts: tuple[int, ...] | None = None
         if wdl is not None:
             counts = _counts("--wdl", wdl, 3)[::-1]
         elif pentanomial is not None:
             counts = _counts("--pentanomial", pentanomial, 5)
-        in_pairs = len(counts) == 5 if counts else pairs and model != "bayesian"
+        in_pairs = len(counts) == 5 if counts else pairs is not False and model != "bayesian"
         parsed = Sprt(elo0, elo1, alpha, beta, cast(Model, model), in_pairs)
         if counts is None:
             _plan(parsed, elo, drawn, form)
