@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -20,6 +21,14 @@ from jubango.bots.gtp.wire import GtpError, parse
 from jubango.bots.thinker import Thinker
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.replay import position, read_sgf
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _elsewhere(tmp_path_factory):
+    """Any line may write a file: printsgf has the word after it for a name."""
+    with contextlib.chdir(tmp_path_factory.mktemp("files")):
+        yield
+
 
 GOES = r"[A-E][1-5]|pass"
 BOARD = r"(-?[01]\.\d{3} ?){5}"
