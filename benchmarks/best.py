@@ -26,8 +26,8 @@ from jubango.analysis.ratings import ELO
 from jubango.arena.pairings import pairings
 
 ALPHA = 0.05
-RUNS = {8: 200, 32: 60, 128: 20}
-RUNS_OF_OTHERS = {8: 200, 32: 20, 128: 3}  # which take longer
+RUNS = {8: 200, 32: 60, 128: 8}
+RUNS_OF_OTHERS = {8: 200, 32: 20, 128: 2}  # which take longer
 LINEUPS: dict[str, Callable[[int], np.ndarray]] = {
     "a parameter: 300 Elo at one end": lambda k: -300 * ((np.linspace(0, 1, k) - 0.37) / 0.63) ** 2,
     "normal, of deviation 100": lambda k: np.random.default_rng(1).normal(0, 100, k),
