@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +37,7 @@ class Live:
         self._due = 0.0  # when to look for more
         self._lock = threading.Lock()
         self._total, self._told, self._line = 0, list[str](), "the run begins"
-        self._summary = ""
+        self._summary = self._page.summary(live=self._line)
         self._noted = self._asked = -PATIENCE
         self._over, self._said_so = "", threading.Event()
         try:
@@ -69,7 +70,7 @@ class Live:
         """The page."""
         with self._lock:
             self._look()
-            return self._page.page(self._total, self._told, self._over or self._line)
+            return self._page.page(self._summary, live=True)
 
     def new(self, since: int) -> str:
         """What a page lacks that has ``since`` games, as JSON: what the run says of itself, and the summary where there
@@ -114,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         since = parse_qs(asked.query).get("since", ["0"])[0]
         if asked.path == "/":
             self._answer("text/html", self._live.whole())
-        elif asked.path == "/new" and since.isdecimal():
+        elif asked.path == "/new" and re.fullmatch("[0-9]{1,9}", since):
             self._answer("application/json", self._live.new(int(since)))
         else:
             self.send_error(HTTPStatus.NOT_FOUND)

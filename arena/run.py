@@ -27,6 +27,7 @@ from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
+from jubango.sgf_games.library import write_safely
 from jubango.sgf_games.printable import printable
 from jubango.sgf_games.record import GameRecord, place_in_pairing
 
@@ -286,7 +287,7 @@ class Run:
         report = RunPage(self.plan.name, self.plan.game, [bot.name for bot in self.plan.bots])
         report.add(self.games, self.moves)
         try:
-            Path(path).write_text(report.page(self.total, self.told), "utf-8")
+            write_safely(Path(path), report.page(report.summary(self.total, self.told)).encode())
         except OSError as error:
             raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -113,7 +113,8 @@ def test_the_command_says_where_the_page_is(run, tmp_path, capsys):
 
 
 def test_a_run_without_games_has_a_page(tmp_path):
-    (tmp_path / "x.html").write_text(RunPage("empty", make_game("go:9"), ["a", "b"]).page(10))
+    empty = RunPage("empty", make_game("go:9"), ["a", "b"])
+    (tmp_path / "x.html").write_text(empty.page(empty.summary(10)))
     assert "No game has ended yet." in (tmp_path / "x.html").read_text()
 
 
@@ -238,7 +239,7 @@ def test_boards_of_other_games_are_told_to_the_page(browser, run, tmp_path):  # 
     record = GameRecord("a~b~00001", game.spec, "a", "b", "", "", 1, tuple(moves.split()), "?", "end")
     made = RunPage("turning", game, ["a", "b"])
     made.add(records_frame([record]), records_moves([record]))
-    (tmp_path / "x.html").write_text(made.page())
+    (tmp_path / "x.html").write_text(made.page(made.summary()))
     with opened(browser, tmp_path / "x.html", fragment="#game=1") as view:
         assert (stones(view, "black"), stones(view, "white")) == (1, 2)
         view.keyboard.press("ArrowLeft")

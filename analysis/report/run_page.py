@@ -102,10 +102,10 @@ class RunPage:
             pace=self._pace(),
         )  # fmt: skip
 
-    def page(self, total: int | None = None, told: Iterable[str] = (), live: str = "") -> str:
-        """The page as HTML; with words of how it goes ``live``, it asks its server for what is new."""
-        data = {"game": board_facts(self.game), "live": bool(live), **self.more(0)}
-        return page("run", self.title, data, bool(live), summary=self.summary(total, told, live))
+    def page(self, summary: str, live: bool = False) -> str:
+        """The page as HTML, with what :meth:`summary` says; ``live``, it asks its server for what is new."""
+        data = {"game": board_facts(self.game), "live": live, **self.more(0)}
+        return page("run", self.title, data, live, summary=summary)
 
     def more(self, since: int) -> dict[str, object]:
         """What a page lacks that has the first ``since`` games, for JSON."""
@@ -147,7 +147,7 @@ class RunPage:
         if games > 1 and ends.notna().all():
             spent = ends.diff().dt.total_seconds().iloc[1]
             first, last = ends.dt.strftime("%Y-%m-%d %H:%M")
-            hours = f": {3600 * (games - 1) / spent:,.0f} games an hour" if spent > 0 else ""
+            hours = f": {3600 * (games - 1) / spent:,.0f} games an hour, pauses included" if spent > 0 else ""
             said.append(f"The first game ended {first}, the last {last} (UTC){hours}")
         return said
 
