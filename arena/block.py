@@ -25,7 +25,7 @@ from jubango.sgf_games.go import Go
 from jubango.sgf_games.go_scoring import dead_by_playouts, result_without
 from jubango.sgf_games.machine import gathered, spread
 from jubango.sgf_games.mnk import LineGame
-from jubango.sgf_games.record import VOID, GameRecord
+from jubango.sgf_games.record import VOID, GameRecord, score_of
 from jubango.sgf_games.thoughts import Thought, packed
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
@@ -331,7 +331,6 @@ class Block:
         if not over:
             return records
         margins = gathered(self._margins).tolist()
-        reason = "score" if isinstance(self.game, Go) else "line" if isinstance(self.game, LineGame) else "end"
         for i in over:
             lane = self._at(i)
             if self._judges(lane):
@@ -339,8 +338,17 @@ class Block:
                 self.unasked.append(i)
             else:
                 self._release([i])
-                records.append(self._end(i, lane, self.game.margin_text(margins[i]), reason))
+                result = self.game.margin_text(margins[i])
+                records.append(self._end(i, lane, result, self._played_out(result)))
         return records
+
+    def _played_out(self, result: str) -> str:
+        """Why a game is over that nobody broke off."""
+        if isinstance(self.game, Go):
+            return "score"
+        if isinstance(self.game, LineGame):
+            return "full" if score_of(result) == 0.5 else "line"
+        return "end"
 
     def _adjudicated(self, going: list[int]) -> list[GameRecord]:
         """End the games whose players agree on the result, and those that are too long."""

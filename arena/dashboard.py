@@ -31,6 +31,7 @@ from jubango.sgf_games.record import Failure
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 5.0  # between two plain lines
+WON = {"B+": "Black won", "W+": "White won", "0": "drawn"}  # where a result says no more
 FAILED = tuple(Failure)  # reasons that are said of a game
 STANDINGS = 72  # columns that the standings take beside a big board
 NOTE_ROOM = 26  # lines below the head from which on what is left idle is said there too
@@ -229,7 +230,8 @@ class Dashboard:
         lines = [Text("ended last", style="bold")]
         for record in list(run.latest)[::-1][: most - 1]:
             spent = f"{record.seconds:.1f} s" if record.seconds < 100 else clock(record.seconds)
-            how = f"{record.result}{f' ({record.reason})' if record.reason in FAILED else ''}"
+            won = WON.get(record.result, record.result)
+            how = f"{won}{f' ({record.reason})' if record.reason in FAILED else ''}"
             line = Text(f"{short[record.black]} – {short[record.white]}: {how}, {len(record.moves)} moves, {spent}")
             line.no_wrap = True
             line.truncate(width, overflow="ellipsis")

@@ -28,7 +28,7 @@ class GameRecord:
     """One game. Player 0 is Black and moves first unless the set-up says otherwise.
 
     ``result`` is SGF's RE (``B+3.5``, ``W+R``, ``B+T``, ``W+F``, ``0``, ``Void``); ``score`` is what
-    Black got of one point, nan in a void game; ``reason`` is "score", "line" or "end" (played out),
+    Black got of one point, nan in a void game; ``reason`` is "score", "line", "full" or "end" (played out),
     "resign", "adjudicated", or a :class:`Failure`. Games of engines that are played out may also end by "agreed"
     (dead stones were taken off), "cleanup" (after play went on because they were disputed) or
     "disputed".

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from schedules import round_robin
 
+import jubango as jb
 from jubango.analysis.tables import games_frame
 from jubango.arena.block import Block
 from jubango.arena.plan import parse_plan, read_plan
@@ -416,3 +417,11 @@ def test_gnugo_as_referee_of_random_games(spec):
         state = compiled.step(state, action)
     engine.kill()
     assert refused > 5
+
+
+def test_a_full_board_is_no_line():
+    """What ended a game says whether anybody made a row."""
+    run = jb.tournament("mnk:2x2,k=3", ["random:name=a", "random:name=b"], 2)
+    assert set(run.games["reason"]) == {"full"}
+    won = jb.tournament("mnk:2x2,k=2", ["random:name=a", "random:name=b"], 2)
+    assert set(won.games["reason"]) == {"line"}

@@ -262,14 +262,14 @@ def test_compiling_is_on_nobody_s_clock():
     assert result.simulations > 300
     fast = ["uct-solver:simulations=50000,rollouts=3", "minimax:depth=3,evaluator=rollout"]
     records = play(TTT, fast, 2, lanes=1, clock=TimeControl.parse("3+0.2"))
-    assert {r.reason for r in records} == {"line"}
+    assert {r.reason for r in records} <= {"line", "full"}
 
 
 def test_games_by_the_clock():
     """A bot that thinks by the clock finishes its games, alpha-beta too, which would look ahead for hours; one that has
     no time for a single ply loses on time."""
     records = play(TTT, ["uct:simulations=50000", "random"], 2, lanes=1, clock=TimeControl.parse("8+1"))
-    assert {r.reason for r in records} == {"line"}
+    assert {r.reason for r in records} <= {"line", "full"}
     deep = play(C4, ["minimax:depth=20", "random"], 2, lanes=1, clock=TimeControl.parse("6+0.5"))
     assert {r.reason for r in deep} == {"line"}
     assert points(deep, "minimax:depth=20") == 2
@@ -285,7 +285,7 @@ def test_games_that_share_the_machine_are_charged_their_shares():
     elapsed = time.perf_counter() - began
     left = [[seconds for seconds, _ in r.time_left[-2:]] for r in records]
     spent = sum(60 - seconds for own in left for seconds in own)
-    assert {r.reason for r in records} == {"line"}
+    assert {r.reason for r in records} <= {"line", "full"}
     assert 0 < spent <= elapsed
 
 

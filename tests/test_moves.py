@@ -211,7 +211,7 @@ def test_parquet_keeps_the_types(folder, tmp_path, monkeypatch):
         ("--games no/such/g.csv", "no/such/g.csv: cannot be written: No such file or directory"),
         (
             "--games g.parquet",
-            "g.parquet: Parquet needs pyarrow, which is not installed; pip install pyarrow, or name a .csv file",
+            "g.parquet: Parquet needs pyarrow: pip install 'jubango[parquet]', or name a .csv file",
         ),
     ],
 )

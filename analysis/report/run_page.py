@@ -30,7 +30,7 @@ MOST_TOLD = 300  # games whose boards are worked out here, where a page does not
 
 # How games end, in words; what engines say is in docs/engines.md.
 REASONS = {
-    "score": "two passes, and the board was counted", "line": "a row that wins",
+    "score": "two passes, and the board was counted", "line": "a row that wins", "full": "the board is full",
     "end": "no move was left", "resign": "resigned",
     "adjudicated": "both sides said who wins", "time": "a flag fell, or a move took too long",
     "crash": "an engine ended or fell silent", "error": "an engine answered with an error",
