@@ -13,7 +13,7 @@ import numpy as np
 from jubango.analysis.position import searching_bot
 from jubango.analysis.review import Review
 from jubango.analysis.review_file import Saved, Subject, load, save, subject_of
-from jubango.analysis.review_moves import Evidence, Place, Thresholds, candidates_of
+from jubango.analysis.review_moves import Evidence, Finding, Place, Thresholds, candidates_of
 from jubango.analysis.review_search import Wish, agreed_result, result_of, search
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig
@@ -49,13 +49,7 @@ class Case:
         self.positions = record.positions
         self._boards = {0: self.positions}
         saved = load(file) if file else None
-        self.findings = saved.findings if saved and saved.subject == subject else {}
-        agreed = agreed_result(self.positions[-1], record.result) if self.passes else None
-        for position in self.positions:
-            if agreed and position.number > len(record) - self.passes:
-                self.findings[Place(position.number)] = [agreed]
-            elif position.over:
-                self.findings[Place(position.number)] = [result_of(position)]
+        self.findings = saved.findings if saved and saved.subject == subject else {}  # all searches that there are
 
     @functools.cached_property
     def ends(self) -> list[Place]:
@@ -94,25 +88,35 @@ class Case:
         last = len(self.record) - self.passes
         return [here.number < last and not here.over for here in self.positions[:-1]]
 
+    @functools.cached_property
+    def _agreed(self) -> Finding:
+        return agreed_result(self.positions[-1], self.record.result)
+
     def _settled(self, place: Place, position: Position) -> bool:
         """Nothing is to be searched there."""
-        return position.over or (not place.after and place.number > len(self.record) - self.passes)
+        return position.over or self._is_agreed(place)
+
+    def _is_agreed(self, place: Place) -> bool:
+        return not place.after and place.number > len(self.record) - self.passes
+
+    def found(self, place: Place, position: Position) -> list[Finding]:
+        """What counts of a place: the result where nothing is to be searched, else as many searches as are wanted,
+        though more may be kept."""
+        if self._is_agreed(place):
+            return [self._agreed]
+        return [result_of(position)] if position.over else self.findings.get(place, [])[: self.repeats]
 
     def places(self, stage: Stage) -> dict[Place, Position]:
         """What is to be searched: the positions of the game; or what the bot's choices would have led to."""
         if stage == "positions":
-            found = {Place(position.number): position for position in self.positions}
-        else:
-            found = {}
-            for here, move, end, judged in zip(self.positions, self.record.moves, self.ends, self.judged, strict=False):
-                best = candidates_of(self.findings[Place(here.number)])[0].move if judged else move
-                for place in (end, Place(here.number, best)):
-                    if place.after and (place == end or best != move):
-                        found[place] = here.after(place.after)
-        for place, position in found.items():
-            if position.over:
-                self.findings.setdefault(place, [result_of(position)])
-        return found
+            return {Place(position.number): position for position in self.positions}
+        places = {}
+        for here, move, end, judged in zip(self.positions, self.record.moves, self.ends, self.judged, strict=False):
+            best = candidates_of(self.found(Place(here.number), here))[0].move if judged else move
+            for place in (end, Place(here.number, best)):
+                if place.after and (place == end or best != move):
+                    places[place] = here.after(place.after)
+        return places
 
     def wishes(self, stage: Stage, number: int) -> list[Wish]:
         """The searches that are missing. Each of a place has other dice, and the board turned another way: a network
@@ -121,7 +125,7 @@ class Case:
             Wish(number, place, repeat, self.on_board(place, turn), turn)
             for place, position in self.places(stage).items()
             if not self._settled(place, position)
-            for repeat in range(len(self.findings.get(place, ())), self.repeats)
+            for repeat in range(len(self.found(place, position)), self.repeats)
             for turn in [repeat % turns_of(position.game)]
         ]
 
@@ -139,14 +143,12 @@ class Case:
     def keep(self) -> None:
         """Write down what was found."""
         if self.file:
-            searched = {place: found for place, found in self.findings.items() if found[0].moves}
-            save(self.file, Saved(self.subject, self.repeats, searched))
+            save(self.file, Saved(self.subject, self.repeats, self.findings))
 
     def review(self, thresholds: Thresholds) -> Review:
-        findings = {place: found[: self.repeats] for place, found in self.findings.items()}
-        return Review.of(
-            self.record, self.positions, self.ends, self.judged, Evidence(findings), thresholds, self.subject.bot
-        )
+        places = self.places("positions") | self.places("choices")
+        evidence = Evidence({place: self.found(place, position) for place, position in places.items()})
+        return Review.of(self.record, self.positions, self.ends, self.judged, evidence, thresholds, self.subject.bot)
 
 
 def searched(

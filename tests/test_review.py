@@ -319,6 +319,19 @@ def test_what_is_saved_is_taken(tmp_path, ttt, monkeypatch):
         asked.clear()
 
 
+def test_fewer_searches_than_are_saved(tmp_path):
+    """Of few simulations, so that two searches choose otherwise than six: what these chose was never gone into."""
+    file, keys = tmp_path / "ttt.review.json", {"simulations": 12}
+    for most, fewer in ((4, 2), (6, 1)):
+        review(record(TTT), "uct", file=file, repeats=most, **keys)
+        before = load(file)
+        less = review(record(TTT), "uct", file=file, repeats=fewer, **keys)
+        fresh = review(record(TTT), "uct", repeats=fewer, **keys)
+        assert less.document == fresh.document, "as if no more had been made"
+        assert all(load(file).findings[place] == found for place, found in before.findings.items()), "which stay"
+        file.unlink()
+
+
 def test_stopped_at_any_place_it_goes_on(tmp_path, ttt, monkeypatch):
     """Ctrl-C after each of the batches; in the end nothing was searched twice."""
     file, asked, real = tmp_path / "x.json", [], reviewing.search
