@@ -25,7 +25,7 @@ from jubango.sgf_games.turns import turned, turned_actions, turns_of
 
 REPEATS = 2
 MOST_REPEATS = 64
-
+AT_ONCE = 32  # games side by side: they fill the machine's batches, and others wait without their positions
 
 Stage = Literal["positions", "choices"]  # of the game; and what the bot's own choices would have led to
 STAGES: tuple[Stage, ...] = ("positions", "choices")
@@ -40,15 +40,19 @@ class Progress(NamedTuple):
 
 
 class Case:
-    """One game under review: its positions and what was found there."""
+    """One game under review: its positions and what was found there.
 
-    def __init__(self, record: Record, subject: Subject, repeats: int, file: Path | None) -> None:
+    saved: what is in ``file``, where what is found is kept; searches of another subject are replaced.
+    """
+
+    def __init__(
+        self, record: Record, subject: Subject, repeats: int, file: Path | None = None, saved: Saved | None = None
+    ) -> None:
         if record.game.num_players != 2:
             raise UserError(f"{record.sgf.source}: {record.game.spec} has {record.game.num_players} player(s)")
         self.record, self.subject, self.repeats, self.file = record, subject, repeats, file
         self.positions = record.positions
         self._boards = {0: self.positions}
-        saved = load(file) if file else None
         self.findings = saved.findings if saved and saved.subject == subject else {}  # all searches that there are
 
     @functools.cached_property
@@ -206,7 +210,9 @@ def review(
     repeats: searches of every position, each with its own dice.
     thresholds: from what loss on a move is called an inaccuracy, a mistake, a blunder.
     file: keep the searches of a game there, and take those that are there already.
-    Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written.
+    on_progress: told how far the searches are; of many games, some are finished before others begin.
+    Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written or is
+    another game's.
     """
     if isinstance(games, Record | Path | str):
         return _review([games], bot, repeats, seed, thresholds, file, on_progress, keys)[0]
@@ -224,9 +230,16 @@ def _review(
     thresholds.check()
     records = [game if isinstance(game, Record) else read_sgf(game) for game in games]
     bots = [searching_bot(bot or strongest(record.game), **keys) for record in records]
-    cases = [
-        Case(record, subject_of(record.sgf, own, seed), repeats, Path(file) if file else None)
-        for record, own in zip(records, bots, strict=True)
-    ]
-    searched(cases, bots, on_progress)
-    return [case.review(thresholds) for case in cases]
+    saved = load(Path(file)) if file else None
+    if saved and not saved.is_of(records[0].sgf):
+        raise UserError(f"{file}: holds the review of another game; name another file, or move it away")
+    reviews: list[Review] = []
+    for first in range(0, len(records), AT_ONCE):
+        own = slice(first, first + AT_ONCE)
+        cases = [
+            Case(record, subject_of(record.sgf, bot, seed), repeats, Path(file) if file else None, saved)
+            for record, bot in zip(records[own], bots[own], strict=True)
+        ]
+        searched(cases, bots[own], on_progress)
+        reviews += [case.review(thresholds) for case in cases]
+    return reviews
