@@ -23,7 +23,7 @@ from jubango.sgf_games.sgf_tree import Node
 ADDED = "JN"
 WHOLE = "node"
 ENGINE = "jubango"  # as Lizzie calls who has searched
-SUMS = ("SBKV", "LZ", "LZOP")  # what every program writes anew
+SUMS = ("SBKV", "LZ", "LZOP")  # of the main line, what every program writes anew
 KINDS = {
     "inaccuracy": {"DO": ""},
     "mistake": {"BM": "1", "HO": "1"},
@@ -32,31 +32,39 @@ KINDS = {
 }
 EXCLUSIVE = ("DO", "BM", "TE", "IT")  # a node has one of them
 MARKS = ("CR", "MA", "SQ", "TR", "SL")  # a point has one of them
+NOTED = ("LB", "CR", "TR", *dict.fromkeys(key for kind in KINDS.values() for key in kind))  # what JN can name
 LABELS = 12  # moves with their share of the visits
 LEAST = 0.02  # share of the visits
 IN_LIZZIE = 10  # moves
 
 
 def clear(root: Node) -> None:
-    """Take out what a review has added before."""
+    """Take out what a review has added before, and nothing else, whatever another program may mean by JN."""
     order = [root]
     for node in order:
         order += node.children
+    game = set(map(id, root.main_line))  # where no node is ours
     for node in reversed(order):  # from the leaves up
-        node.children = [child for child in node.children if not _is_ours(child)]
-        for key, value in [_split(entry) for entry in node.properties.get(ADDED, ()) if entry != WHOLE.encode()]:
-            values = node.properties.get(key, [])
-            if value in values:
-                values.remove(value)
-            if not values:
-                node.properties.pop(key, None)
-        for key in SUMS:
+        node.children = [child for child in node.children if id(child) in game or not _is_ours(child)]
+        for key in SUMS if id(node) in game else ():
             node.properties.pop(key, None)
+        for key, value in map(_split, node.properties.get(ADDED, ())):
+            values = node.properties.get(key, [])
+            if key in NOTED and value in values:
+                values.remove(value)
+                if not values:
+                    del node.properties[key]
         comment = node.text("C")
         if comment != without_note(comment):
             _set(node, "C", without_note(comment))
     for node in order:
-        node.properties.pop(ADDED, None)
+        others = [entry for entry in node.properties.pop(ADDED, ()) if not _is_of_ours(entry)]
+        if others:
+            node.properties[ADDED] = others
+
+
+def _is_of_ours(entry: bytes) -> bool:
+    return entry == WHOLE.encode() or _split(entry)[0] in NOTED
 
 
 def _is_ours(node: Node) -> bool:
@@ -85,7 +93,7 @@ def annotate(
         lines = summary if not number else move_lines(moves[number - 1])
         if number:
             for key, value in KINDS.get(moves[number - 1].grade, {}).items():
-                if key not in EXCLUSIVE or not node.properties.keys() & EXCLUSIVE:
+                if not node.properties.keys() & (EXCLUSIVE if key in EXCLUSIVE else {key}):
                     _add(node, key, value)
         _set(node, "C", with_note(node.text("C"), list(lines), by))
     for move in moves:

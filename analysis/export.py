@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.library import write_safely
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,10 +25,19 @@ def check_export(path: Path) -> None:
 def export_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write the rows as Parquet or CSV, as the name ends; an old file is overwritten. Raises UserError."""
     check_export(path)
+    if path.suffix.lower() == ".csv":
+        write_frame(frame, path)
+    else:
+        _write(path, frame.to_parquet(None, engine="pyarrow", index=False))
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write the rows as CSV, whatever the name; the file is there whole or as it was. Raises UserError."""
+    _write(path, frame.to_csv(index=False).encode())
+
+
+def _write(path: Path, data: bytes) -> None:
     try:
-        if path.suffix.lower() == ".csv":
-            frame.to_csv(path, index=False)
-        else:
-            frame.to_parquet(path, engine="pyarrow", index=False)
+        write_safely(path, data)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None

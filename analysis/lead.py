@@ -12,13 +12,10 @@ from jax import lax
 
 from jubango.bots.composition import evaluator_for, params_for
 from jubango.bots.config import SearchConfig
-from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.evaluators.mixed import Mixed
-from jubango.bots.evaluators.network import NetworkEvaluator
-from jubango.bots.networks.model import Shape, apply
+from jubango.bots.evaluators.ownership import network_of, opinions
 from jubango.sgf_games.compiled import stacked
 from jubango.sgf_games.dice import mix
-from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.game import State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.machine import jit, shard, split_last, spread
 from jubango.sgf_games.replay import Position
@@ -36,38 +33,19 @@ def leads(
     """
     if not positions:
         return []
-    game, (shape, params) = positions[0].game, _network(positions[0], bot)
-    known = bool(shape and shape.scores and game.counts_points)
-    if not known and not (by_games and isinstance(game, Go)):
-        return [None] * len(positions)
-    states = stacked([game.without_history(position.state) for position in positions])
-    lanes = jax.tree.leaves(states)[0].shape[-1]
-    if known:
-        said = np.asarray(_said(game.compiled_as, shape)(params, states)) * game.height * game.width
-        black = np.array([1 - 2 * position.player for position in positions])
-        found = said[: len(positions)] * black
-    else:
+    game, states = positions[0].game, [position.state for position in positions]
+    network = network_of(evaluator_for(game, bot), params_for(game, bot))
+    if network and network[0].shape.scores and game.counts_points:
+        said = np.asarray(opinions(game, states, *network).score) * game.height * game.width
+        found = said * np.array([1 - 2 * position.player for position in positions])
+    elif by_games and isinstance(game, Go):
+        batch = stacked(list(map(game.without_history, states)))
+        lanes = jax.tree.leaves(batch)[0].shape[-1]
         dice = np.resize(np.array(seeds, np.uint32), lanes)
-        found = np.asarray(_played(game.compiled_as, lanes)(states, jnp.asarray(dice)))[: len(positions)]
+        found = np.asarray(_played(game.compiled_as, lanes)(batch, jnp.asarray(dice)))[: len(positions)]
+    else:
+        return [None] * len(positions)
     return [float(lead) for lead in found]
-
-
-def _network(position: Position, bot: SearchConfig) -> tuple[Shape | None, Params]:
-    """The shape and the weights of a bot's network, if it has one."""
-    evaluator, params = evaluator_for(position.game, bot), params_for(position.game, bot)
-    if isinstance(evaluator, Mixed):
-        evaluator, params = evaluator.first, params[0]
-    return (evaluator.shape, params) if isinstance(evaluator, NetworkEvaluator) else (None, ())
-
-
-@functools.lru_cache(maxsize=8)
-def _said(game: Game, shape: Shape) -> Callable[[Params, State], jax.Array]:
-    """float32 [B]: the lead of the player to move, over the board's points."""
-
-    def score(params: Params, states: State) -> jax.Array:
-        return apply(shape, params, jax.vmap(game.observe, in_axes=-1)(states)).score
-
-    return jit(score)
 
 
 @functools.lru_cache(maxsize=8)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jubango.analysis.plot import save_figure
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -48,7 +50,7 @@ def save_curve(
     _strength(axes[0, 1], list(games), elo, ladder, "games of self-play")
     _losses(axes[1, 0], rows)
     _reliability(axes[1, 1], said)
-    figure.savefig(path)
+    save_figure(path, figure)
 
 
 def _strength(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import logging
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -33,10 +34,12 @@ from jubango.sgf_games.diagram import (
     star_points,
 )
 from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.library import write_safely
 from jubango.sgf_games.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BLACK, WHITE = "●", "○"
 # A board's own ground, where there is colour, so that Black is dark and White bright on any terminal.
@@ -260,7 +263,7 @@ def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> No
     """Write a diagram as a picture, beside it the colour scale of ``heat``; as SVG by :func:`board_svg`, with texts
     in the fonts of who looks at it. Raises OSError, ValueError."""
     if Path(path).suffix.lower() == ".svg":
-        Path(path).write_text(board_svg(diagram), "utf-8")
+        write_safely(Path(path), board_svg(diagram).encode())
         return
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
@@ -276,4 +279,13 @@ def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> No
         bar = figure.colorbar(ScalarMappable(norm, colours), ax=axes, fraction=0.04, pad=0.02)
         name, families = drawable(printable(heat.name), font_names())
         bar.set_label(name, fontfamily=families, parse_math=False)
-    figure.savefig(path)
+    save_figure(path, figure)
+
+
+def save_figure(path: Path | str, figure: Figure) -> None:
+    """Write a picture of the kind that the file's name says, PNG where it says none; the file is there whole or as it
+    was. Raises OSError, ValueError."""
+    path = Path(path)
+    data = io.BytesIO()
+    figure.savefig(data, format=path.suffix[1:].lower() or "png")
+    write_safely(path if path.suffix else path.with_suffix(".png"), data.getvalue())

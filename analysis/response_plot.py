@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from jubango.analysis.plot import save_figure
 from jubango.analysis.response import Response
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def save_response(path: Path, response: Response, axes: Sequence[Axis], title: s
     for spare in grid:
         spare.set_visible(False)
     figure.supylabel(f"Elo over {whom}", fontsize=10)
-    figure.savefig(path)
+    save_figure(path, figure)
 
 
 def _curve(plot: Axes, response: Response, number: int, axis: Axis) -> None:

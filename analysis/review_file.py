@@ -21,7 +21,6 @@ from jubango.sgf_games.sgf import SgfGame
 
 FORMAT = 1
 LARGEST_FILE = 500_000_000  # bytes
-SUFFIX = ".review.json"
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ def subject_of(sgf: SgfGame, bot: SearchConfig, seed: int) -> Subject:
 
 def review_path(path: Path, number: int = 1) -> Path:
     """Where the review of a file's game lies: ``game.review.json`` beside ``game.sgf``; of the second game in it
-    ``game-2.review.json``."""
-    return path.with_name(f"{path.stem}{f'-{number}' * (number > 1)}{SUFFIX}")
+    ``game.review.2.json``, as ``game-2.sgf`` and ``game.2.sgf`` are other files."""
+    return path.with_name(f"{path.stem}.review{f'.{number}' * (number > 1)}.json")
 
 
 def moves_digest(sgf: SgfGame) -> str:

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from jubango.analysis.ratings import Z95
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.replay import Position
 
-WIDE = 1.96  # standard errors to either side of a 95 % interval
 PHASES = ("opening", "middle", "end")
 OPENING, MIDDLE = 1 / 7, 1 / 2  # up to so many moves for every point of the board
 GRADES = ("inaccuracy", "mistake", "blunder")
@@ -167,7 +167,7 @@ class Estimate(NamedTuple):
     @property
     def error(self) -> float:
         """Half of the 95 % interval."""
-        return WIDE * math.sqrt(self.variance)
+        return Z95 * math.sqrt(self.variance)
 
 
 def _unit(rate: float, simulations: float) -> float:
@@ -279,7 +279,7 @@ def loss_between(player: int, played: Estimate, chosen: Estimate) -> tuple[float
     deviation = math.sqrt(chosen.variance + played.variance)
     if not deviation:
         return loss, 0.0, float(loss > 0) if loss else 0.5
-    return loss, WIDE * deviation, 0.5 * math.erfc(-loss / deviation / math.sqrt(2))
+    return loss, Z95 * deviation, 0.5 * math.erfc(-loss / deviation / math.sqrt(2))
 
 
 def _signed(lead: float | None, player: int) -> float | None:

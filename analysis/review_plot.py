@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from rich.text import Text
 
-from jubango.analysis.plot import drawable, font_names
+from jubango.analysis.plot import drawable, font_names, save_figure
 from jubango.sgf_games.printable import printable
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def figure_of(curves: Curves, figure: Figure | None = None) -> Figure:
 
 def save_graph(path: Path | str, curves: Curves) -> None:
     """Write the curves as a picture, of the kind that the file's name says. Raises OSError, ValueError."""
-    figure_of(curves).savefig(path)
+    save_figure(path, figure_of(curves))
 
 
 # -- the terminal --------------------------------------------------------------------------------

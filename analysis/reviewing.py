@@ -13,7 +13,7 @@ import numpy as np
 from jubango.analysis.position import searching_bot
 from jubango.analysis.review import Review
 from jubango.analysis.review_file import Saved, Subject, load, save, subject_of
-from jubango.analysis.review_moves import Evidence, Place, Thresholds, candidates_of
+from jubango.analysis.review_moves import Evidence, Finding, Place, Thresholds, candidates_of
 from jubango.analysis.review_search import Wish, agreed_result, result_of, search
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig
@@ -25,7 +25,7 @@ from jubango.sgf_games.turns import turned, turned_actions, turns_of
 
 REPEATS = 2
 MOST_REPEATS = 64
-
+AT_ONCE = 32  # games side by side: they fill the machine's batches, and others wait without their positions
 
 Stage = Literal["positions", "choices"]  # of the game; and what the bot's own choices would have led to
 STAGES: tuple[Stage, ...] = ("positions", "choices")
@@ -40,22 +40,20 @@ class Progress(NamedTuple):
 
 
 class Case:
-    """One game under review: its positions and what was found there."""
+    """One game under review: its positions and what was found there.
 
-    def __init__(self, record: Record, subject: Subject, repeats: int, file: Path | None) -> None:
+    saved: what is in ``file``, where what is found is kept; searches of another subject are replaced.
+    """
+
+    def __init__(
+        self, record: Record, subject: Subject, repeats: int, file: Path | None = None, saved: Saved | None = None
+    ) -> None:
         if record.game.num_players != 2:
             raise UserError(f"{record.sgf.source}: {record.game.spec} has {record.game.num_players} player(s)")
         self.record, self.subject, self.repeats, self.file = record, subject, repeats, file
         self.positions = record.positions
         self._boards = {0: self.positions}
-        saved = load(file) if file else None
-        self.findings = saved.findings if saved and saved.subject == subject else {}
-        agreed = agreed_result(self.positions[-1], record.result) if self.passes else None
-        for position in self.positions:
-            if agreed and position.number > len(record) - self.passes:
-                self.findings[Place(position.number)] = [agreed]
-            elif position.over:
-                self.findings[Place(position.number)] = [result_of(position)]
+        self.findings = saved.findings if saved and saved.subject == subject else {}  # all searches that there are
 
     @functools.cached_property
     def ends(self) -> list[Place]:
@@ -94,25 +92,35 @@ class Case:
         last = len(self.record) - self.passes
         return [here.number < last and not here.over for here in self.positions[:-1]]
 
+    @functools.cached_property
+    def _agreed(self) -> Finding:
+        return agreed_result(self.positions[-1], self.record.result)
+
     def _settled(self, place: Place, position: Position) -> bool:
         """Nothing is to be searched there."""
-        return position.over or (not place.after and place.number > len(self.record) - self.passes)
+        return position.over or self._is_agreed(place)
+
+    def _is_agreed(self, place: Place) -> bool:
+        return not place.after and place.number > len(self.record) - self.passes
+
+    def found(self, place: Place, position: Position) -> list[Finding]:
+        """What counts of a place: the result where nothing is to be searched, else as many searches as are wanted,
+        though more may be kept."""
+        if self._is_agreed(place):
+            return [self._agreed]
+        return [result_of(position)] if position.over else self.findings.get(place, [])[: self.repeats]
 
     def places(self, stage: Stage) -> dict[Place, Position]:
         """What is to be searched: the positions of the game; or what the bot's choices would have led to."""
         if stage == "positions":
-            found = {Place(position.number): position for position in self.positions}
-        else:
-            found = {}
-            for here, move, end, judged in zip(self.positions, self.record.moves, self.ends, self.judged, strict=False):
-                best = candidates_of(self.findings[Place(here.number)])[0].move if judged else move
-                for place in (end, Place(here.number, best)):
-                    if place.after and (place == end or best != move):
-                        found[place] = here.after(place.after)
-        for place, position in found.items():
-            if position.over:
-                self.findings.setdefault(place, [result_of(position)])
-        return found
+            return {Place(position.number): position for position in self.positions}
+        places = {}
+        for here, move, end, judged in zip(self.positions, self.record.moves, self.ends, self.judged, strict=False):
+            best = candidates_of(self.found(Place(here.number), here))[0].move if judged else move
+            for place in (end, Place(here.number, best)):
+                if place.after and (place == end or best != move):
+                    places[place] = here.after(place.after)
+        return places
 
     def wishes(self, stage: Stage, number: int) -> list[Wish]:
         """The searches that are missing. Each of a place has other dice, and the board turned another way: a network
@@ -121,7 +129,7 @@ class Case:
             Wish(number, place, repeat, self.on_board(place, turn), turn)
             for place, position in self.places(stage).items()
             if not self._settled(place, position)
-            for repeat in range(len(self.findings.get(place, ())), self.repeats)
+            for repeat in range(len(self.found(place, position)), self.repeats)
             for turn in [repeat % turns_of(position.game)]
         ]
 
@@ -139,14 +147,12 @@ class Case:
     def keep(self) -> None:
         """Write down what was found."""
         if self.file:
-            searched = {place: found for place, found in self.findings.items() if found[0].moves}
-            save(self.file, Saved(self.subject, self.repeats, searched))
+            save(self.file, Saved(self.subject, self.repeats, self.findings))
 
     def review(self, thresholds: Thresholds) -> Review:
-        findings = {place: found[: self.repeats] for place, found in self.findings.items()}
-        return Review.of(
-            self.record, self.positions, self.ends, self.judged, Evidence(findings), thresholds, self.subject.bot
-        )
+        places = self.places("positions") | self.places("choices")
+        evidence = Evidence({place: self.found(place, position) for place, position in places.items()})
+        return Review.of(self.record, self.positions, self.ends, self.judged, evidence, thresholds, self.subject.bot)
 
 
 def searched(
@@ -204,7 +210,9 @@ def review(
     repeats: searches of every position, each with its own dice.
     thresholds: from what loss on a move is called an inaccuracy, a mistake, a blunder.
     file: keep the searches of a game there, and take those that are there already.
-    Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written.
+    on_progress: told how far the searches are; of many games, some are finished before others begin.
+    Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written or is
+    another game's.
     """
     if isinstance(games, Record | Path | str):
         return _review([games], bot, repeats, seed, thresholds, file, on_progress, keys)[0]
@@ -222,9 +230,16 @@ def _review(
     thresholds.check()
     records = [game if isinstance(game, Record) else read_sgf(game) for game in games]
     bots = [searching_bot(bot or strongest(record.game), **keys) for record in records]
-    cases = [
-        Case(record, subject_of(record.sgf, own, seed), repeats, Path(file) if file else None)
-        for record, own in zip(records, bots, strict=True)
-    ]
-    searched(cases, bots, on_progress)
-    return [case.review(thresholds) for case in cases]
+    saved = load(Path(file)) if file else None
+    if saved and not saved.is_of(records[0].sgf):
+        raise UserError(f"{file}: holds the review of another game; name another file, or move it away")
+    reviews: list[Review] = []
+    for first in range(0, len(records), AT_ONCE):
+        own = slice(first, first + AT_ONCE)
+        cases = [
+            Case(record, subject_of(record.sgf, bot, seed), repeats, Path(file) if file else None, saved)
+            for record, bot in zip(records[own], bots[own], strict=True)
+        ]
+        searched(cases, bots[own], on_progress)
+        reviews += [case.review(thresholds) for case in cases]
+    return reviews

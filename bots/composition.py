@@ -129,8 +129,8 @@ def note_on(game: Game, bot: BotConfig) -> str:
     )
 
 
-def network_of(game: Game, bot: SearchConfig) -> tuple[str | int, ...]:
-    """What tells a bot's weights from another's."""
+def weights_key(game: Game, bot: SearchConfig) -> tuple[str | int, ...]:
+    """What tells a bot's weights from another's: a key of caches."""
     path = network_file(game, bot)
     if not path:
         return ()
@@ -143,7 +143,7 @@ def network_of(game: Game, bot: SearchConfig) -> tuple[str | int, ...]:
 
 def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
     path = network_file(game, bot)
-    network, weights = _loaded(game, path, network_of(game, bot)) if path else (None, ())
+    network, weights = _loaded(game, path, weights_key(game, bot)) if path else (None, ())
     moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
     policy = network if moves == "policy" else None
     rollout = Rollout(bot.rollouts, moves, policy, bot.draws, firsts=bot.selection == "rave")

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from jubango.bots.composition import (
     composition,
-    network_of,
     numbers_for,
     params_for,
     room_for,
     search_for,
     simulations_for,
+    weights_key,
 )
 from jubango.bots.config import NO_NETWORK, BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
 from jubango.bots.gtp.engine import GtpPlayer
@@ -68,7 +68,7 @@ def _groups(game: Game, bots: Sequence[SearchConfig]) -> list[list[SearchConfig]
 
 
 def _kind(game: Game, bot: SearchConfig) -> tuple:
-    return composition(game, bot), bot.ensemble, network_of(game, bot), bot.name if bot.reuse else ""
+    return composition(game, bot), bot.ensemble, weights_key(game, bot), bot.name if bot.reuse else ""
 
 
 def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:

@@ -304,8 +304,12 @@ def file_name(game_id: str) -> str:
 
 
 def write_safely(path: Path, data: bytes) -> None:
-    """The file has either all of ``data`` or its old content, even after a power cut."""
-    _replace(str(path), data, flush=True)
+    """The file has either all of ``data`` or its old content, even after a power cut; a link to it stays one. What is
+    no file, like a pipe, gets the data."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        _replace(str(path.resolve()), data, flush=True)
 
 
 def _replace(path: str, data: bytes, flush: bool = False) -> None:

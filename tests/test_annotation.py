@@ -151,6 +151,38 @@ def test_what_people_write_into_a_variation_of_ours_stays(reviewed):
     assert without_note(variation.text("C")) == variation.text("C")
 
 
+FOREIGN = rb"""(;GM[1]FF[4]SZ[3]KM[0]JN[SZ=3][AP=x];B[cc]JN[B=cc][node]HO[2]
+(;W[aa]BM[1];B[bb]JN[node])(;W[ba]SBKV[51]LZ[Leela 50 9];B[bb]SBKV[52]LZ[Leela 48 9]))"""
+
+
+def test_what_other_programs_mean_is_theirs():
+    """By JN, and by what they have found in the author's variations."""
+    root = tree(FOREIGN)
+    clear(root)
+    assert [node.properties.get("B", node.properties.get("W")) for node in root.main_line] == [
+        None, [b"cc"], [b"aa"], [b"bb"],
+    ]  # fmt: skip
+    assert (root.properties["SZ"], root.properties["JN"]) == ([b"3"], [b"SZ=3", b"AP=x"])
+    assert root.children[0].properties["JN"] == [b"B=cc"]
+    aside = listed(root.children[0].children[1])
+    assert aside == listed(tree(FOREIGN).children[0].children[1])
+    found = review(record(FOREIGN.decode()), "uct", simulations=30, thresholds=Thresholds(1e-9, 1e-9, 1e-9, 0.5))
+    again = tree(found.sgf())
+    assert all(len(node.properties.get("HO", "1")) == 1 for node in again.main_line), "HO has one value"
+    kept = next(child for child in again.children[0].children if child.properties.get("W") == [b"ba"])
+    assert (kept.properties["SBKV"], kept.children[0].properties["LZ"]) == ([b"51"], [b"Leela 48 9"])
+    clear(again)
+    assert listed(again) == listed(root), "clearing twice changes nothing"
+
+
+def test_a_place_to_look_at_is_marked_once():
+    text = "(;GM[4]SZ[3]JG[tic_tac_toe];B[bb];W[ab];B[aa];W[ba]HO[2])"  # White does not block C1
+    found = review(record(text), "uct", simulations=100)
+    assert found.moves[3].grade in ("mistake", "blunder")
+    last = list(tree(found.sgf()).main_line)[-1]
+    assert (last.properties["HO"], "BM" in last.properties) == ([b"2"], True)
+
+
 def test_other_programs_read_it(reviewed):
     data = reviewed.sgf()
     game = sgfmill_sgf.Sgf_game.from_bytes(data)

@@ -313,10 +313,27 @@ def test_what_is_saved_is_taken(tmp_path, ttt, monkeypatch):
     assert more.document == review(record(TTT), "uct", repeats=3, **FAST).document
     asked.clear()
     other = TTT.replace("B[ca]", "B[ac]")
-    for text, keys in ((other, FAST), (TTT, {"simulations": 99}), (TTT, {**FAST, "seed": 5})):
-        review(record(text), "uct", file=file, **keys)
+    before = file.read_bytes()
+    with pytest.raises(UserError, match="holds the review of another game"):
+        review(record(other), "uct", file=file, **FAST)
+    assert file.read_bytes() == before
+    for keys in ({"simulations": 99}, {**FAST, "seed": 5}):
+        review(record(TTT), "uct", file=file, **keys)
         assert asked, "of another subject"
         asked.clear()
+
+
+def test_fewer_searches_than_are_saved(tmp_path):
+    """Of few simulations, so that two searches choose otherwise than six: what these chose was never gone into."""
+    file, keys = tmp_path / "ttt.review.json", {"simulations": 12}
+    for most, fewer in ((4, 2), (6, 1)):
+        review(record(TTT), "uct", file=file, repeats=most, **keys)
+        before = load(file)
+        less = review(record(TTT), "uct", file=file, repeats=fewer, **keys)
+        fresh = review(record(TTT), "uct", repeats=fewer, **keys)
+        assert less.document == fresh.document, "as if no more had been made"
+        assert all(load(file).findings[place] == found for place, found in before.findings.items()), "which stay"
+        file.unlink()
 
 
 def test_stopped_at_any_place_it_goes_on(tmp_path, ttt, monkeypatch):
@@ -430,6 +447,40 @@ def test_several_files_at_once(games, capsys):
     assert (games / "b.review.json").exists()
 
 
+def test_every_game_has_a_file_of_its_own(games, capsys):
+    """Whatever its number, and whatever its file is called; or nothing is searched."""
+    names = ["game.sgf", "game-2.sgf", "game.2.sgf", "game.review.sgf", "game.review.2.sgf"]
+    kept = [review_path(Path(name), number) for name in names for number in (1, 2, 22)]
+    assert len(set(kept)) == len(kept)
+    (games / "a.SGF").write_text("(;GM[4]SZ[3]JG[tic_tac_toe];B[cc])")
+    assert command(["analyze", "a.sgf", "a.SGF", *ALL]) == 2
+    err = capsys.readouterr().err
+    assert "a.SGF: its searches would be kept in a.review.json, as those of a.sgf are" in err
+    assert not list(games.glob("*.json"))
+    assert command(["analyze", "a.sgf", "a.SGF", *ALL, "--no-save", "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 7 + 1
+
+
+def test_many_games_are_reviewed_group_by_group(games, capsys, monkeypatch):
+    words = ["analyze", "a.sgf", "b.sgf", *ALL, "--no-save"]
+    outputs = {}
+    for at_once in (32, 1):
+        monkeypatch.setattr(reviewing, "AT_ONCE", at_once)
+        for form in ("json", "csv", "table"):
+            assert command([*words, "--csv", "all.csv", "--sgf", "out", "--format", form]) == 0
+            files = [
+                path.read_bytes() for path in (games / "all.csv", games / "out" / "a.sgf", games / "out" / "b.sgf")
+            ]
+            outputs.setdefault(form, []).append((capsys.readouterr().out, files))
+    assert all(one == other for one, other in outputs.values())
+    both = review(["a.sgf", "b.sgf"], "uct", simulations=200)
+    assert [found.document for found in both] == json.loads(outputs["json"][0][0])
+    (games / "b.sgf").write_text("(;GM[4]SZ[3]JG[tic_tac_toe];B[aa];W[aa])")
+    monkeypatch.setattr(reviewing, "search", None)  # the second group is found illegal before the first is searched
+    assert command(words) == 2
+    assert "b.sgf: move 2 (W A3) is illegal" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -438,7 +489,11 @@ def test_several_files_at_once(games, capsys):
         ("a.sgf --all --sure 20", "sure 20"), ("a.sgf --all --csv x.txt", "neither .parquet nor .csv"),
         ("a.sgf --all --png x.pnk", "no format"), ("a.sgf b.sgf --all --sgf a.sgf", "should be a folder"),
         ("a.sgf a.sgf --all --sgf out", "two of the files have one name"), ("a.sgf none.sgf --all", "none.sgf: cannot be read"),
-        ("a.sgf --all --move 3", "exclude each other"), ("a.sgf --all --sgf no/x.sgf", "cannot be written"),
+        ("a.sgf --all --move 3", "--all and --move exclude each other"),
+        ("a.sgf --html x.html --against uct", "--html and --against exclude"),
+        ("a.sgf --all --heat visits", "--all and --heat exclude"), ("a.sgf --repeats 3", "--repeats is for the review"),
+        ("a.sgf --thresholds 5,10,20", "give --all"), ("a.sgf --sure 99", "give --all"),
+        ("a.sgf --no-save", "--no-save is for the review of a whole game; give --all"), ("a.sgf --all --sgf no/x.sgf", "cannot be written"),
     ],
 )  # fmt: skip
 def test_wrong_wishes_of_the_command(games, capsys, words, message):
@@ -467,7 +522,11 @@ def test_the_curves_fit_the_terminal(positions, width, has_leads, data):
         for i, rate in enumerate(rates):
             full = sum(" ▁▂▃▄▅▆▇█".index(row[i]) for row in rows)
             assert abs(full / 64 - rate) <= 1 / 128 + 1e-9
-        assert {line.count("‼") for line in lines if line.startswith((" Black ", " White "))} <= set(range(6))
+        for player, name in enumerate((" Black ", " White ")):
+            (line,) = (line for line in lines if line.startswith(name))
+            assert {i for i, sign in enumerate(line[len(name) :]) if sign == "‼"} == {
+                n for n in numbers if n % 2 == player
+            }
 
 
 def test_a_position_without_other_moves_has_no_rank():

@@ -25,9 +25,14 @@ from jubango.arena.preparing import Busy, Preparing, shown
 if TYPE_CHECKING:
     from jubango.analysis.heat import Heat
     from jubango.analysis.position import PositionAnalysis, Values
+    from jubango.arena.commands.reviews import Wanted
     from jubango.sgf_games.replay import Position, Record
 
 SHOWN = 10  # moves in the table
+OF_REVIEWS = {
+    "--repeats": "repeats", "--thresholds": "thresholds", "--sure": "sure", "--no-save": "save", "--sgf": "sgf",
+}  # fmt: skip
+OF_POSITIONS = {"--move": "move", "--heat": "heat", "--against": "against"}
 
 
 class Heatmap(StrEnum):
@@ -42,6 +47,7 @@ class Heatmap(StrEnum):
 def register(app: typer.Typer) -> None:
     @app.command()
     def analyze(
+        context: typer.Context,
         files: Annotated[
             list[Path], typer.Argument(help="SGF files, one unless --all; their main lines are looked at.")
         ],
@@ -100,82 +106,67 @@ def register(app: typer.Typer) -> None:
         from jubango.arena.commands.reviews import Wanted, review_files
         from jubango.sgf_games.errors import UserError
 
-        if (every or html) and move is not None:
-            raise UserError(f"{'--all' if every else '--html'} and --move exclude each other; give one")
-        if (every or html) and against:
-            raise UserError("--against compares bots in one position; give --move instead of --all")
-        if every or html:
-            wanted = Wanted(bot, simulations, seconds, seed, repeats, thresholds, sure, save, sgf, png, html, csv)
+        review = every or html is not None
+        for option, name in (OF_POSITIONS if review else OF_REVIEWS).items():
+            source = context.get_parameter_source(name)
+            if source is None or source.name != "COMMANDLINE":
+                continue
+            if review:
+                raise UserError(f"{'--all' if every else '--html'} and {option} exclude each other; give one")
+            raise UserError(f"{option} is for the review of a whole game; give --all")
+        wanted = Wanted(bot, simulations, seconds, seed, repeats, thresholds, sure, save, sgf, png, html, csv)
+        if review:
             review_files(files, number, wanted, form)
             return
         if len(files) > 1:
             raise UserError(f"{files[1]}: a position is of one file; several are reviewed with --all")
         if against and heat is Heatmap.ownership:
             raise UserError("--against: ownership is the same whatever the bot; compare visits, prior or value")
-        if sgf is not None:
-            raise UserError("--sgf writes a whole game with its review; give --all")
-        _analyze_position(
-            files[0],
-            move,
-            bot,
-            simulations,
-            seconds,
-            number,
-            1 if seed is None else seed,
-            heat.value,
-            against,
-            png,
-            csv,
-            form,
-        )
+        _analyze_position(files[0], number, move, wanted, heat.value, against, form)
 
 
 def _analyze_position(
-    file: Path, move: int | None, bot: str, simulations: int | None, seconds: float | None, number: int, seed: int,
-    heat: Values, against: str, png: Path | None, csv: Path | None, form: Format,
-) -> None:  # fmt: skip
+    file: Path, number: int, move: int | None, wanted: Wanted, heat: Values, against: str, form: Format
+) -> None:
     """One position: print what a bot makes of it, and write what is asked for."""
     with loading():
+        from jubango.analysis.export import write_frame
         from jubango.analysis.plot import check_format
         from jubango.analysis.position import analyze, searching_bot
         from jubango.bots.composition import strongest
         from jubango.sgf_games.errors import UserError
         from jubango.sgf_games.replay import position_at
 
-    limits = {"simulations": simulations, "seconds": seconds}
-    keys = {key: value for key, value in limits.items() if value is not None}
-    for name in filter(None, (bot or "uct", against)):
-        searching_bot(name, **keys)  # what is wrong with them is said before anything else
-    for path in filter(None, (png, csv)):
+    for name in filter(None, (wanted.bot or "uct", against)):
+        searching_bot(name, **wanted.limits)  # what is wrong with them is said before anything else
+    for path in filter(None, (wanted.png, wanted.csv)):
         check_writable(path)
-    if png is not None:
-        check_format(png)
+    if wanted.png is not None:
+        check_format(wanted.png)
+    seed = 1 if wanted.seed is None else wanted.seed
     record = read_record(file, number)
     with shown(messages(), Busy("replaying the game")):
-        wanted = position_at(record.sgf, move)
-    config = searching_bot(bot or strongest(record.game), **keys)
+        position = position_at(record.sgf, move)
+    config = searching_bot(wanted.bot or strongest(record.game), **wanted.limits)
     show_notes(record.game, [config])
     with shown(messages(), Preparing(f"{record.game.spec} for {config.name}")) as line:
 
         def report(done: int, total: int) -> None:
             line.says = f"searching: {done} of {total} simulations"
 
-        found = analyze(wanted, config, seed=seed, on_progress=report)
+        found = analyze(position, config, seed=seed, on_progress=report)
         shown_heat = found.heat(heat)
         if against:
             line.says = f"searching with {against}"
-            other = searching_bot(against, **keys)
-            shown_heat = found.less(analyze(wanted, other, seed=seed), heat, (config.name, other.name))
-    if png is not None:
+            other = searching_bot(against, **wanted.limits)
+            shown_heat = found.less(analyze(position, other, seed=seed), heat, (config.name, other.name))
+    if wanted.png is not None:
         try:
-            found.save_png(png, shown_heat)
+            found.save_png(wanted.png, shown_heat)
         except (OSError, ValueError) as error:  # an unwritable place, a format nobody knows
-            raise UserError(f"{png}: cannot be written: {error}") from None
-    if csv is not None:
-        try:
-            found.frame.to_csv(csv, index=False)
-        except OSError as error:
-            raise UserError(f"{csv}: cannot be written: {error.strerror}") from None
+            raise UserError(f"{wanted.png}: cannot be written: {error}") from None
+    if wanted.csv is not None:
+        write_frame(found.frame, wanted.csv)
     if form in (Format.csv, Format.markdown, Format.latex):
         print_frame(found.frame, form)
     elif form is Format.json:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jubango.arena.commands.output import (
     Format,
@@ -56,6 +56,12 @@ class Wanted:
     csv: Path | None = None
 
     @property
+    def limits(self) -> dict[str, object]:
+        """What is said of how long a search is, as keys of a bot."""
+        limits = {"simulations": self.simulations, "seconds": self.seconds}
+        return {key: value for key, value in limits.items() if value is not None}
+
+    @property
     def names_a_search(self) -> bool:
         """Is anything said of who searches and how? Else what is saved is taken as it is."""
         return bool(self.bot) or not self.simulations is self.seconds is self.seed is None
@@ -64,65 +70,68 @@ class Wanted:
 def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Format) -> None:
     """Review a game of each file, print what was found, and write what is asked for. Raises UserError, Halted."""
     with loading():
-        from jubango.analysis.export import check_export, export_frame
-        from jubango.analysis.plot import check_format
+        import pandas as pd
+
+        from jubango.analysis.export import export_frame
         from jubango.analysis.position import searching_bot
-        from jubango.analysis.report.review_page import save_review
         from jubango.analysis.review import reviews_frame
-        from jubango.analysis.reviewing import searched
+        from jubango.analysis.reviewing import AT_ONCE
+        from jubango.sgf_games.replay import read_sgf
 
     thresholds = _thresholds(wanted)
-    keys = {
-        key: value for key, value in vars(wanted).items() if key in ("simulations", "seconds") and value is not None
-    }
-    searching_bot(wanted.bot or "uct", **keys)  # what is wrong with them is said before anything else
-    games, pictures = _outputs(wanted.sgf, files, ".sgf"), _outputs(wanted.png, files, ".png")
-    pages = _outputs(wanted.html, files, ".html")
-    for picture in pictures:
-        check_format(picture)
-    if wanted.csv is not None:
-        check_export(wanted.csv)
-    for output in filter(None, [*games, *pictures, *pages, wanted.csv]):
-        check_writable(output)
-    cases, bots = [], []
+    searching_bot(wanted.bot or "uct", **wanted.limits)  # what is wrong with them is said before anything else
+    targets = _targets(files, wanted)
+    if wanted.save:
+        _check_apart(files, number)
     with shown(messages(), Busy("replaying the games")):
+        for path in files[AT_ONCE:]:  # those of the first group are replayed at once anyway
+            read_sgf(path, number).at()
+    documents, frames = [], []
+    for first in range(0, len(files), AT_ONCE):
+        group = files[first : first + AT_ONCE]
+        which = f"games {first + 1} to {first + len(group)} of {len(files)}: " if len(files) > AT_ONCE else ""
+        for review, own in zip(_reviews(group, number, wanted, thresholds, which), targets[first:], strict=False):
+            _write(review, own)
+            if form is Format.table:
+                print_review(review)
+            elif form is Format.json:
+                documents.append(review.document)
+            if wanted.csv is not None or form not in (Format.table, Format.json):
+                frames.append(reviews_frame([review]))
+    if wanted.csv is not None:
+        export_frame(pd.concat(frames, ignore_index=True), wanted.csv)
+    if form is Format.json:
+        print_json(documents if len(files) > 1 else documents[0])
+    elif form is not Format.table:
+        print_frame(pd.concat(frames, ignore_index=True), form)
+
+
+def _reviews(files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str) -> list[Review]:
+    """Those of a group of files. ``which`` they are, for who waits. Raises UserError, Halted."""
+    from jubango.analysis.reviewing import searched
+
+    cases, bots = [], []
+    with shown(messages(), Busy(f"{which}replaying the games")):
         for path in files:
-            case, bot = _case(path, number, wanted, keys)
+            case, bot = _case(path, number, wanted)
             cases.append(case)
             bots.append(bot)
     for case, bot in zip(cases, bots, strict=True):
         show_notes(case.record.game, [bot])
     with shown(messages(), Preparing(f"{cases[0].record.game.spec} for {bots[0].name}")) as line:
-        report = _Report(line)
         try:
-            searched(cases, bots, report)
+            searched(cases, bots, _Report(line, which))
         except KeyboardInterrupt:
             kept = "what was searched is kept, and the same command goes on" if wanted.save else "nothing was saved"
             raise Halted(kept) from None
-    reviews = [case.review(thresholds) for case in cases]
-    for review, target in zip(reviews, games, strict=False):
-        _written(review.save_sgf, target)
-    for review, target in zip(reviews, pictures, strict=False):
-        _written(review.save_png, target)
-    for review, target in zip(reviews, pages, strict=False):
-        _written(functools.partial(save_review, review), target)
-    if wanted.csv is not None:
-        export_frame(reviews_frame(reviews), wanted.csv)
-    if form is Format.table:
-        for review in reviews:
-            print_review(review)
-    elif form is Format.json:
-        documents = [review.document for review in reviews]
-        print_json(documents if len(files) > 1 else documents[0])
-    else:
-        print_frame(reviews_frame(reviews), form)
+    return [case.review(thresholds) for case in cases]
 
 
 class _Report:
     """Says on the waiting line how far the searches are."""
 
-    def __init__(self, line: Line) -> None:
-        self.line, self.stage, self.began, self.first = line, "", 0.0, 0.0
+    def __init__(self, line: Line, which: str) -> None:
+        self.line, self.which, self.stage, self.began, self.first = line, which, "", 0.0, 0.0
 
     def __call__(self, progress: Progress) -> None:
         now = time.perf_counter()
@@ -130,7 +139,7 @@ class _Report:
             self.stage, self.began, self.first = progress.stage, now, progress.done
         what = "positions of the game" if self.stage == "positions" else "what the bot would have played"
         made = progress.done - self.first
-        says = f"searching {what}: {progress.done:.0f} of {progress.total}"
+        says = f"{self.which}searching {what}: {progress.done:.0f} of {progress.total}"
         if made > 0:
             left = (now - self.began) * (progress.total - progress.done) / made
             says += f", {left // 60:.0f}:{left % 60:02.0f} left"
@@ -153,13 +162,38 @@ def _thresholds(wanted: Wanted) -> Thresholds:
     return thresholds
 
 
-def _outputs(named: Path | None, files: Sequence[Path], suffix: str) -> list[Path]:
+class _Targets(NamedTuple):
+    """Where one game's review goes."""
+
+    sgf: Path | None
+    png: Path | None
+    html: Path | None
+
+
+def _targets(files: Sequence[Path], wanted: Wanted) -> list[_Targets]:
+    """Of each file. Raises UserError where something cannot be written."""
+    from jubango.analysis.export import check_export
+    from jubango.analysis.plot import check_format
+
+    kinds = [_outputs(getattr(wanted, kind), files, f".{kind}") for kind in _Targets._fields]
+    targets = [_Targets(*own) for own in zip(*kinds, strict=True)]
+    for own in targets:
+        if own.png is not None:
+            check_format(own.png)
+    if wanted.csv is not None:
+        check_export(wanted.csv)
+    for output in filter(None, [*itertools.chain(*targets), wanted.csv]):
+        check_writable(output)
+    return targets
+
+
+def _outputs(named: Path | None, files: Sequence[Path], suffix: str) -> Sequence[Path | None]:
     """Where something of each file goes: where the option says, of several files into the folder that it names. Raises
     UserError."""
     from jubango.sgf_games.errors import UserError
 
     if named is None or len(files) == 1:
-        return [named] if named else []
+        return [named] * len(files)
     names = [f"{path.stem}{suffix}" for path in files]
     if len(set(names)) < len(names):
         raise UserError(f"{named}: two of the files have one name; review them one after another")
@@ -168,6 +202,33 @@ def _outputs(named: Path | None, files: Sequence[Path], suffix: str) -> list[Pat
     except OSError as error:
         raise UserError(f"{named}: should be a folder, as there are several files: {error.strerror}") from None
     return [named / name for name in names]
+
+
+def _check_apart(files: Sequence[Path], number: int) -> None:
+    """Raises UserError where the searches of two files would be kept in one."""
+    from jubango.analysis.review_file import review_path
+    from jubango.sgf_games.errors import UserError
+
+    seen: dict[Path, Path] = {}
+    for path in files:
+        kept = review_path(path, number)
+        other = seen.setdefault(kept.resolve(), path)
+        if other is not path:
+            raise UserError(
+                f"{path}: its searches would be kept in {kept}, as those of {other} are; rename one, or give --no-save"
+            )
+
+
+def _write(review: Review, targets: _Targets) -> None:
+    """Raises UserError."""
+    from jubango.analysis.report.review_page import save_review
+
+    if targets.sgf is not None:
+        _written(review.save_sgf, targets.sgf)
+    if targets.png is not None:
+        _written(review.save_png, targets.png)
+    if targets.html is not None:
+        _written(functools.partial(save_review, review), targets.html)
 
 
 def _written(write: Callable[[Path], None], path: Path) -> None:
@@ -180,7 +241,7 @@ def _written(write: Callable[[Path], None], path: Path) -> None:
         raise UserError(f"{path}: cannot be written: {error}") from None
 
 
-def _case(path: Path, number: int, wanted: Wanted, keys: Mapping[str, object]) -> tuple[Case, SearchConfig]:
+def _case(path: Path, number: int, wanted: Wanted) -> tuple[Case, SearchConfig]:
     """The game of a file, with what is saved of it, and who searches."""
     from jubango.analysis.position import searching_bot
     from jubango.analysis.review_file import load, review_path, subject_of
@@ -192,7 +253,7 @@ def _case(path: Path, number: int, wanted: Wanted, keys: Mapping[str, object]) -
     file = review_path(path, number)
     saved = load(file) if wanted.save else None
     mine = saved if saved and saved.is_of(record.sgf) and not wanted.names_a_search else None
-    bot = searching_bot(mine.subject.bot if mine else wanted.bot or strongest(record.game), **keys)
+    bot = searching_bot(mine.subject.bot if mine else wanted.bot or strongest(record.game), **wanted.limits)
     seed = mine.subject.seed if mine else 1 if wanted.seed is None else wanted.seed
     subject = subject_of(record.sgf, bot, seed)
     repeats = wanted.repeats or (mine.repeats if mine else REPEATS)
@@ -203,7 +264,7 @@ def _case(path: Path, number: int, wanted: Wanted, keys: Mapping[str, object]) -
             check_writable(file)
         except UserError as error:
             raise UserError(f"{error}; --no-save keeps nothing") from None
-    return Case(record, subject, repeats, file if wanted.save else None), bot
+    return Case(record, subject, repeats, file if wanted.save else None, saved), bot
 
 
 def _say_why(file: Path, saved: Saved, record: Record, bot: SearchConfig) -> None:
