@@ -182,6 +182,9 @@ def test_warnings_and_answers_about_itself(katago):
     assert (version["id"], version["action"]) == ("v", "query_version") and version["version"] and version["git_hash"]
     assert ask(katago, id="c", action="clear_cache") == [{"id": "c", "action": "clear_cache"}]
     assert ask(katago, id="m", action="query_models")[0]["models"] == []
+    deep = json.dumps({**QUERY, "rules": "[" * 100_000})
+    katago.write(deep + "\n")
+    assert json.loads(katago.read_until("[^\n]*\n"))["field"] == "rules"
     for line in ("{not json", "[1, 2]", "{" * 100_000, '"text"'):
         katago.write(line + "\n")
         assert set(json.loads(katago.read_until("[^\n]*\n"))) == {"error"}
@@ -193,10 +196,15 @@ def test_an_error_of_ours_is_not_the_end(katago, monkeypatch):
         (said,) = ask(katago, **QUERY)
     assert said["id"] == "q" and "ZeroDivisionError" in said["error"]
     assert ask(katago, **QUERY)[0]["moveInfos"]
+    with monkeypatch.context() as patch:
+        patch.setattr("jubango.bots.gtp.analysis_server.read_query", lambda said: 1 / 0)
+        (said,) = ask(katago, **QUERY)
+    assert said["id"] == "q" and "ZeroDivisionError" in said["error"]
+    assert ask(katago, **QUERY)[0]["moveInfos"]
 
 
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 30) | st.floats() | st.sampled_from(["B", "w", "C3", "pass", "", "chinese"]),
+    st.none() | st.booleans() | st.integers(-5, 30) | st.floats() | st.sampled_from(["B", "w", "C3", "pass", "", "chinese", "[" * 100_000]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["player", "moves", "ko", "x"]), inner, max_size=3),
     max_leaves=8,
 )  # fmt: skip

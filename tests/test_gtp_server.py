@@ -161,6 +161,21 @@ def test_a_game_is_played_by_the_rules(fresh):
     assert fresh.ask("play w a1") == "? illegal move"
 
 
+def test_a_game_that_has_lasted_too_long_is_passed_out():
+    """The rules end it after so many moves; whoever is asked passes, and passes are taken."""
+    talk = Talk("go:2,komi=0", bot="random")
+    for i in range(100):
+        assert talk.ask(f"play {'bw'[i % 2]} pass") == "="
+    assert talk.ask("play b a1") == "? illegal move"
+    assert talk.ask("reg_genmove b") == "= pass"
+    assert talk.ask("genmove b") == "= pass"
+    assert talk.ask("play w pass") == "="
+    assert talk.ask("printsgf").count("B[]") == 51
+    for line in ("gg-undo 3", "play w a1"):
+        assert talk.ask(line) == "="
+    talk.end()
+
+
 def test_handicap_stones_have_their_places():
     """GTP 2, section 4.1.1, as far as the board has room for them."""
     talk = Talk("go:19", bot="random")

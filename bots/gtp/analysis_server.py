@@ -85,11 +85,16 @@ class AnalysisServer:
         try:
             if "action" in said:
                 self._act(said)
-                return
-            query = read_query(said)
+            else:
+                self._ask(read_query(said))
         except QueryError as error:
             self._say({"error": str(error), "field": error.field, **own})
-            return
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # one line's misfortune is not that of the search under way
+            self._say({"error": f"internal error: {type(error).__name__}: {error}", **own})
+
+    def _ask(self, query: Query) -> None:
         for name, text in query.warnings:
             self._say({"warning": text, "field": name, "id": query.id})
         for turn in query.turns:

@@ -210,23 +210,33 @@ class Session:
     def turn(self, player: int | None = None) -> Turn:
         """The position with ``player`` to move, by default whose turn it is. In Go anybody may move, and play may go on
         after two passes."""
-        state, line = self.state, line_of([(p, a) for p, a, _ in self.played], self._first)
+        state, view = self._to_move(player)
+        line = line_of([(own.player, own.action) for own in self.played], self._first)
+        if state is not self.state:
+            line = (*line, "turned")
+        return Turn(state, view, len(self.played), (self._serial, *line))
+
+    def _to_move(self, player: int | None) -> tuple[State, View[np.ndarray]]:
+        state = self.state
         if isinstance(self.game, Go):
-            turned = state if player is None else self.game.turn_to(state, player)
-            if int(turned.passes) >= 2:
-                turned = self.game.gone_on(turned)
-            if turned is not state:
-                state, line = turned, (*line, "turned")
+            state = state if player is None else self.game.turn_to(state, player)
+            if int(state.passes) >= 2:
+                state = self.game.gone_on(state)
         view: View[np.ndarray] = jax.device_get(rules(self.game).view(state))
         if player is not None and player != int(view.player):
             raise GtpError(f"it is {('Black', 'White')[int(view.player)]}'s turn")
-        return Turn(state, view, len(self.played), (self._serial, *line))
+        return state, view
 
     def play(self, player: int, action: int) -> None:
-        turn = self.turn(player)
-        if not turn.legal[action]:
+        """A pass, too, where a game of Go has lasted too long: its position stays."""
+        state, view = self._to_move(player)
+        if isinstance(self.game, Go) and view.terminal and action == self.game.pass_action:
+            after = self.game.turn_to(state, 1 - int(view.player))
+        elif view.legal[action]:
+            after = rules(self.game).step(state, action)
+        else:
             raise GtpError("illegal move")
-        self.played.append(Played(player, action, rules(self.game).step(turn.state, action)))
+        self.played.append(Played(player, action, after))
 
     def undo(self, moves: int = 1) -> None:
         if not 0 <= moves <= len(self.played):
