@@ -35,6 +35,7 @@ from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, spli
 from jubango.sgf_games.thoughts import Thought
 
 TICK_SECONDS = 0.2
+HURRY = 0.001  # seconds for a move that is wanted now
 SHORT_GAME, USUAL_DEPTH = 9, 4  # games looked through to their end; plies looked ahead in others
 SOONER = 1e-3  # what a finished game loses in worth with every ply
 ESTIMATE = 0.9  # the most an estimate is worth; a result within 64 plies is worth more
@@ -368,6 +369,17 @@ class MinimaxPlayer(Player):
         if again:
             self._stack = self._program.again(self._stack, self._mask(again), self._ask(again))
         return answers
+
+    def hurry(self) -> None:
+        """What has no finished depth yet begins anew, one ply ahead."""
+        again: dict[int, Looking | None] = {}
+        for lane, own in self._asked.items():
+            own.request = own.request._replace(seconds=HURRY)
+            if own.best is None and own.limit > 1:
+                own.limit = 1
+                again[lane] = own
+        if again:
+            self._stack = self._program.again(self._stack, self._mask(again), self._ask(again))
 
     def _patience(self) -> float:
         """Seconds that a call may take: no longer than the shortest time that is left to anybody."""

@@ -95,6 +95,10 @@ class Player(ABC):
         in between."""
         return
 
+    def hurry(self) -> None:
+        """Answer with what there is, as soon as there is anything."""
+        return
+
     def hold(self) -> None:
         """Make no moves unasked but those that are already under way."""
         return

@@ -87,7 +87,6 @@ class Thinker:
         order = Order(0, position.legal, numbers, position.seed, self._began + seconds, line)
         self.driver.begin([order], stacked([position.state]))
         self.position = position
-        self._simulations = numbers.simulations * self.bot.ensemble
 
     def _line(self, position: Position) -> list[int] | None:
         """The moves since the last root, if they go on from there."""

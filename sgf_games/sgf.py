@@ -96,25 +96,28 @@ def write_line(game: Game, moves: Sequence[str], texts: Mapping[str, str]) -> by
 
 
 def write_nodes(game: Game, nodes: Sequence[SgfNode], texts: Mapping[str, str]) -> bytes:
-    """The SGF of a main line, whoever moves: ``nodes`` have a move each, but for the first, which may have set-up
-    stones. ``texts`` go into the root's properties."""
+    """The SGF of a main line, whoever moves: the first of the ``nodes`` may have set-up stones, each of the others has
+    such or a move. ``texts`` go into the root's properties."""
     first, *others = nodes
     root = {**_shared_properties(game, game.spec), **{key: [_raw(text)] for key, text in texts.items()}}
-    for key, points in (("AB", first.black), ("AW", first.white), ("AE", first.empty)):
-        if points:
-            root[key] = [sgf_pair(point).encode() for point in points]
     if len(first.black) > 1 and not first.white and first.turn == 1:
         root["HA"] = [b"%d" % len(first.black)]
-    if first.turn is not None:
-        root["PL"] = [b"BW"[first.turn : first.turn + 1]]
     tree = sgf_grammar.Coarse_game_tree()
-    tree.sequence.append(root)
+    tree.sequence.append({**root, **_set_up_properties(first)})
     for node in others:
-        assert node.move is not None, "the first node alone sets up"
+        if node.move is None:
+            tree.sequence.append(_set_up_properties(node))
+            continue
         player, point = node.move
         text = "" if _has_board(game) else game.action_text(game.point_action(point))
         tree.sequence.append(move_property(game, "BW"[player], text, point))
     return _serialised(game, tree)
+
+
+def _set_up_properties(node: SgfNode) -> dict[str, list[bytes]]:
+    stones = (("AB", node.black), ("AW", node.white), ("AE", node.empty))
+    found = {key: [sgf_pair(point).encode() for point in points] for key, points in stones if points}
+    return found if node.turn is None else {**found, "PL": [b"BW"[node.turn : node.turn + 1]]}
 
 
 def move_property(game: Game, player: str, text: str, point: Point | None) -> dict[str, list[bytes]]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from jubango.bots.gtp.analysis_server import AnalysisServer
 from jubango.bots.gtp.query import QueryError, read_query
+from jubango.bots.gtp.session import Session
 
 QUERY = {
     "id": "q", "rules": "chinese", "komi": 0, "boardXSize": 5, "boardYSize": 5,
@@ -61,6 +62,7 @@ def test_every_turn_is_answered_once(katago):
         assert sum(move["visits"] for move in own["moveInfos"]) == own["rootInfo"]["visits"] == 20
     assert [own["rootInfo"]["currentPlayer"] for own in found] == ["B", "B", "W"]
     assert len(ask(katago, **QUERY)) == 1  # the last position
+    assert ask(katago, **QUERY, overrideSettings={"maxTime": 0})[0]["moveInfos"]  # as little as there can be
 
 
 def test_values_are_in_the_view_that_is_asked_for(katago):
@@ -100,6 +102,29 @@ def test_moves_may_be_left_out_and_variations_cut(katago):
     found = ask(katago, **QUERY, avoidMoves=[rule, {**rule, "player": "B", "moves": ["E5"]}])[0]["moveInfos"]
     assert not {"A1", "B2", "pass"} & {move["move"] for move in found}
     assert "E5" in {move["move"] for move in found}
+
+
+def test_a_game_is_played_once(katago, monkeypatch):
+    """However many queries there are of its positions, forwards and backwards; another game has its own."""
+    played, play = [], Session.play
+    moves = [["BW"[i % 2], f"{('AB', 'DE')[i % 2][i // 2 % 2]}{1 + i // 4}"] for i in range(10)]
+    monkeypatch.setattr(Session, "play", lambda self, *move: played.append(move) or play(self, *move))
+    for n in [*range(1, 11), *range(10, 0, -1)]:
+        (found,) = ask(katago, **{**QUERY, "moves": moves[:n]}, maxVisits=1, includePolicy=True)
+        assert found["turnNumber"] == n and found["rootInfo"]["currentPlayer"] == "BW"[n % 2]
+        assert found["policy"].count(-1) == n
+    assert len(played) == 10
+    other = [*moves[:4], ["B", "pass"], ["B", "E5"]]
+    found = ask(katago, 3, **{**QUERY, "moves": other}, maxVisits=1, analyzeTurns=[2, 5, 6], includePolicy=True)
+    assert [own["policy"].count(-1) for own in found] == [2, 4, 5]
+    assert [own["rootInfo"]["currentPlayer"] for own in found] == ["B", "B", "W"]
+    assert len(played) == 12
+    komi, stones = (ask(katago, **{**QUERY, **own, "moves": moves[:1]})[0]
+                    for own in ({"komi": 50}, {"initialStones": [["W", "E5"]], "includePolicy": True}))  # fmt: skip
+    assert komi["rootInfo"]["winrate"] < 0.1 and stones["policy"].count(-1) == 2
+    (said,) = ask(katago, **{**QUERY, "moves": [*moves[:2], ["B", "A1"]], "analyzeTurns": [0, 1, 2]})
+    assert (said["error"], said["field"]) == ("Illegal move 2: A1", "moves")
+    assert ask(katago, id="v", action="clear_cache") == [{"id": "v", "action": "clear_cache"}]
 
 
 def test_stones_may_lie_there_first(katago):
@@ -182,6 +207,9 @@ def test_warnings_and_answers_about_itself(katago):
     assert (version["id"], version["action"]) == ("v", "query_version") and version["version"] and version["git_hash"]
     assert ask(katago, id="c", action="clear_cache") == [{"id": "c", "action": "clear_cache"}]
     assert ask(katago, id="m", action="query_models")[0]["models"] == []
+    deep = json.dumps({**QUERY, "rules": "[" * 100_000})
+    katago.write(deep + "\n")
+    assert json.loads(katago.read_until("[^\n]*\n"))["field"] == "rules"
     for line in ("{not json", "[1, 2]", "{" * 100_000, '"text"'):
         katago.write(line + "\n")
         assert set(json.loads(katago.read_until("[^\n]*\n"))) == {"error"}
@@ -193,10 +221,15 @@ def test_an_error_of_ours_is_not_the_end(katago, monkeypatch):
         (said,) = ask(katago, **QUERY)
     assert said["id"] == "q" and "ZeroDivisionError" in said["error"]
     assert ask(katago, **QUERY)[0]["moveInfos"]
+    with monkeypatch.context() as patch:
+        patch.setattr("jubango.bots.gtp.analysis_server.read_query", lambda said: 1 / 0)
+        (said,) = ask(katago, **QUERY)
+    assert said["id"] == "q" and "ZeroDivisionError" in said["error"]
+    assert ask(katago, **QUERY)[0]["moveInfos"]
 
 
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 30) | st.floats() | st.sampled_from(["B", "w", "C3", "pass", "", "chinese"]),
+    st.none() | st.booleans() | st.integers(-5, 30) | st.floats() | st.sampled_from(["B", "w", "C3", "pass", "", "chinese", "[" * 100_000]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["player", "moves", "ko", "x"]), inner, max_size=3),
     max_leaves=8,
 )  # fmt: skip

@@ -125,7 +125,35 @@ def test_gogui_ends_a_move_by_a_comment():
     talk.read_until(rf"play {VERTEX}\n\n")
     visits = int(re.match(r"= \d+ of (\d+) visits", talk.ask("gomill-explain_last_move"))[1])
     assert 0 < visits < 50_000
+    for command in ("genmove w", "reg_genmove b", "jubango-pv"):  # the comment is read before the search begins
+        talk.write(f"{command}\n# interrupt\n")
+        said = talk.read_until("\n\n")
+        assert said[0] == "=" and talk.server.host.thinker.busy
     talk.end()
+
+
+def test_gogui_ends_a_move_of_alpha_beta():
+    """Which would not come to its depth before the sun goes out."""
+    talk = Talk("connect_four", bot="minimax:depth=30")
+    assert talk.ask("clear_board") == "="
+    for color in "bw":
+        talk.write(f"genmove {color}\n# interrupt\n")
+        assert re.fullmatch(r"= [A-G]\d\n\n", talk.read_until("\n\n"))
+    talk.end()
+
+
+def test_an_answer_that_has_begun_ends(fresh, monkeypatch, capfd):
+    """What fails then is said on stderr, and the next command has an answer of its own."""
+    for command in ("kata-analyze b 1", "lz-genmove_analyze b 1"):
+        assert fresh.ask("clear_board") == "="
+        with monkeypatch.context() as patch:
+            patch.setattr("jubango.bots.thinker.Thinker.findings", lambda self: 1 / 0)
+            fresh.write(f"7 {command}\n")
+            assert fresh.read_until("\n\n") == "=7\n\n"
+        said = capfd.readouterr().err
+        assert f"{command.split()[0]}: internal error: ZeroDivisionError" in said and said.count("\n") == 1
+    assert fresh.ask("8 protocol_version") == "=8 2"
+    assert fresh.ask("genmove b").startswith("= ")
 
 
 def test_the_end_of_the_input_stops_an_analysis():

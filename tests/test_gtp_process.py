@@ -141,8 +141,7 @@ def test_a_bot_plays_itself_in_a_tournament(monkeypatch):
     bots = [over_gtp(uct), Bot("uct", simulations=100), Bot("random")]
     run = tournament("go:5,komi=0", bots, games=4, seed=2, progress=False)
     assert set(run.games.reason) <= {"score", "agreed", "cleanup", "disputed"}
-    points = {(g.black, g.white): [] for g in run.games.itertuples()}
-    assert all({"over-gtp", "uct", "random"} & set(pair) for pair in points)
+    assert len(run.games) == 12
     lost = [
         g
         for g in run.games.itertuples()

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import re
+import time
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from jubango.bots.gtp.timing import Timing
 from jubango.bots.gtp.wire import GtpError, parse
 from jubango.bots.thinker import Thinker
 from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.replay import position, read_sgf
 
 
@@ -139,6 +141,12 @@ def test_a_command_is_answered(fresh, name, tmp_path):
         ("time_settings -1 0 0", "invalid time"), ("kgs-time_settings sundial", "syntax error: unknown time system"),
         ("gg-undo 1", "cannot undo"), ("lz-analyze b interval", "syntax error after interval"),
         ("lz-analyze avoid b Z9 1", "invalid vertex"), ("kata-analyze frobnicate 3", "syntax error: frobnicate is not understood"),
+        ("boardsize 5000000000", "syntax error: the size is no whole number"), ("gg-undo \u00b2", "syntax error: .*"),
+        ("place_free_handicap 100000000", "invalid number of stones"), ("lz-analyze \u00b2", "syntax error: \u00b2 is not understood"),
+        (f"time_settings 10 10 {10**400}", "syntax error: a time is no number"), ("time_settings 10 10 1e300", "invalid time"),
+        (f"kgs-time_settings byoyomi 1 1 {10**400}", "syntax error: the periods is no whole number"),
+        ("time_left b 10 -1", "invalid time"), ("loadsgf nothing \u00b2", "cannot load file: .*"),
+        (f"loadsgf nothing {10**400}", "syntax error: the move is no whole number"),
         ("analyze", "unknown command"), ("kata-raw-nn 0", "unknown command"), ("printsgf /nowhere/at/all", "cannot write file: .*"),
     ],
 )  # fmt: skip
@@ -159,6 +167,21 @@ def test_a_game_is_played_by_the_rules(fresh):
     assert fresh.ask("undo") == "? cannot undo"
     assert fresh.ask("set_position b a2 b b1 w e5") == "="
     assert fresh.ask("play w a1") == "? illegal move"
+
+
+def test_a_game_that_has_lasted_too_long_is_passed_out():
+    """The rules end it after so many moves; whoever is asked passes, and passes are taken."""
+    talk = Talk("go:2,komi=0", bot="random")
+    for i in range(100):
+        assert talk.ask(f"play {'bw'[i % 2]} pass") == "="
+    assert talk.ask("play b a1") == "? illegal move"
+    assert talk.ask("reg_genmove b") == "= pass"
+    assert talk.ask("genmove b") == "= pass"
+    assert talk.ask("play w pass") == "="
+    assert talk.ask("printsgf").count("B[]") == 51
+    for line in ("gg-undo 3", "play w a1"):
+        assert talk.ask(line) == "="
+    talk.end()
 
 
 def test_handicap_stones_have_their_places():
@@ -230,6 +253,45 @@ def test_what_is_printed_is_loaded_again(fresh, tmp_path):
     assert "(X)" in fresh.ask("showboard")
     (tmp_path / "row.sgf").write_text("(;GM[4]SZ[5];B[cc])")
     assert "it holds gomoku:5, this plays go" in fresh.ask(f"loadsgf {tmp_path}/row.sgf")
+
+
+def test_a_loaded_game_keeps_what_was_set_up_on_the_way(fresh, tmp_path):
+    """Between moves as before them; rules play it all again, and it is printed as it was."""
+    (tmp_path / "set.sgf").write_text("(;SZ[5]KM[0]AB[aa][bb];AE[aa]AW[ab];B[cc];AW[dd][ee]AE[bb];W[ea];B[ae])")
+    lines = [f"loadsgf {tmp_path}/set.sgf", "kata-set-rules tromp-taylor", f"printsgf {tmp_path}/again.sgf"]
+    boards = []
+    for line in lines:
+        assert fresh.ask(line).startswith("=")
+        boards.append(fresh.ask("showboard"))
+    assert fresh.ask(f"loadsgf {tmp_path}/again.sgf") == "= white"
+    assert {*boards, fresh.ask("showboard")} == {boards[0]}
+    original, again = (read_sgf(tmp_path / name).positions for name in ("set.sgf", "again.sgf"))
+    assert len(original) == len(again) == 4
+    for before, after in zip(original, again, strict=True):
+        assert (before.stones == after.stones).all() and before.player == after.player
+    assert boards[0].count("O") == 4 and boards[0].count("X") == 2
+    assert fresh.ask("gg-undo 3") == "="
+    assert fresh.ask("printsgf").count("AW[ab]") == 1
+
+
+def test_a_board_that_cannot_be_had_changes_nothing(fresh, tmp_path, monkeypatch):
+    """Its trees may be too large for the memory."""
+
+    def refused(*rest):
+        raise UserError("there is no room for it")
+
+    (tmp_path / "large.sgf").write_text("(;SZ[7];B[cc])")
+    for line in ("time_settings 300 0 0", "time_left b 30 0", "play b c3"):
+        assert fresh.ask(line) == "="
+    board, left = fresh.ask("showboard"), fresh.server.host.session.timing.remaining(0)
+    with monkeypatch.context() as patch:
+        patch.setattr("jubango.bots.gtp.host.Thinker", refused)
+        for line in ("boardsize 7", f"loadsgf {tmp_path}/large.sgf", "kata-set-rules tromp-taylor"):
+            assert re.fullmatch(r"\? .*there is no room for it", fresh.ask(line)), line
+            assert fresh.ask("showboard") == board
+            assert fresh.server.host.session.timing.remaining(0) == left
+    assert fresh.ask("kgs-time_settings none") == "="
+    assert re.fullmatch(f"= ({GOES})", fresh.ask("genmove w"))
 
 
 def test_dead_stones_are_listed(fresh):
@@ -339,6 +401,13 @@ def test_time_is_shared_out():
     assert 8 < timing.budget(0, 81, 0) < 10
     timing.set(60, increment=10)
     assert 9 < timing.budget(0, 81, 0) < 12
+    timing.set(300, 30, stones=5)
+    timing.left(0, 1e300, 10_000_000)
+    timing.spend(0, 1)
+    assert timing.budget(0, 81, 0) < 1e7
+    timing.none()
+    timing.left(0, 1e300, 0)
+    assert timing.budget(0, 81, 0) < 1e7
     timing.set(0, 0)
     assert timing.budget(0, 81, 0) == 0
     with pytest.raises(GtpError):
@@ -455,13 +524,30 @@ def test_it_resigns_where_it_is_told_to():
 
 
 def test_it_ponders_only_if_it_is_told_to():
-    talk = Talk("go:5,komi=0", bot=f"{QUICK},reuse=true", ponder=True)
-    host = talk.server.host
-    assert re.fullmatch(f"= ({GOES})", talk.ask("genmove b"))
-    before = host._thinker.driver.made
-    move = talk.ask("known_command play") and talk.ask("reg_genmove w")[2:]
-    assert talk.ask(f"play w {move}") == "="
-    assert host._thinker.driver.made > before
-    assert talk.ask("genmove b").startswith("=")
+    """Nothing is sent between two looks at what it has searched."""
+    bot = f"{QUICK},reuse=true"
+    for ponder in (True, False):
+        talk = Talk("go:5,komi=0", bot=bot, ponder=ponder, room=4096)
+        assert re.fullmatch(f"= ({GOES})", talk.ask("genmove b"))
+        assert talk.ask("play w pass") == "="
+        driver = talk.server.host._thinker.driver
+        assert talk.ask("genmove b").startswith("=")
+        before, until = driver.made, time.monotonic() + (60 if ponder else 0.5)
+        while driver.made == before and time.monotonic() < until:
+            time.sleep(0.01)
+        assert (driver.made > before) == ponder
+        talk.end()
+
+
+def test_a_failure_of_pondering_is_not_the_end(monkeypatch, capfd):
+    talk = Talk("tic_tac_toe", ponder=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("jubango.bots.gtp.host.Host.ponder", lambda self: 1 / 0)
+        assert re.fullmatch(r"= [A-C]\d", talk.ask("genmove b"))
+        said, until = "", time.monotonic() + 60
+        while "\n" not in said and time.monotonic() < until:
+            time.sleep(0.01)
+            said += capfd.readouterr().err
+    assert said == "jubango: pondering: internal error: ZeroDivisionError: division by zero\n"
+    assert re.fullmatch(r"= [A-C]\d", talk.ask("genmove w"))
     talk.end()
-    assert not Talk("go:5,komi=0").server.host.options.ponder

@@ -10,6 +10,7 @@ import itertools
 import json
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 from jubango.bots.composition import strongest
 from jubango.bots.config import SearchConfig, bot_from_spec
 from jubango.bots.gtp.analyze import restricted
-from jubango.bots.gtp.query import Query, QueryError, read_query
+from jubango.bots.gtp.query import Query, QueryError, Replay, read_query
+from jubango.bots.gtp.session import Session, Turn
 from jubango.bots.gtp.territory import Territory
 from jubango.bots.gtp.wire import GtpError, Lines, Output
 from jubango.bots.thinker import ROOM, Findings, Found, Position, Thinker
@@ -25,7 +27,8 @@ from jubango.sgf_games import VERSION
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 
-TICK = 0.1  # seconds between two looks at the input
+TICK = 0.1  # seconds between two looks at the input, and of a look
+TOGETHER = 0.01  # seconds between lines that come together
 MOST_BOARDS = 3  # whose programs and trees are kept
 
 
@@ -50,6 +53,7 @@ class AnalysisServer:
         self._tasks: list[Task] = []
         self._number = itertools.count()
         self._minds: OrderedDict[Game, Mind] = OrderedDict()
+        self._replay = Replay()
         self._current: Task | None = None
         self._enough = False  # of the current one
 
@@ -61,14 +65,19 @@ class AnalysisServer:
                 self._work_safely(heapq.heappop(self._tasks))
 
     def _hear(self, patient: bool = False) -> bool:
-        """Take in the lines that wait; ``patient``: wait for one. False: there will be no more."""
-        while patient or self._lines.waiting:
-            patient = False
+        """Take in the lines that wait, for a tick at most; ``patient``: wait for one, and for those that come with it.
+        False: there will be no more."""
+        if patient:
+            self._lines.wait()
+        until = time.perf_counter() + TICK
+        while self._lines.waiting and time.perf_counter() < until:
             line = self._lines.get()
             if line is None:
                 return False
             if line.strip():
                 self._take(line)
+            if patient:
+                self._lines.wait(TOGETHER)
         return True
 
     # -- what is asked ---------------------------------------------------------------------------
@@ -85,14 +94,19 @@ class AnalysisServer:
         try:
             if "action" in said:
                 self._act(said)
-                return
-            query = read_query(said)
+            else:
+                self._ask(read_query(said))
         except QueryError as error:
             self._say({"error": str(error), "field": error.field, **own})
-            return
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # one line's misfortune is not that of the search under way
+            self._say({"error": f"internal error: {type(error).__name__}: {error}", **own})
+
+    def _ask(self, query: Query) -> None:
         for name, text in query.warnings:
             self._say({"warning": text, "field": name, "id": query.id})
-        for turn in query.turns:
+        for turn in query.priorities:
             heapq.heappush(self._tasks, Task((-query.priorities[turn], next(self._number)), query, turn))
 
     def _act(self, said: dict[str, Any]) -> None:
@@ -119,13 +133,17 @@ class AnalysisServer:
         def meant(task: Task) -> bool:
             return wanted in (None, task.query.id) and (not isinstance(turns, list) or task.turn in turns)
 
-        ended = sorted(task for task in self._tasks if meant(task))
-        self._tasks = [task for task in self._tasks if not meant(task)]
-        heapq.heapify(self._tasks)
-        for task in ended:
+        for task in self._drop(meant):
             self._say({"id": task.query.id, "isDuringSearch": False, "noResults": True, "turnNumber": task.turn})
         if self._current is not None and meant(self._current):
             self._enough = True
+
+    def _drop(self, meant: Callable[[Task], bool]) -> list[Task]:
+        """Forget tasks; which they were, in their order."""
+        dropped = sorted(task for task in self._tasks if meant(task))
+        self._tasks = [task for task in self._tasks if not meant(task)]
+        heapq.heapify(self._tasks)
+        return dropped
 
     # -- what is answered ------------------------------------------------------------------------
 
@@ -137,20 +155,26 @@ class AnalysisServer:
             raise
         except Exception as error:
             self._minds.clear()  # whatever state they are in
+            self._replay = Replay()
             self._say({"error": f"internal error: {type(error).__name__}: {error}", "id": task.query.id})
         finally:
             self._current = None
 
     def _work(self, task: Task) -> None:
-        query, turn = task.query, task.query.turns[task.turn]
+        query = task.query
         try:
-            mind = self._mind(query.session.game)
-            legal = restricted(query.session, query.allow, query.avoid, turn)
+            session, turn = self._replay.at(query, task.turn)
+            mind = self._mind(query.game)
+            legal = restricted(session, query.allow, query.avoid, turn)
+        except QueryError as error:  # of all of its turns
+            self._say({"error": str(error), "field": error.field, "id": query.id})
+            self._drop(lambda own: own.query is query)
+            return
         except (UserError, GtpError) as error:
             self._say({"error": str(error), "id": query.id})
             return
         if turn.over:
-            self._say(self._answer(query, task.turn, mind, Findings((), 0, 0.5), during=False))
+            self._say(self._answer(query, session, turn, mind, Findings((), 0, 0.5), during=False))
             return
         self._current, self._enough = task, False
         began = time.perf_counter()
@@ -162,13 +186,13 @@ class AnalysisServer:
         while mind.thinker.busy and not self._enough:
             if time.perf_counter() >= report:
                 report = max(report + query.report_every, time.perf_counter())
-                self._say(self._answer(query, task.turn, mind, mind.thinker.findings(), during=True))
+                self._say(self._answer(query, session, turn, mind, mind.thinker.findings(), during=True))
             self._hear()
             if self._lines.ended and self._output.deaf:
                 raise BrokenPipeError
             if not self._enough:
                 mind.thinker.advance(min(TICK, query.report_every))
-        self._say(self._answer(query, task.turn, mind, mind.thinker.findings(), during=False))
+        self._say(self._answer(query, session, turn, mind, mind.thinker.findings(), during=False))
 
     def _mind(self, game: Game) -> Mind:
         """Raises UserError for a bot that cannot play it."""
@@ -183,8 +207,9 @@ class AnalysisServer:
         self._minds.move_to_end(key)
         return self._minds[key]
 
-    def _answer(self, query: Query, number: int, mind: Mind, found: Findings, during: bool) -> dict[str, Any]:
-        turn, session = query.turns[number], query.session
+    def _answer(
+        self, query: Query, session: Session, turn: Turn, mind: Mind, found: Findings, during: bool
+    ) -> dict[str, Any]:
         player, game = turn.player, session.game
         shown = [move for i, move in enumerate(found.moves) if move.visits or not i]
         judged = mind.territory.judge(turn.state, shown)
@@ -221,7 +246,7 @@ class AnalysisServer:
         if turn.over:
             win_rate = 0.5 + 0.5 * float(turn.view.returns[player])
         answer = {
-            "id": query.id, "turnNumber": number, "isDuringSearch": during,
+            "id": query.id, "turnNumber": turn.ply, "isDuringSearch": during,
             "moveInfos": [info(move, i) for i, move in enumerate(shown)],
             "rootInfo": {
                 "currentPlayer": "BW"[player], "visits": found.visits, "weight": found.visits,

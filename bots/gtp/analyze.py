@@ -5,6 +5,7 @@ The formats are Leela Zero's and KataGo's, without double blanks, the ``pv`` las
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -45,7 +46,7 @@ def wish_of(words: list[str]) -> Wish:
     wish, rest = Wish(), list(words)
     if rest and is_player(rest[0]):
         wish.player = player_of(rest.pop(0))
-    if rest and rest[0].replace(".", "", 1).isdigit():
+    if rest and re.fullmatch(r"\d+\.?\d*|\.\d+", rest[0], re.ASCII):
         wish.interval = float(rest.pop(0)) / 100
     while rest:
         key = rest.pop(0).lower()
@@ -160,8 +161,8 @@ def analyze(host: Host, command: Command, kata: bool) -> None:
     if turn.over:
         raise GtpError("the game is over")
     position = host.position(turn, restricted(host.session, wish.allow, wish.avoid, turn))
-    host.output.write(f"={command.id}\n")
     reporter = Reporter(host, wish, kata, turn)
+    host.output.begin(command)
     thinker.begin(position, simulations=thinker.room)
     while not host.lines.waiting:
         if thinker.busy:
@@ -169,7 +170,7 @@ def analyze(host: Host, command: Command, kata: bool) -> None:
         else:
             host.lines.wait(reporter.tick)
         reporter.look()
-    host.output.write("\n")
+    host.output.end()
 
 
 def genmove_analyze(host: Host, command: Command, kata: bool, plays: bool = True) -> None:
@@ -180,12 +181,13 @@ def genmove_analyze(host: Host, command: Command, kata: bool, plays: bool = True
     if turn.over and not isinstance(host.session.game, Go):
         raise GtpError("the game is over")
     reporter = Reporter(host, wish, kata, turn)
-    host.output.write(f"={command.id}\n")
+    host.output.begin(command)
     choice = host.choose(turn.player, reporter.look, reporter.tick)
     if choice.findings:
         reporter.say()
     text = made(host, "bw"[turn.player], choice) if plays else host.session.vertex(choice.action)
-    host.output.write(f"play {text}\n\n")
+    host.output.write(f"play {text}\n")
+    host.output.end()
 
 
 Streaming = Callable[[Host, Command], None]

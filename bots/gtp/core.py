@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,10 +43,11 @@ def word(words: list[str], i: int, what: str) -> str:
 
 
 def whole(words: list[str], i: int, what: str) -> int:
-    try:
-        return int(word(words, i, what))
-    except ValueError:
-        raise GtpError(f"syntax error: {what} is no whole number") from None
+    """Below a thousand million: nothing here is larger."""
+    text = word(words, i, what)
+    if not re.fullmatch(r"[+-]?\d{1,9}", text, re.ASCII):
+        raise GtpError(f"syntax error: {what} is no whole number")
+    return int(text)
 
 
 def number(words: list[str], i: int, what: str) -> float:
@@ -99,9 +102,10 @@ def boardsize(host: Host, words: list[str]) -> str:
     height = whole(words, 1, "the height") if len(words) > 1 else width
     if (width, height) == (host.session.game.width,) * 2 and len(words) == 1:
         height = host.session.game.height  # of a board that is not square the width stands for both
-    host.session.resize(width, height)
     try:
-        host.ready()
+        with host.session.attempt():
+            host.session.resize(width, height)
+            host.ready()
     except UserError as error:
         raise GtpError(f"unacceptable size: {error}") from None
     return ""
@@ -193,9 +197,11 @@ def set_position(host: Host, words: list[str]) -> str:
 def loadsgf(host: Host, words: list[str]) -> str:
     """The file's name may hold blanks; a last word that is a number is the move."""
     *path, last = words or [word(words, 0, "the file's name")]
-    limit = int(last) if path and last.isdigit() and not Path(" ".join(words)).is_file() else None
-    host.session.load(" ".join(words if limit is None else path), limit)
-    host.ready()
+    numbered = path and last.isascii() and last.isdecimal() and not os.path.isfile(" ".join(words))
+    limit = whole(words, len(path), "the move") if numbered else None
+    with host.session.attempt():
+        host.session.load(" ".join(words if limit is None else path), limit)
+        host.ready()
     return ("black", "white")[host.session.turn().player]  # to move
 
 
@@ -343,8 +349,9 @@ def get_rules(host: Host, words: list[str]) -> str:
 @command("kata-set-rules", GO)
 def set_rules(host: Host, words: list[str]) -> str:
     ko, suicide = rules_named(" ".join(words) or word(words, 0, "the rules"))
-    host.session.set_rules(ko, suicide)
-    host.ready()
+    with host.session.attempt():
+        host.session.set_rules(ko, suicide)
+        host.ready()
     return ""
 
 

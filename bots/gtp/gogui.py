@@ -97,10 +97,11 @@ def _searched(host: Host) -> Findings:
     position = host.position(turn)
     if host.shown is None or host.shown[0] is not turn.state:
         thinker.begin(position, seconds=thinker.bot.seconds or float("inf"))
-        thinker.advance()
-        while thinker.busy:
-            thinker.advance()
-        host.shown = turn.state, thinker.findings()
+        host.finish(thinker)
+        found = thinker.findings()
+        if thinker.busy:  # interrupted: next time it is looked for anew
+            return found
+        host.shown = turn.state, found
     return host.shown[1]
 
 

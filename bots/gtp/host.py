@@ -140,14 +140,17 @@ class Host:
         own = thinker.bot.seconds
         limit = min([s for s in (seconds, own) if s], default=math.inf)
         by_clock = bool(seconds) and self.options.bot is None
-        self.lines.interrupted.clear()
         thinker.begin(self.position(turn), simulations=thinker.room if by_clock else None, seconds=limit, playing=True)
+        self.finish(thinker, on_tick, tick)
+        return Choice(thinker.choice(), thinker.findings())
+
+    def finish(self, thinker: Thinker, on_tick: Callable[[], None] = lambda: None, tick: float = TICK) -> None:
+        """Search until it has been enough, or GoGui wants the answer now."""
         thinker.advance(tick)
-        while thinker.busy and not self.lines.interrupted.is_set():
+        while thinker.busy and not self.lines.interrupted:
             on_tick()
             self._leave_if_alone()
             thinker.advance(tick)
-        return Choice(thinker.choice(), thinker.findings())
 
     def _ask(self, turn: Turn, seconds: float) -> Choice:
         player = self._player
@@ -161,6 +164,8 @@ class Host:
             if answers:
                 return Choice(answers[-1].action, None)
             self._leave_if_alone()
+            if self.lines.interrupted:
+                player.hurry()
 
     def position(self, turn: Turn, legal: np.ndarray | None = None) -> Position:
         """What a thinker is asked about; only ``legal`` moves are looked at."""

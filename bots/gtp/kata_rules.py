@@ -35,7 +35,7 @@ def rules_named(text: str | dict[str, object]) -> tuple[str, bool]:
             return RULES[name]
         try:
             said = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise GtpError(f"unknown rules; known: {', '.join(RULES)}, or JSON") from None
     if not isinstance(said, dict):
         raise GtpError(f"unknown rules; known: {', '.join(RULES)}, or JSON")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any
 from jubango.bots.gtp.kata_rules import rules_named
 from jubango.bots.gtp.session import Session, Turn, is_player, player_of
 from jubango.bots.gtp.wire import GtpError
+from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.go import Go
 
@@ -37,9 +39,11 @@ class Query:
     """What is to be analysed, and what is to be said of it."""
 
     id: str
-    session: Session
-    turns: dict[int, Turn]  # by the number of moves before them
-    priorities: dict[int, int]
+    game: Go
+    stones: list[tuple[int, Point]]  # (colour, place) before the first move
+    first: int  # who moves first
+    moves: list[tuple[int, int]]  # (player, action)
+    priorities: dict[int, int]  # of the turns that are wanted, by the number of moves before them
     visits: int | None = None
     seconds: float = math.inf
     pv: int = 15  # moves after the first of a variation
@@ -54,33 +58,63 @@ class Query:
     warnings: list[tuple[str, str]] = field(default_factory=list)  # (field, text)
 
 
+class Replay:
+    """The positions of queries, one query after another: the next mostly has the moves of the one before and one more,
+    and plays no other."""
+
+    def __init__(self) -> None:
+        self._from: tuple[Go, list[tuple[int, Point]], int] | None = None
+        self._session: Session | None = None
+
+    def at(self, query: Query, number: int) -> tuple[Session, Turn]:
+        """The game and its position after so many moves. Raises QueryError for stones and moves against the rules."""
+        begun = query.game, query.stones, query.first
+        if self._session is None or self._from != begun:
+            self._from, self._session = begun, _begun(query)
+        session, moves = self._session, query.moves
+        pairs = zip(session.played, moves, strict=False)
+        same = sum(1 for _ in itertools.takewhile(lambda pair: (pair[0].player, pair[0].action) == pair[1], pairs))
+        if same < len(moves):
+            session.undo(len(session.played) - same)
+        for player, action in moves[same:]:
+            try:
+                session.play(player, action)
+            except GtpError:
+                text = query.game.action_text(action)
+                raise QueryError(f"Illegal move {len(session.played)}: {text}", "moves") from None
+        to_move = moves[number][0] if number < len(moves) else 1 - moves[-1][0] if moves else query.first
+        before = session.after(number)
+        return before, before.turn(to_move)
+
+
+def _begun(query: Query) -> Session:
+    session = Session(query.game)
+    if query.stones or query.first:
+        try:
+            session.set_up(query.stones, query.first)
+        except GtpError as error:
+            raise QueryError(str(error), "initialStones") from None
+    return session
+
+
 def read_query(said: Mapping[str, Any]) -> Query:
-    """Raises QueryError."""
+    """What costs nothing to check is checked: moves are played when the query's turn comes. Raises QueryError."""
     warnings = [(key, "Unexpected or unused field") for key in said if key not in KNOWN]
     moves = _pairs(said, "moves")
     session = Session(_game(said, warnings))
     player = said.get("initialPlayer")
     if player is not None and not (isinstance(player, str) and is_player(player)):
         raise QueryError('Must be "B" or "W"', "initialPlayer")
-    stones = _pairs(said, "initialStones")
-    first = player_of(player) if player is not None else moves[0][0] if moves else 0
-    if stones or first:
-        with_field = "initialStones"
+    try:
+        stones = [(colour, session.point(vertex)) for colour, vertex in _pairs(said, "initialStones")]
+    except GtpError as error:
+        raise QueryError(str(error), "initialStones") from None
+    actions = []
+    for number, (mover, vertex) in enumerate(moves):
         try:
-            session.set_up([(colour, session.point(vertex)) for colour, vertex in stones], first)
-        except GtpError as error:
-            raise QueryError(str(error), with_field) from None
-    wanted = _turns(said, len(moves))
-    turns = {}
-    for number in range(len(moves) + 1):
-        to_move = moves[number][0] if number < len(moves) else 1 - moves[-1][0] if moves else first
-        if number in wanted:
-            turns[number] = session.turn(to_move)
-        if number < len(moves):
-            try:
-                session.play(to_move, session.action(moves[number][1]))
-            except GtpError:
-                raise QueryError(f"Illegal move {number}: {moves[number][1]}", "moves") from None
+            actions.append((mover, session.action(vertex)))
+        except GtpError:
+            raise QueryError(f"Illegal move {number}: {vertex}", "moves") from None
     settings = said.get("overrideSettings", {})
     if not isinstance(settings, dict):
         raise QueryError("Must be an object", "overrideSettings")
@@ -91,11 +125,13 @@ def read_query(said: Mapping[str, Any]) -> Query:
     visits = _number(said, "maxVisits", 0, 1, 2**31)
     return Query(
         id=_id(said),
-        session=session,
-        turns={number: turns[number] for number in wanted},
-        priorities=_priorities(said, wanted),
+        game=session.go,
+        stones=stones,
+        first=player_of(player) if player is not None else moves[0][0] if moves else 0,
+        moves=actions,
+        priorities=_priorities(said, _turns(said, len(moves))),
         visits=int(visits) or None,
-        seconds=_number(settings, "maxTime", math.inf, 0.0, math.inf) or math.inf,
+        seconds=_number(settings, "maxTime", math.inf, 0.0, math.inf),
         pv=int(_number(said, "analysisPVLen", 15, 1, 1000)),
         ownership=_flag(said, "includeOwnership"),
         moves_ownership=_flag(said, "includeMovesOwnership"),

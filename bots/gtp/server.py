@@ -6,7 +6,7 @@ from jubango.bots.gtp.analyze import STREAMING, Streaming
 from jubango.bots.gtp.core import COMMANDS, GO, NETWORK, Act, has_network
 from jubango.bots.gtp.gogui import RULER, SHOWN, ruled
 from jubango.bots.gtp.host import Host
-from jubango.bots.gtp.wire import Command, GtpError, parse
+from jubango.bots.gtp.wire import Command, GtpError, complain, parse
 from jubango.sgf_games.errors import CannotGoOn, UserError
 from jubango.sgf_games.go import Go
 
@@ -23,7 +23,7 @@ class Server:
         try:
             while True:
                 if host.pondering and not host.lines.waiting:
-                    host.ponder()
+                    self._ponder()
                 line = host.lines.get()
                 if line is None:
                     return
@@ -36,6 +36,13 @@ class Server:
                     return
         finally:
             host.close()
+
+    def _ponder(self) -> None:
+        try:
+            self.host.ponder()
+        except Exception as error:
+            self.host.close()  # whatever state it is in
+            complain(f"pondering: internal error: {type(error).__name__}: {error}")
 
     def _answer(self, command: Command) -> None:
         output = self.host.output

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -24,12 +26,14 @@ from jubango.sgf_games.sgf import SgfNode, handicap_points, read_games, write_no
 
 COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
 STONES = ".XO"
+MOST_HANDICAP = 9  # stones that have fixed points
 
 
 class Played(NamedTuple):
     player: int
     action: int
-    state: State  # after it
+    state: State  # after it, and what was set up then
+    setup: SgfNode | None = None
 
 
 @dataclass(frozen=True)
@@ -119,17 +123,37 @@ class Session:
 
     def set_rules(self, ko: str, suicide: bool) -> None:
         """Play the moves again by these rules; where one is illegal by them nothing changes."""
-        before = self.game, self._start, self._node, self.played
-        moves = [(own.player, own.action) for own in self.played]
-        stones, player = self.game.stones(self._base), int(self._base.player)
-        self.game = replace(self.go, ko=ko, suicide=suicide)
-        self._begin(self.go.set_up(stones, player), self._node)
+        played, stones, player = self.played, self.game.stones(self._base), int(self._base.player)
+        with self.attempt():
+            self.game = replace(self.go, ko=ko, suicide=suicide)
+            self._begin(self.go.set_up(stones, player), self._node)
+            for own in played:
+                try:
+                    self.play(own.player, own.action)
+                except GtpError:
+                    raise GtpError("the moves so far are illegal by these rules") from None
+                if own.setup is not None:
+                    self._add(own.setup)
+
+    def _add(self, setup: SgfNode) -> None:
+        """Stones that are set up after the last move."""
+        stones = self.stones.copy()
+        for colour, points in enumerate((setup.empty, setup.black, setup.white)):
+            for point in points:
+                stones[point] = colour
+        state = self.go.set_up(stones, int(self.state.player) if setup.turn is None else setup.turn)
+        self.played[-1] = self.played[-1]._replace(state=state, setup=setup)
+
+    @contextlib.contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Whatever fails inside leaves the game and its clocks as they were."""
+        before, clocks = {**vars(self), "played": list(self.played)}, dict(vars(self.timing))
         try:
-            for player, action in moves:
-                self.play(player, action)
-        except GtpError:
-            self.game, self._start, self._node, self.played = before
-            raise GtpError("the moves so far are illegal by these rules") from None
+            yield
+        except Exception:
+            vars(self).update(before)
+            vars(self.timing).update(clocks)
+            raise
 
     def set_up(self, stones: Sequence[tuple[int, Point]], player: int) -> None:
         """Stones in place of the game so far. Those without a liberty are no position: ``illegal move``."""
@@ -148,7 +172,7 @@ class Session:
 
     def handicap_points(self, number: int, exactly: bool) -> list[Point]:
         """The fixed points; as many of them as there are, unless it has to be that ``number``."""
-        for stones in (number,) if exactly else range(number, 1, -1):
+        for stones in (number,) if exactly else range(min(number, MOST_HANDICAP), 1, -1):
             try:
                 return handicap_points(self.go, stones)
             except UserError:
@@ -164,23 +188,26 @@ class Session:
             raise GtpError(f"cannot load file: {error}") from None
         if type(record.game) is not type(self.game):
             raise GtpError(f"cannot load file: it holds {record.game.spec}, this plays {self.game.spec}")
-        self.game = record.game
+        self.game, first = record.game, steps[0]
+        setups = _set_up_between(record.sgf.nodes)
         played = []
-        for before, after in itertools.pairwise(steps):
+        for (before, after), setup in zip(itertools.pairwise(steps), setups[1:], strict=True):
             assert before.next_move is not None
             player, point = before.next_move
-            played.append(Played(player, self.game.point_action(point), after.state))
-        first = next((i for i, node in enumerate(record.sgf.nodes) if node.move), len(record.sgf.nodes))
-        setup = [node for node in record.sgf.nodes[: first + 1] if node.black or node.white]
-        black, white = (tuple(p for node in setup for p in own(node)) for own in (lambda n: n.black, lambda n: n.white))
-        base = steps[0]
-        self._begin(base.state, SgfNode(black, white, turn=base.player if setup else None))
-        self.played = played[: len(played) if number is None else max(0, number - 1)]
+            if setup is not None:
+                setup = replace(setup, turn=after.player)
+            played.append(Played(player, self.game.point_action(point), after.state, setup))
+        black, white = (tuple((int(r), int(c)) for r, c in np.argwhere(first.stones == own)) for own in (1, 2))
+        plain = setups[0] is None and not first.player
+        node = SgfNode() if plain else SgfNode(black, white, turn=first.player)
+        self._begin(first.state, node, played[: len(played) if number is None else max(0, number - 1)])
 
     def sgf(self, names: dict[str, str]) -> str:
         """The game so far."""
-        moves = [SgfNode(move=(own.player, self._point(i))) for i, own in enumerate(self.played)]
-        return write_nodes(self.game, [self._node, *moves], names).decode()
+        nodes = [self._node]
+        for i, own in enumerate(self.played):
+            nodes += [SgfNode(move=(own.player, self._point(i))), *([own.setup] if own.setup else [])]
+        return write_nodes(self.game, nodes, names).decode()
 
     # -- play ------------------------------------------------------------------------------------
 
@@ -210,28 +237,44 @@ class Session:
     def turn(self, player: int | None = None) -> Turn:
         """The position with ``player`` to move, by default whose turn it is. In Go anybody may move, and play may go on
         after two passes."""
-        state, line = self.state, line_of([(p, a) for p, a, _ in self.played], self._first)
+        state, view = self._to_move(player)
+        line = line_of([(own.player, own.action) for own in self.played], self._first)
+        if state is not self.state:
+            line = (*line, "turned")
+        return Turn(state, view, len(self.played), (self._serial, *line))
+
+    def _to_move(self, player: int | None) -> tuple[State, View[np.ndarray]]:
+        state = self.state
         if isinstance(self.game, Go):
-            turned = state if player is None else self.game.turn_to(state, player)
-            if int(turned.passes) >= 2:
-                turned = self.game.gone_on(turned)
-            if turned is not state:
-                state, line = turned, (*line, "turned")
+            state = state if player is None else self.game.turn_to(state, player)
+            if int(state.passes) >= 2:
+                state = self.game.gone_on(state)
         view: View[np.ndarray] = jax.device_get(rules(self.game).view(state))
         if player is not None and player != int(view.player):
             raise GtpError(f"it is {('Black', 'White')[int(view.player)]}'s turn")
-        return Turn(state, view, len(self.played), (self._serial, *line))
+        return state, view
 
     def play(self, player: int, action: int) -> None:
-        turn = self.turn(player)
-        if not turn.legal[action]:
+        """A pass, too, where a game of Go has lasted too long: its position stays."""
+        state, view = self._to_move(player)
+        if isinstance(self.game, Go) and view.terminal and action == self.game.pass_action:
+            after = self.game.turn_to(state, 1 - int(view.player))
+        elif view.legal[action]:
+            after = rules(self.game).step(state, action)
+        else:
             raise GtpError("illegal move")
-        self.played.append(Played(player, action, rules(self.game).step(turn.state, action)))
+        self.played.append(Played(player, action, after))
 
     def undo(self, moves: int = 1) -> None:
         if not 0 <= moves <= len(self.played):
             raise GtpError("cannot undo")
         del self.played[len(self.played) - moves :]
+
+    def after(self, moves: int) -> Session:
+        """This game as it was after its first ``moves``."""
+        past = copy.copy(self)
+        past.played = self.played[:moves]
+        return past
 
     # -- words -----------------------------------------------------------------------------------
 
@@ -283,6 +326,24 @@ class Session:
                 text += ("(" if last == (r, c) else ")" if last == (r, c - 1) else " ") + STONES[stone]
             rows.append(f"{text}{')' if last == (r, self.game.width - 1) else ' '}{height - r}")
         return "\n".join([head, *rows, head])
+
+
+def _set_up_between(nodes: Sequence[SgfNode]) -> list[SgfNode | None]:
+    """What is set up before the first move of a main line, and after each; what follows the last one is no part of the
+    game."""
+    stones: list[dict[Point, int]] = [{}]
+    for node in nodes:
+        for colour, points in enumerate((node.empty, node.black, node.white)):
+            stones[-1] |= dict.fromkeys(points, colour)
+        if node.move is not None:
+            stones.append({})
+    if len(stones) > 1:
+        stones[-1] = {}
+    found: list[SgfNode | None] = []
+    for own in stones:
+        empty, black, white = (tuple(p for p, colour in own.items() if colour == wanted) for wanted in range(3))
+        found.append(SgfNode(black, white, empty) if own else None)
+    return found
 
 
 def _all_have_liberties(board: np.ndarray) -> bool:

@@ -30,9 +30,10 @@ class Timing:
         (Fischer). All zero: no limit. Raises GtpError."""
         self.start()
         self._stones, self._control = stones, None
-        each = overtime / stones if stones else overtime
-        if min(main, overtime, stones, periods, increment) < 0 or max(main, overtime, increment) > LONGEST:
+        said = main, overtime, stones, periods, increment
+        if min(said) < 0 or max(said) > LONGEST:
             raise GtpError("invalid time")
+        each = overtime / stones if stones else overtime
         if main + overtime * max(stones, periods) + increment > 0:
             try:
                 self._control = TimeControl(main, increment, each, periods or min(stones, 1))
@@ -45,7 +46,10 @@ class Timing:
 
     def left(self, player: int, seconds: float, stones: int) -> None:
         """What the clock shows: ``stones`` (or periods) of overtime to come with it, 0 in the main time. A little less
-        than nothing is nothing."""
+        than nothing is nothing, and nobody needs more than :data:`LONGEST`. Raises GtpError."""
+        if not 0 <= stones <= LONGEST:
+            raise GtpError("invalid time")
+        seconds = min(seconds, LONGEST)
         if self._control is None:
             self._control = TimeControl(max(seconds, LEAST))
         clock = self._clocks[player] = Clock(self._control)

@@ -7,8 +7,11 @@ import os
 import queue
 import re
 import select
+import sys
 import threading
 from typing import NamedTuple
+
+from jubango.sgf_games.printable import printable
 
 LONGEST_LINE = 1 << 20  # bytes; the rest of a longer one is dropped
 MOST_WAITING = 1000  # lines that are read ahead
@@ -43,10 +46,10 @@ class Lines:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._lines: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
-        self._ahead: list[str | None] = []  # one that was waited for
+        self._lines: queue.Queue[tuple[int, str | None]] = queue.Queue(MOST_WAITING)  # with their numbers
+        self._ahead: list[tuple[int, str | None]] = []  # one that was waited for
         self.ended = False  # there will be no more
-        self.interrupted = threading.Event()
+        self._read_last = self._got_last = self._interrupt = 0  # numbers of lines
         threading.Thread(target=self._read, daemon=True).start()
 
     @property
@@ -56,13 +59,18 @@ class Lines:
 
     def get(self) -> str | None:
         """The next line, empty ones too; None at the end."""
-        line = self._ahead.pop() if self._ahead else self._lines.get()
+        self._got_last, line = numbered = self._ahead.pop() if self._ahead else self._lines.get()
         if line is None:
-            self._ahead.append(None)  # it stays the end
+            self._ahead.append(numbered)  # it stays the end
         return line
 
-    def wait(self, seconds: float) -> None:
-        """Until there is a line, or so long."""
+    @property
+    def interrupted(self) -> bool:
+        """Has there been an interrupt after the line that was got last? It may have been read long before."""
+        return self._interrupt > self._got_last
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Until there is a line, or the end, or so long."""
         if not self._ahead:
             with contextlib.suppress(queue.Empty):
                 self._ahead.append(self._lines.get(timeout=seconds))
@@ -82,12 +90,18 @@ class Lines:
         if rest and not dropping:
             self._put(rest)
         self.ended = True
-        self._lines.put(None)
+        self._lines.put((self._read_last + 1, None))
 
     def _put(self, line: bytes) -> None:
+        self._read_last += 1
         if line.strip() == INTERRUPT:
-            self.interrupted.set()
-        self._lines.put(line.decode("utf-8", "replace"))
+            self._interrupt = self._read_last
+        self._lines.put((self._read_last, line.decode("utf-8", "replace")))
+
+
+def complain(text: str) -> None:
+    """What no answer can hold."""
+    print(f"jubango: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def _read_some(descriptor: int) -> bytes:
@@ -102,6 +116,7 @@ class Output:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._begun = False  # an answer whose end is still to come
 
     def write(self, text: str) -> None:
         """Raises BrokenPipeError if nobody reads it any more."""
@@ -114,8 +129,23 @@ class Output:
         body = "\n".join(line for line in text.split("\n") if line.strip())
         self.write(f"={command.id} {chr(10) * text.startswith(chr(10))}{body}\n\n")
 
+    def begin(self, command: Command) -> None:
+        """The head of an answer that comes line by line."""
+        self.write(f"={command.id}\n")
+        self._begun = True
+
+    def end(self) -> None:
+        self._begun = False
+        self.write("\n")
+
     def refuse(self, command: Command, text: str) -> None:
-        self.write(f"?{command.id} {' '.join(text.split())}\n\n")
+        """An answer that has begun cannot be taken back: it ends, and people may read on stderr why."""
+        text = " ".join(text.split())
+        if self._begun:
+            complain(f"{command.name}: {text}")
+            self.end()
+        else:
+            self.write(f"?{command.id} {text}\n\n")
 
     @property
     def deaf(self) -> bool:
