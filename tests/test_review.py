@@ -475,10 +475,6 @@ def test_many_games_are_reviewed_group_by_group(games, capsys, monkeypatch):
     assert all(one == other for one, other in outputs.values())
     both = review(["a.sgf", "b.sgf"], "uct", simulations=200)
     assert [found.document for found in both] == json.loads(outputs["json"][0][0])
-    (games / "b.sgf").write_text("(;GM[4]SZ[3]JG[tic_tac_toe];B[aa];W[aa])")
-    monkeypatch.setattr(reviewing, "search", None)  # the second group is found illegal before the first is searched
-    assert command(words) == 2
-    assert "b.sgf: move 2 (W A3) is illegal" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -538,3 +534,14 @@ def test_a_position_without_other_moves_has_no_rank():
     move = reviewed_move(replace(place, next_move=(1, (0, 1))), "B3", before, Place(2), evidence, Thresholds())
     assert (move.rank, move.visits, move.prior, move.best) == (None, 0, None, "A1")
     assert move.loss == pytest.approx(0.1), "White's: from Black's 50 % to Black's 60 %"
+
+
+def test_a_file_that_cannot_be_read_is_left_out(games, capsys):
+    """The others are reviewed; where there are none, that is all."""
+    Path("bad.sgf").write_text("(;GM[1]SZ[5];B[cc];W[cc])")
+    assert command(["analyze", "a.sgf", "bad.sgf", "b.sgf", *ALL, "--format", "json"]) == 0
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)) == 2
+    assert said.err.count("left out: bad.sgf: ") == 1
+    assert command(["analyze", "bad.sgf", "bad.sgf", *ALL]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

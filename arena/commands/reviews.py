@@ -76,16 +76,13 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
         from jubango.analysis.position import searching_bot
         from jubango.analysis.review import reviews_frame
         from jubango.analysis.reviewing import AT_ONCE
-        from jubango.sgf_games.replay import read_sgf
 
     thresholds = _thresholds(wanted)
     searching_bot(wanted.bot or "uct", **wanted.limits)  # what is wrong with them is said before anything else
+    files = _readable(files, number)
     targets = _targets(files, wanted)
     if wanted.save:
         _check_apart(files, number)
-    with shown(messages(), Busy("replaying the games")):
-        for path in files[AT_ONCE:]:  # those of the first group are replayed at once anyway
-            read_sgf(path, number).at()
     documents, frames = [], []
     for first in range(0, len(files), AT_ONCE):
         group = files[first : first + AT_ONCE]
@@ -104,6 +101,29 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
         print_json(documents if len(files) > 1 else documents[0])
     elif form is not Format.table:
         print_frame(pd.concat(frames, ignore_index=True), form)
+
+
+def _readable(files: Sequence[Path], number: int) -> Sequence[Path]:
+    """Of several files those whose games can be replayed; the others are left out, which is said. Raises UserError if
+    there are none."""
+    from jubango.sgf_games.errors import UserError
+    from jubango.sgf_games.replay import read_sgf
+
+    if len(files) == 1:
+        return files
+    kept, left_out = [], []
+    with shown(messages(), Busy("replaying the games")):
+        for path in files:
+            try:
+                read_sgf(path, number).at()
+                kept.append(path)
+            except UserError as error:
+                left_out.append(error)
+    if not kept:
+        raise left_out[0]
+    for why in left_out:
+        messages().print(f"left out: {why}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+    return kept
 
 
 def _reviews(files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str) -> list[Review]:
