@@ -52,7 +52,7 @@ class Case:
             raise UserError(f"{record.sgf.source}: {record.game.spec} has {record.game.num_players} player(s)")
         self.record, self.subject, self.repeats, self.file = record, subject, repeats, file
         self.positions = record.positions
-        self._boards = {0: self.positions}
+        self._boards, self._onward = {0: self.positions}, dict[Place, Position]()
         self.findings = saved.findings if saved and saved.subject == subject else {}  # all searches that there are
 
     @functools.cached_property
@@ -119,7 +119,8 @@ class Case:
             best = candidates_of(self.found(Place(here.number), here))[0].move if judged else move
             for place in (end, Place(here.number, best)):
                 if place.after and (place == end or best != move):
-                    places[place] = here.after(place.after)
+                    self._onward[place] = self._onward.get(place) or here.after(place.after)
+                    places[place] = self._onward[place]
         return places
 
     def wishes(self, stage: Stage, number: int) -> list[Wish]:
