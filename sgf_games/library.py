@@ -305,9 +305,10 @@ def file_name(game_id: str) -> str:
 
 def write_safely(path: Path, data: bytes) -> None:
     """The file has either all of ``data`` or its old content, even after a power cut; a link to it stays one. What is
-    no file, like a pipe, gets the data."""
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
+    no file, like a pipe, gets the data, and so does what a process has open, like /dev/stdout."""
+    if (path.exists() and not path.is_file()) or path.absolute().is_relative_to("/dev"):
+        with path.open("ab") as file:
+            file.write(data)
     else:
         _replace(str(path.resolve()), data, flush=True)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 
 import pandas as pd
@@ -66,3 +68,16 @@ def test_links_and_pipes_stay_what_they_are(tmp_path):
     reader.join(60)
     assert got == [b"through a pipe"]
     assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev")
+def test_what_a_process_has_open_is_written_to_and_not_replaced(tmp_path):
+    """A shell's ``> file`` keeps its place in it: what is written before and after is there too."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom jubango.sgf_games.library import write_safely\n"
+        "print('before', flush=True)\nwrite_safely(Path('/dev/stdout'), b'data\\n')\n"
+    )
+    with (tmp_path / "out").open("ab") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+        out.write(b"after\n")
+    assert (tmp_path / "out").read_text() == "before\ndata\nafter\n"
