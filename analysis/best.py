@@ -120,7 +120,7 @@ class BestOf:
         n = len(names)
         self._duels, self._shares, self._squares = (np.zeros((n, n)) for _ in range(3))  # row against column
         self._fit = self._fitted()
-        self._decided = False
+        self.decided = False  # has it come to its end?
         for _ in range(2):
             self._plan_round()
 
@@ -137,24 +137,19 @@ class BestOf:
             self._halves[first, second, number] = score
             return
         self._shares_of[Duel(first, second, number // 2)] = (other + score) / 2
-        while not self._decided and all(due in self._shares_of for due in self._round_due):
+        while not self.decided and all(due in self._shares_of for due in self._round_due):
             for due in self._round_due:
                 self._count(self._index[due.first], self._index[due.second], self._shares_of.pop(due))
             self._looked += self.size
             self._fit = self._fitted()
-            self._decided = bool(self._beaten().all())
-            if not self._decided:
+            self.decided = bool(self._beaten().all())
+            if not self.decided:
                 self._plan_round()
 
     @property
     def _round_due(self) -> list[Duel]:
         """Which is looked at next."""
         return self.schedule[self._looked : self._looked + self.size]
-
-    @property
-    def decided(self) -> bool:
-        """Has it come to its end?"""
-        return self._decided
 
     @property
     def state(self) -> BestState:
@@ -169,7 +164,7 @@ class BestOf:
             )
             for i in order
         )  # fmt: skip
-        return BestState(self.names[fit.leader], self._decided, self._looked, self.indifference, self.alpha, standings)
+        return BestState(self.names[fit.leader], self.decided, self._looked, self.indifference, self.alpha, standings)
 
     def _count(self, first: int, second: int, share: float) -> None:
         if math.isnan(share):

@@ -16,6 +16,7 @@ from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.diagram import Cell
 
 Scale = Literal["amount", "difference", "sides"]
+Kind = Literal["count", "share", "rate", "difference", "sides"]  # of numbers; all but counts are shown in percent
 Colour = tuple[int, int, int]
 
 SCALES: dict[Scale, tuple[Colour, ...]] = {
@@ -51,16 +52,21 @@ def short_count(count: int) -> str:
 
 @dataclass(frozen=True)
 class Heat:
-    """Numbers on the points of a board. Those of the scales "difference" and "sides" are of two sides: positive for the
-    first (Black), negative for the second."""
+    """Numbers on the points of a board: visits are counts, priors shares, win rates rates. Those of the kinds
+    "difference" and "sides" are of two sides: positive for the first (Black), negative for the second."""
 
     grid: np.ndarray  # float [H, W]; NaN where there is nothing to show
-    name: str  # what they are, with "in %" at the end for shares of one
-    scale: Scale = "amount"
+    name: str  # what they are, for people
+    kind: Kind = "count"
 
     @property
     def percent(self) -> bool:
-        return self.name.endswith("in %")
+        return self.kind != "count"
+
+    @property
+    def scale(self) -> Scale:
+        """Of the colours."""
+        return self.kind if self.kind in ("difference", "sides") else "amount"
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -74,7 +80,7 @@ class Heat:
         if self.scale == "difference":
             most = float(np.abs(shown).max()) or 1.0
             return -most, most
-        return (float(shown.min()) if "win rate" in self.name else 0.0), float(shown.max())
+        return (float(shown.min()) if self.kind == "rate" else 0.0), float(shown.max())
 
     def text(self, value: float) -> str:
         """``1234``, ``12k``; of shares ``53``, ``0.3``; of two sides ``+53``, ``-4``."""
@@ -106,7 +112,7 @@ def less(one: Heat, other: Heat, names: tuple[str, str]) -> Heat:
     """What is more in one, as a share, than in the other; ``names`` are whose they are. Counts are taken as shares of
     their sums. Where only one of the two has a number the other counts as nothing (a win rate: is not compared)."""
     a, b = (heat.grid if heat.percent else heat.grid / max(1.0, float(np.nansum(heat.grid))) for heat in (one, other))
-    nowhere = np.isnan(a) | np.isnan(b) if "win rate" in one.name else np.isnan(a) & np.isnan(b)
+    nowhere = np.isnan(a) | np.isnan(b) if one.kind == "rate" else np.isnan(a) & np.isnan(b)
     grid = np.where(nowhere, np.nan, np.nan_to_num(a) - np.nan_to_num(b))
     what = one.name.removesuffix(" in %")
     return Heat(grid, f"{what}: {names[0]} less {names[1]}, in %", "difference")

@@ -104,7 +104,7 @@ class PositionAnalysis:
                 point = game.action_point(state, int(action))
                 if point is not None:
                     grid[point] = np.nan_to_num(grid[point]) + self.priors[action]
-            return Heat(grid, "prior in %")
+            return Heat(grid, "prior in %", "share")
         if values == "ownership":
             return ownership([self.position])[0]
         if values != "value":
@@ -112,7 +112,7 @@ class PositionAnalysis:
         for move in reversed(self.moves):  # of several moves on a point the first counts
             if move.point is not None:
                 grid[move.point] = move.win_rate.mover
-        return Heat(grid, f"{PLAYERS[self.player]}'s win rate in %")
+        return Heat(grid, f"{PLAYERS[self.player]}'s win rate in %", "rate")
 
     def less(
         self, other: PositionAnalysis, values: Values = "visits", names: tuple[str, str] = ("this", "that")

@@ -318,9 +318,9 @@ def test_colours_keep_their_order_in_grey_and_numbers_can_be_read():
 
 def test_a_heat_scales_from_nothing_or_from_its_least():
     grid = np.array([[np.nan, 0.25], [0.5, 0.004]])
-    assert Heat(grid, "prior in %").limits == (0, 0.5)
-    assert Heat(grid, "Black's win rate in %").limits == (0.004, 0.5)
-    assert {cell.text for cell in Heat(grid, "prior in %").cells().values()} == {"25", "50", "0.4"}
+    assert Heat(grid, "prior in %", "share").limits == (0, 0.5)
+    assert Heat(grid, "Black's win rate in %", "rate").limits == (0.004, 0.5)
+    assert {cell.text for cell in Heat(grid, "prior in %", "share").cells().values()} == {"25", "50", "0.4"}
     assert Heat(np.full((2, 2), np.nan), "visits").cells() == {}
     assert Heat(np.array([[12345.0]]), "visits").cells()[0, 0] == Cell("12k", hex_colour(1))
 
@@ -330,7 +330,7 @@ def test_the_largest_numbers_are_written_and_all_are_coloured():
     cells = heat.cells(MOST_LABELS)
     assert len(cells) == 361 and sum(bool(cell.text) for cell in cells.values()) == MOST_LABELS
     assert cells[18, 18].text == "360" and cells[0, 5].text == ""
-    alike = Heat(np.full((19, 19), 0.3), "prior in %").cells(MOST_LABELS, best=(3, 3))
+    alike = Heat(np.full((19, 19), 0.3), "prior in %", "share").cells(MOST_LABELS, best=(3, 3))
     assert [point for point, cell in alike.items() if cell.text] == [(3, 3)], "no arbitrary ones of equals"
 
 
@@ -398,7 +398,11 @@ def test_what_one_bot_looks_at_and_another_does_not(five, tmp_path):
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_heatmaps_fit_a_terminal(size, width):
     grid = np.linspace(-1, 1, size * size).reshape(size, size)
-    for heat in (Heat(grid, "ownership in %", "sides"), Heat(abs(grid), "prior in %"), Heat(abs(grid) * 1e5, "visits")):
+    for heat in (
+        Heat(grid, "ownership in %", "sides"),
+        Heat(abs(grid), "prior in %", "share"),
+        Heat(abs(grid) * 1e5, "visits"),
+    ):
         text = heat_text(np.zeros((size, size), int), None, heat, width).plain
         if width >= 7 + 3 * size:
             assert max(map(len, text.splitlines())) <= max(width, 60)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jubango.analysis.heat import Heat, hex_colour
+from jubango.analysis.heat import Heat, Scale, hex_colour
 from jubango.analysis.ownership import ownership
 from jubango.analysis.report.page import board_facts, page
 from jubango.analysis.review import Review
@@ -43,7 +43,7 @@ def review_page(review: Review) -> str:
         ],
         "moves": [_move(one) for one in review.moves],
         "levels": LEVELS,
-        "scales": {name: _scale(name) for name in ("amount", "sides")},
+        "scales": {"amount": _scale("amount"), "sides": _scale("sides")},
     }  # fmt: skip
     return page(
         "review", review.title, data, players=_players(review), turns=turning_points(review), by=review.by,
@@ -115,7 +115,7 @@ def _move(one: ReviewedMove) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _scale(name: str) -> list[list[str]]:
+def _scale(name: Scale) -> list[list[str]]:
     """Colours from the least to the most, and the ink that can be read on each."""
-    colours = [hex_colour(i / (STEPS - 1), name) for i in range(STEPS)]  # type: ignore[arg-type]
+    colours = [hex_colour(i / (STEPS - 1), name) for i in range(STEPS)]
     return [[colour, readable_on(colour)] for colour in colours]
