@@ -105,7 +105,7 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
 
 def _readable(files: Sequence[Path], number: int) -> Sequence[Path]:
     """Of several files those whose games can be replayed; the others are left out, which is said. Raises UserError if
-    there are none."""
+    there are none, or no such file."""
     from jubango.sgf_games.errors import UserError
     from jubango.sgf_games.replay import read_sgf
 
@@ -118,6 +118,8 @@ def _readable(files: Sequence[Path], number: int) -> Sequence[Path]:
                 read_sgf(path, number).at()
                 kept.append(path)
             except UserError as error:
+                if not path.exists():  # a slip of the pen, not a damaged game among good ones
+                    raise
                 left_out.append(error)
     if not kept:
         raise left_out[0]
