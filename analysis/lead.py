@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import NamedSharding
 
 from jubango.bots.composition import evaluator_for, params_for
 from jubango.bots.config import SearchConfig
@@ -61,9 +62,13 @@ def _played(game: Go, lanes: int) -> Callable[[State, jax.Array], jax.Array]:
     number, _ = spread(lanes)
     sharding, _ = shard(number)
     split = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
+    places = jax.tree.map(lambda spec: NamedSharding(sharding.mesh, spec), (split, split_last(1)))
     return jit(
         jax.shard_map(
             mean, mesh=sharding.mesh, in_specs=(split, split_last(1)), out_specs=split_last(1), check_vma=False
         ),
         number > 1,
+        ("margins", game, lanes, number),
+        in_shardings=places,
+        out_shardings=places[1],
     )

@@ -60,4 +60,4 @@ def _ends_program(game: Game) -> Callable[[State, jax.Array], State]:
         states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, LANES)), state)
         return game.random_ends(states, seeds)
 
-    return jit(ends)
+    return jit(ends, parts=("random ends", game, LANES))

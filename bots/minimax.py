@@ -262,10 +262,13 @@ def _compiled(minimax: Minimax, lanes: int, number: int) -> Program:
 
     def sharded(function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
         mapped = jax.shard_map(function, mesh=split.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
-        return jit(mapped, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,))
+        parts = f"minimax {function.__name__}", minimax, lanes, number
+        return jit(
+            mapped, parts=parts, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,)
+        )
 
     return Program(
-        jit(lambda: minimax.idle(lanes), out_shardings=split),
+        jit(lambda: minimax.idle(lanes), parts=("minimax idle", minimax, lanes, number), out_shardings=split),
         sharded(begin, (row, row, roots, row), row),
         sharded(minimax.again, (row, row, row), row),
         sharded(minimax.advance, (row, everywhere), (row, row)),

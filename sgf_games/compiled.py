@@ -47,9 +47,9 @@ def rules(game: Game) -> Rules:
 @functools.lru_cache(maxsize=32)  # what is let go frees its programs
 def _rules(game: Game) -> Rules:
     return Rules(
-        step=jit(game.step),
-        view=jit(functools.partial(_view, game)),
-        step_lanes=jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)),
+        step=jit(game.step, parts=("step", game)),
+        view=jit(functools.partial(_view, game), parts=("view", game)),
+        step_lanes=jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1), parts=("step of lanes", game)),
         view_lanes=lambda states: _view_program(game, jax.tree.leaves(states)[0].shape[-1])(states),
     )
 
@@ -65,7 +65,7 @@ def _view(game: Game, state: State) -> View[jax.Array]:
 
 @functools.lru_cache(maxsize=32)  # by the number of lanes, of which a long life sees many
 def _view_program(game: Game, lanes: int) -> Callable[[State], View[jax.Array]]:
-    return jit(jax.vmap(functools.partial(_view, game), in_axes=-1))
+    return jit(jax.vmap(functools.partial(_view, game), in_axes=-1), parts=("view of lanes", game))
 
 
 LEAVE, FRESH = -1, -2  # what a lane can be told besides an action
@@ -130,11 +130,14 @@ def _table_program(
     )
     first = jit(
         lambda start: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), start),
+        parts=("first", game, lanes),
         in_shardings=(all_of_it,),
         out_shardings=places,
     )
     whole = (places, rows, all_of_it, all_of_it)
-    return first, jit(mapped, number > 1, in_shardings=whole, out_shardings=(places, split, split))
+    return first, jit(
+        mapped, number > 1, ("table", game, lanes, number), in_shardings=whole, out_shardings=(places, split, split)
+    )
 
 
 @functools.cache

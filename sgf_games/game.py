@@ -89,6 +89,11 @@ class Game(ABC):
     def observe(self, state: State) -> jax.Array:
         """float32 [H, W, C]: feature planes from the view of the player to move."""
 
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """(H, W, C) of :meth:`observe`."""
+        return jax.eval_shape(lambda: self.observe(self.init())).shape
+
     def heuristic(self, state: State) -> jax.Array:
         """float32 in [-1, 1]: a rough guess at the value for the player to move; even by default."""
         return jnp.zeros((), jnp.float32)
@@ -124,7 +129,7 @@ class Game(ABC):
         """(int32 [S, H * W], int32 [S, A]): where each point and each action of a board that has been turned or
         mirrored comes from, for every such change that the rules do not notice. By default the one that changes
         nothing."""
-        height, width, _ = jax.eval_shape(lambda: self.observe(self.init())).shape
+        height, width, _ = self.observation_shape
         return np.arange(height * width)[None], np.arange(self.num_actions)[None]
 
     # -- the hot path: lanes -----------------------------------------------------------------

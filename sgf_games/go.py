@@ -29,7 +29,7 @@ from jubango.sgf_games.dice import mix
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, square_symmetries
 from jubango.sgf_games.go_area import area_margin, areas
-from jubango.sgf_games.go_features import planes
+from jubango.sgf_games.go_features import PLANES, planes
 from jubango.sgf_games.go_moves import allowed_points, chains_with_two_liberties, first_point, placing
 from jubango.sgf_games.go_playout import playout
 from jubango.sgf_games.kernels import until_settled, where_needed
@@ -171,6 +171,10 @@ class Go(Game):
         black = self.margin(state)
         mover = jnp.where(state.player == 0, black, -black)
         return jnp.tanh(4.0 * mover / (self.width * self.height))
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        return self.height, self.width, PLANES  # known without tracing a second's worth of liberties
 
     def observe(self, state: GoState) -> jax.Array:
         """[H, W, 10]: own stones, opponent's stones, the ko point, all ones when Black moves, then what

@@ -16,6 +16,7 @@ from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.kernels import fused, until_settled
 
 TOLD_APART = 3  # numbers of liberties; more are many
+PLANES = 7 + TOLD_APART
 
 Points = list[jax.Array]  # a number for each point of a board, row by row
 

@@ -82,7 +82,7 @@ def playout_program(width: int, height: int) -> Callable[..., jax.Array]:
         bits = jax.vmap(functools.partial(bb.to_bits, width=width), in_axes=-1)
         return jnp.stack([jnp.mean(bits(bb.pack(side)).astype(jnp.float32), axis=0) for side in sides])
 
-    return jit(shares)
+    return jit(shares, parts=("shares", width, height))
 
 
 def _stones(game: Go, state: GoState) -> list[np.ndarray]:

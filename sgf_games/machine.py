@@ -31,10 +31,11 @@ R = TypeVar("R")
 class Compiled(Generic[P, R]):
     """A function compiled by :func:`jit`; calling it runs the program."""
 
-    def __init__(self, function: Callable[P, R], options: dict[str, Any], everywhere: bool = False) -> None:
+    def __init__(self, function: Callable[P, R], options: dict[str, Any], everywhere: bool, parts: object) -> None:
         self.__wrapped__ = function
         self._options = options
         self._everywhere = everywhere
+        self._parts = parts
         self._jitted: Any = None
         _ALL.add(self)
 
@@ -44,8 +45,16 @@ class Compiled(Generic[P, R]):
             if on_cpu() and self._everywhere:  # threads to help a device would take the cores from the others
                 chosen["xla_cpu_multi_thread_eigen"] = False
             extra = {"compiler_options": chosen} if chosen else {}
-            self._jitted = jax.jit(self.__wrapped__, **{**self._options, **extra})
+            self._jitted = jax.jit(self._traced(), **{**self._options, **extra})
         return self._jitted(*args, **kwargs)
+
+    def _traced(self) -> Callable[..., Any]:
+        if self._parts is None:
+            return self.__wrapped__
+        from jubango.sgf_games.traced import traced
+
+        places = {key: value for key, value in self._options.items() if key.endswith("_shardings")}
+        return traced(self.__wrapped__, self._parts, places)
 
     def free(self) -> None:
         """Let the compiled programs go; the next call compiles again, or loads what the disk holds."""
@@ -57,13 +66,14 @@ class Compiled(Generic[P, R]):
 _ALL: weakref.WeakSet[Compiled[..., Any]] = weakref.WeakSet()
 
 
-def jit(function: Callable[P, R], everywhere: bool = False, **options: Any) -> Compiled[P, R]:
+def jit(function: Callable[P, R], everywhere: bool = False, parts: object = None, **options: Any) -> Compiled[P, R]:
     """``jax.jit`` with this project's compiler options (full-width vectors on CPUs). ``everywhere``: the program keeps
-    all devices busy by itself.
+    all devices busy by itself. ``parts``: its name and all that it is made of besides its code, so that other processes
+    need not trace it again (:mod:`jubango.sgf_games.traced`).
 
     Search inside your own programs runs fastest when they are compiled by this.
     """
-    return Compiled(function, options, everywhere)
+    return Compiled(function, options, everywhere, parts)
 
 
 def free_programs() -> None:

@@ -58,4 +58,4 @@ def _program(game: Game, shape: Shape) -> Callable[[Params, State], Outputs]:
     def judge(params: Params, states: State) -> Outputs:
         return apply(shape, params, jax.vmap(game.observe, in_axes=-1)(jax.tree.map(jnp.asarray, states)))
 
-    return jit(judge)
+    return jit(judge, parts=("opinion", game, shape))

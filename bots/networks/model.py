@@ -73,7 +73,7 @@ class Shape:
 
     @classmethod
     def of(cls, game: Game, channels: int = 32, blocks: int = 3) -> Shape:
-        height, width, planes = jax.eval_shape(lambda: game.observe(game.init())).shape
+        height, width, planes = game.observation_shape
         points, actions, head = height * width, game.num_actions, game.actions_are
         if head == "dense":
             return cls(game.family, planes, head, 0, False, channels, blocks, height, width, actions)

@@ -113,19 +113,24 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     )
     places = functools.partial(jax.tree.map, lambda spec: NamedSharding(sharding.mesh, spec))
 
-    def sharded(function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
+    def sharded(name: str, function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
         mapped = jax.shard_map(function, mesh=sharding.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
         return jit(
-            mapped, number > 1, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,)
+            mapped,
+            number > 1,
+            (name, search, trees),
+            in_shardings=places(in_specs),
+            out_shardings=places(out_specs),
+            donate_argnums=(0,),
         )
 
     roots = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(search.game.init))
     return Program(
-        idle=jit(lambda: life.idle(search, trees), out_shardings=places(state)),
+        idle=jit(lambda: life.idle(search, trees), parts=("idle", search, trees), out_shardings=places(state)),
         turn=sharded(
-            turn, (state, all_of_it, roots, split, split, split, split, all_of_it), (state, split, split, split)
+            "turn", turn, (state, all_of_it, roots, split, split, split, split, all_of_it), (state, split, split, split)
         ),
-        keep=sharded(life.keep, (state, split, split), (state, split)),
+        keep=sharded("keep", life.keep, (state, split, split), (state, split)),
         trees=trees,
         sharding=sharding,
         roots=places(roots),

@@ -1,0 +1,182 @@
+"""Programs that have been traced before: what JAX makes of our functions is kept on disk, so that a later process need
+not trace them again.
+
+A search takes seconds to trace and a fraction of one to load, compiled, from JAX's own cache. So the program that JAX
+exports (``jax.export``) is kept beside it, under the digest of everything that decides it: our code, the versions of
+the libraries, the settings of JAX, the kind of machine, the shapes of the arguments, and the parts that the function
+is made of. Of parts that are not ours nobody knows the code; programs made of them are traced every time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import functools
+import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import shutil
+import struct
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib.version
+import numpy as np
+from jax import export
+
+from jubango.sgf_games import machine
+
+OURS = "jubango."
+FLOORS = "jubango.sgf_games", "jubango.bots", "jubango.analysis"  # whose code decides programs
+OLD = 30 * 86_400  # seconds after which what other versions of the code have left is thrown away
+LEAF = 0
+
+
+def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) -> Callable[..., Any]:
+    """``function`` as it was traced before, here or in another process; itself, if ``parts`` says too little.
+
+    parts: what it is made of besides its code, its name first. places: the shardings that ``jax.jit`` is given."""
+    name = identity(parts)
+    if name is None:
+        return function
+    decides = f"{name} {places}"
+
+    def program(*args: Any) -> Any:  # is itself being traced: the shapes are known
+        leaves, tree = jax.tree.flatten(args)
+        shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in map(jax.typeof, leaves)]
+        path = _path(f"{decides} {tree} {shapes}")
+        found = _read(path)
+        if found is None:
+            own = jax.tree.unflatten(tree, shapes)
+            try:
+                made = export.export(jax.jit(function, **places))(*own)
+            except Exception:  # what is wrong with the function it says by itself; some programs cannot be exported
+                return function(*args)
+            found = _flat(made), made.out_tree
+            _write(path, *found)
+        exported, out = found
+        return jax.tree.unflatten(out, exported.call(*leaves))
+
+    return program
+
+
+def identity(value: object) -> str | None:
+    """A text that is another for every other value; None if there is something in it that is not ours."""
+    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum)):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        parts = [identity(part) for part in value]
+        return None if None in parts else f"{type(value).__qualname__}({', '.join(map(str, parts))})"
+    kind = type(value)
+    if not kind.__module__.startswith(OURS):
+        return None
+    if isinstance(value, enum.Enum):
+        return str(value)
+    if not dataclasses.is_dataclass(value):
+        return f"{kind.__module__}.{kind.__qualname__}" if not getattr(value, "__dict__", {}) else None
+    fields = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    inner = identity(fields)
+    return None if inner is None else f"{kind.__module__}.{kind.__qualname__}{inner}"
+
+
+def _path(program: str) -> Path:
+    name = hashlib.sha256("\n".join([program, *_circumstances()]).encode()).hexdigest()[:32]
+    return machine.cache_directory() / "traced" / _code() / name
+
+
+def _circumstances() -> list[str]:
+    """What decides a program besides our code and what it is made of."""
+    settings = {key: value for key, value in jax.config.values.items() if "cache" not in key and "debug" not in key}
+    environment = [os.environ.get("XLA_FLAGS", ""), machine.processor() if machine.on_cpu() else ""]
+    device = machine.devices()[0]
+    return [f"{settings}", *environment, f"{device.platform} {device.device_kind} {len(machine.devices())}"]
+
+
+@functools.cache
+def _code() -> str:
+    """The digest of our code and of what makes programs of it."""
+    digest = hashlib.sha256(f"{jax.__version__} {jaxlib.version.__version__} {np.__version__}".encode())
+    for floor in FLOORS:
+        spec = importlib.util.find_spec(floor)
+        assert spec is not None and spec.submodule_search_locations
+        folder = Path(spec.submodule_search_locations[0]).resolve()
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{path.relative_to(folder)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def _flat(exported: export.Exported) -> export.Exported:
+    """The same between plain tuples of arrays: JAX knows no way to write down others."""
+    arguments: Any = tuple([LEAF] * len(exported.in_avals)), {}
+    results: Any = tuple([LEAF] * len(exported.out_avals))
+    return dataclasses.replace(exported, in_tree=jax.tree.structure(arguments), out_tree=jax.tree.structure(results))
+
+
+def _read(path: Path) -> tuple[export.Exported, jax.tree_util.PyTreeDef] | None:
+    """What is kept there, if it is whole."""
+    try:
+        content = path.read_bytes()
+        digest, content = content[:32], content[32:]
+        if hashlib.sha256(content).digest() != digest:
+            return None
+        (length,) = struct.unpack("<I", content[:4])
+        out = jax.tree.structure(_built(json.loads(content[4 : 4 + length])))
+        return export.deserialize(bytearray(zlib.decompress(content[4 + length :]))), out
+    except (OSError, struct.error, ValueError, zlib.error, ImportError, AttributeError):
+        return None
+
+
+def _write(path: Path, exported: export.Exported, out: jax.tree_util.PyTreeDef) -> None:
+    """Keep it, whole or not at all."""
+    with contextlib.suppress(OSError, ValueError):
+        tree = json.dumps(_described(jax.tree.unflatten(out, [LEAF] * out.num_leaves))).encode()
+        content = struct.pack("<I", len(tree)) + tree + zlib.compress(exported.serialize(), 1)
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True)
+            _throw_away(path.parent.parent)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(hashlib.sha256(content).digest() + content)
+        os.replace(file.name, path)
+
+
+def _throw_away(folder: Path) -> None:
+    """What other versions of the code left long ago."""
+    for other in folder.iterdir():
+        if time.time() - other.stat().st_mtime > OLD:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _described(tree: Any) -> Any:
+    """A pytree for JSON. Raises ValueError for one of classes that are not ours."""
+    if tree is None or (tree == LEAF and isinstance(tree, int)):
+        return tree
+    if isinstance(tree, dict):
+        return {"dict": {key: _described(value) for key, value in tree.items()}}
+    kind = type(tree)
+    if hasattr(kind, "_fields") and kind.__module__.startswith(OURS):
+        return {"class": f"{kind.__module__}:{kind.__qualname__}", "of": [_described(part) for part in tree]}
+    if kind in (tuple, list):
+        return {kind.__name__: [_described(part) for part in tree]}
+    raise ValueError(f"{kind} is not ours")
+
+
+def _built(tree: Any) -> Any:
+    """:func:`_described` undone. Raises ValueError, ImportError, AttributeError."""
+    if tree is None or tree == LEAF:
+        return tree
+    if "dict" in tree:
+        return {key: _built(value) for key, value in tree["dict"].items()}
+    if "class" in tree:
+        module, _, name = tree["class"].partition(":")
+        if not module.startswith(OURS):
+            raise ValueError(tree["class"])
+        return getattr(importlib.import_module(module), name)(*map(_built, tree["of"]))
+    return [*map(_built, tree["list"])] if "list" in tree else tuple(map(_built, tree["tuple"]))
