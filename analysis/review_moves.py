@@ -189,18 +189,25 @@ def _scatter(groups: Iterable[Sequence[Finding]]) -> float:
 
 
 def candidates_of(found: Sequence[Finding]) -> tuple[Candidate, ...]:
-    """The moves of several searches of one position, their visits added up: first the one that most of them would play,
-    then by visits."""
+    """The moves of several searches of one position, their visits added up: first :func:`choice_of` them, then by
+    visits."""
+    best = choice_of(found)
     own: dict[str, list[Candidate]] = {}
     for one in found:
         for move in one.moves:
             own.setdefault(move.move, []).append(move)
+    return tuple(sorted(map(_together, own.values()), key=lambda one: (one.move != best, -one.visits)))
+
+
+def choice_of(found: Sequence[Finding]) -> str:
+    """The move that most searches of one position would play, of several the most visited; empty without any."""
     chosen = Counter(one.moves[0].move for one in found if one.moves)
-    together = {name: _together(moves) for name, moves in own.items()}
-    if not chosen:
-        return ()
-    best = max(chosen, key=lambda name: (chosen[name], together[name].visits, together[name].prior))
-    return tuple(sorted(together.values(), key=lambda one: (one.move != best, -one.visits)))
+    often = max(chosen.values(), default=0)
+    tied = [name for name, times in chosen.items() if times == often]
+    if len(tied) < 2:
+        return "".join(tied)
+    together = [_together([move for one in found for move in one.moves if move.move == name]) for name in tied]
+    return max(together, key=lambda one: (one.visits, one.prior)).move
 
 
 def _together(moves: Sequence[Candidate]) -> Candidate:

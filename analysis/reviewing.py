@@ -13,7 +13,7 @@ import numpy as np
 from jubango.analysis.position import searching_bot
 from jubango.analysis.review import Review
 from jubango.analysis.review_file import Saved, Subject, load, save, subject_of
-from jubango.analysis.review_moves import Evidence, Finding, Place, Thresholds, candidates_of
+from jubango.analysis.review_moves import Evidence, Finding, Place, Thresholds, choice_of
 from jubango.analysis.review_search import Wish, agreed_result, result_of, search
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig
@@ -116,7 +116,7 @@ class Case:
             return {Place(position.number): position for position in self.positions}
         places = {}
         for here, move, end, judged in zip(self.positions, self.record.moves, self.ends, self.judged, strict=False):
-            best = candidates_of(self.found(Place(here.number), here))[0].move if judged else move
+            best = choice_of(self.found(Place(here.number), here)) if judged else move
             for place in (end, Place(here.number, best)):
                 if place.after and (place == end or best != move):
                     self._onward[place] = self._onward.get(place) or here.after(place.after)

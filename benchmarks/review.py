@@ -48,7 +48,7 @@ def main() -> None:
         case.review(Thresholds())
         return case
 
-    reviewed(3)
+    reviewed(asked.moves)
     case, *batch = timed(lambda: reviewed(asked.moves))
     positions = [place for stage in STAGES for place in case.places(stage).values() if not place.over]
     total = asked.repeats * len(positions)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.compiled import Rules, View, initial_state, rules
+from jubango.sgf_games.compiled import Rules, View, initial_state, rules, view_of
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.diagram import Diagram, board_svg, shortened
 from jubango.sgf_games.errors import UserError
@@ -210,7 +210,11 @@ def position_at(sgf: SgfGame, number: int | None = None) -> Position:
 
 def positions(sgf: SgfGame) -> list[Position]:
     """The position before the first move, and after every move. Raises UserError at an illegal move."""
-    return _walk(sgf, sgf.move_count)
+    out = _walk(sgf, sgf.move_count)
+    views = view_of(sgf.game, [position.state for position in out])
+    for i, position in enumerate(out):
+        vars(position)["_view"] = View(*(array[i] for array in views))  # all at once, not one after another
+    return out
 
 
 def _walk(sgf: SgfGame, until: int) -> list[Position]:

@@ -33,7 +33,7 @@ from jubango.bots.search.search import Search
 from jubango.bots.search.simulate import normalised
 from jubango.bots.search.state import RootStatistics
 from jubango.bots.search.ties import drawn, drawn_on_device, tie_dice
-from jubango.bots.search.tree import tree_bytes
+from jubango.bots.search.tree import VISITS, tree_bytes
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, initial_states, rules, stacked
 from jubango.sgf_games.errors import UserError
@@ -89,7 +89,7 @@ def test_a_tree_adds_up_after_every_chunk(name, seeds):
             tree, done = search_tree(lane), int(made[i])
             assert done <= budget
             assert int(remaining[i]) == budget - done
-            assert lane["visits"][0].sum() == done == tree.visits[0] - 1
+            assert lane["edges"][0, VISITS].sum() == done == tree.visits[0] - 1
             assert np.all(np.abs(tree.value) <= 1 + 1e-6)
             assert np.all(np.diff(tree.parent[1:]) >= -len(tree))
             assert np.all(tree.parent[1:] < np.arange(1, len(tree))), "a node comes after its parent"

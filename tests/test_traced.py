@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from jubango.bots.composition import search_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Uniform, as_evaluator

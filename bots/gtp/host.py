@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.composition import params_for, strongest
+from jubango.bots.composition import evaluator_for, params_for, strongest
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig, bot_from_spec, bot_from_table
 from jubango.bots.gtp.session import Session, Turn
 from jubango.bots.gtp.territory import Territory
@@ -81,17 +82,15 @@ class Host:
             return
         self.close()
         turn = self.session.turn()
-        legal = np.flatnonzero(turn.legal)
-        if len(legal):
-            rules(game).step(turn.state, int(legal[0]))
-        if isinstance(game, Go):
-            game.gone_on(game.turn_to(turn.state, 1 - turn.player))
-        if isinstance(bot, SearchConfig):
-            self._thinker = Thinker(game, bot, self.options.room)
-            self._territory = Territory(game, self._thinker.driver.search.evaluator, self._thinker.params)
-            self._territory.judge(turn.state)
-        else:
-            self._player = make_players(game, [bot], 1)[bot.name]
+        with ThreadPoolExecutor(1) as aside:  # programs of the rules are loaded while those of the search are
+            if isinstance(bot, SearchConfig):
+                territory = Territory(game, evaluator_for(game, bot), params_for(game, bot))
+                prepared = aside.submit(_prepare, game, turn, territory)
+                self._thinker, self._territory = Thinker(game, bot, self.options.room), territory
+            else:
+                prepared = aside.submit(_prepare, game, turn, None)
+                self._player = make_players(game, [bot], 1)[bot.name]
+            prepared.result()
         self._made = game.compiled_as, bot
 
     @property
@@ -188,6 +187,17 @@ class Host:
         self._thinker.begin(self.position(turn), simulations=self._thinker.room)
         while self._thinker.busy and not self.lines.waiting:
             self._thinker.advance(TICK)
+
+
+def _prepare(game: Game, turn: Turn, territory: Territory | None) -> None:
+    """Have the programs of the rules, and of what is owned."""
+    if territory:
+        territory.judge(turn.state)
+    legal = np.flatnonzero(turn.legal)
+    if len(legal):
+        rules(game).step(turn.state, int(legal[0]))
+    if isinstance(game, Go):
+        game.gone_on(game.turn_to(turn.state, 1 - turn.player))
 
 
 def _playable(game: Game, bot: BotConfig) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jubango.bots.networks.model import Shape, flat, parts
@@ -71,7 +70,7 @@ def load_weights(path: str | Path) -> Trained:
             raise UserError(f"network {path}: {name} holds weights that are no numbers, or beyond {LARGEST_WEIGHT:g}")
     if stated != digest(weights):
         raise UserError(f"network {path}: its weights are not those it was written with; the file has been altered")
-    return Trained({name: jnp.asarray(value) for name, value in weights.items()}, shape, how)
+    return Trained(jax.device_put(weights), shape, how)
 
 
 def digest(weights: Mapping[str, np.ndarray]) -> str:

@@ -10,7 +10,8 @@ import jax
 import numpy as np
 
 from jubango.bots.search.state import Searching
-from jubango.bots.search.tree import CHILD, LOWER, OPEN, UPPER
+from jubango.bots.search.tree import CHILD, LOWER, OPEN, UPPER, VALUE_SUM, VISITS
+from jubango.sgf_games.machine import on_cpu
 
 ARRAYS = ("edges", "parent", "action", "player", "value", "end", "bounds")  # of a tree
 
@@ -53,8 +54,8 @@ class SearchResult:
     _fetch: Callable[[tuple[str, ...]], dict[str, np.ndarray]]  # these arrays of the tree
 
     @functools.cached_property
-    def _edges(self) -> dict[str, np.ndarray]:
-        return self._fetch(("edges",))
+    def _edges(self) -> np.ndarray:
+        return self._fetch(("edges",))["edges"]
 
     @functools.cached_property
     def tree(self) -> SearchTree:
@@ -73,14 +74,23 @@ class SearchResult:
 
 def lane_of(s: Searching, index: int, names: tuple[str, ...] = ARRAYS) -> dict[str, np.ndarray]:
     """Arrays of one tree on the host."""
-    lane = jax.device_get({name: getattr(s.tree, name)[index] for name in names})
-    visits, value_sum, prior, child = np.moveaxis(lane.pop("edges")[:, : CHILD + 1], 1, 0)
-    return {**lane, "visits": visits.astype(int), "value_sum": value_sum, "prior": prior, "child": child.astype(int)}
+    return {name: _row(getattr(s.tree, name), index) for name in names}
+
+
+def _row(array: jax.Array, index: int) -> np.ndarray:
+    """A row on the host, quicker than asking JAX for it: where the device's memory is the host's it is copied there."""
+    for part in array.addressable_shards:
+        first, end, _ = part.index[0].indices(array.shape[0])
+        if first <= index < end:
+            return np.array(np.asarray(part.data)[index - first] if on_cpu() else part.data[index - first])
+    raise IndexError(index)
 
 
 def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:
     """The nodes that can be reached from the root."""
-    child, parent, action, player = lane["child"], lane["parent"], lane["action"], lane["player"]
+    own_visits, value_sum, priors, child = np.moveaxis(lane["edges"][:, : CHILD + 1], 1, 0)
+    own_visits, child = own_visits.astype(int), child.astype(int)
+    parent, action, player = lane["parent"], lane["action"], lane["player"]
     nodes = len(parent) - 1  # the last slot is a spare
     index = np.arange(nodes)
     linked = (child[parent[:nodes], action[:nodes]] == index) & (index > 0)
@@ -96,12 +106,12 @@ def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:
     place = np.full(nodes + 1, -1)
     place[kept] = np.arange(len(kept))
     up, act = parent[kept], action[kept]
-    visits = lane["visits"][up, act]
-    value = lane["value_sum"][up, act] / np.maximum(visits, 1)
+    visits = own_visits[up, act]
+    value = value_sum[up, act] / np.maximum(visits, 1)
     value = np.where(player[up] == player[kept], value, -value)
-    prior = lane["prior"][up, act]
-    visits[0] = 1 + lane["visits"][0].sum()
-    value[0] = (lane["value"][0] + lane["value_sum"][0].sum()) / visits[0]
+    prior = priors[up, act]
+    visits[0] = 1 + own_visits[0].sum()
+    value[0] = (lane["value"][0] + value_sum[0].sum()) / visits[0]
     prior[0] = 1.0
     up, act = np.where(kept == 0, -1, place[up]), np.where(kept == 0, -1, act)
     ended = lane["end"][kept] != OPEN
@@ -113,14 +123,14 @@ def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:
     )
 
 
-def variation(lane: dict[str, np.ndarray], first: int, longest: int = 60) -> tuple[int, ...]:
-    """``first`` and then the most visited action of every node, while there are visits."""
-    line, node = [first], int(lane["child"][0, first])
+def variation(edges: np.ndarray, first: int, longest: int = 60) -> tuple[int, ...]:
+    """``first`` and then the most visited action of every node, while there are visits. edges: of one tree."""
+    line, node = [first], int(edges[0, CHILD, first])
     while node >= 0 and len(line) < longest:
-        visits = lane["visits"][node]
+        visits = edges[node, VISITS]
         if not visits.any():
             break
-        mean = lane["value_sum"][node] / np.maximum(visits, 1)
+        mean = edges[node, VALUE_SUM] / np.maximum(visits, 1)
         line.append(int(np.lexsort((-mean, -visits))[0]))
-        node = int(lane["child"][node, line[-1]])
+        node = int(edges[node, CHILD, line[-1]])
     return tuple(line)
