@@ -1,9 +1,10 @@
 """A game's SGF with a review in it, as Sabaki, Lizzie, KaTrain and others show it; what its author wrote stays.
 
 In the node of a move stand its comment, what kind of move it was (DO, BM, IT, HO), the win rate after it (SBKV for
-Sabaki) and the search of the position (LZ for Lizzie, LZOP in the root). The marks are about the next move: visits in
-percent as labels (LB), the best move in a circle (CR), what was played under a triangle (TR). Better moves are
-variations. JN in a node names what was added there, so that it can be taken out again; JN[node]: all of the node was.
+Sabaki) and the search of the position (LZ for Lizzie, LZOP in the root; KT for KaTrain). The marks are about the next
+move: visits in percent as labels (LB), the best move in a circle (CR), what was played under a triangle (TR). Better
+moves are variations. JN in a node names what was added there, so that it can be taken out again; JN[node]: all of the
+node was.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sgfmill import sgf_grammar
 
+from jubango.analysis.katrain import VERSION, is_ours, katrain
 from jubango.analysis.notes import with_note, without_note
 from jubango.analysis.review_moves import GRADES, ReviewedMove, ReviewedPosition
 from jubango.sgf_games.coordinates import sgf_pair
@@ -32,7 +34,7 @@ KINDS = {
 }
 EXCLUSIVE = ("DO", "BM", "TE", "IT")  # a node has one of them
 MARKS = ("CR", "MA", "SQ", "TR", "SL")  # a point has one of them
-NOTED = ("LB", "CR", "TR", *dict.fromkeys(key for kind in KINDS.values() for key in kind))  # what JN can name
+NOTED = ("KTV", "LB", "CR", "TR", *dict.fromkeys(key for kind in KINDS.values() for key in kind))  # what JN can name
 LABELS = 12  # moves with their share of the visits
 LEAST = 0.02  # share of the visits
 IN_LIZZIE = 10  # moves
@@ -48,6 +50,8 @@ def clear(root: Node) -> None:
         node.children = [child for child in node.children if id(child) in game or not _is_ours(child)]
         for key in SUMS if id(node) in game else ():
             node.properties.pop(key, None)
+        if is_ours(node.properties.get("KT", ())):
+            del node.properties["KT"]
         for key, value in map(_split, node.properties.get(ADDED, ())):
             values = node.properties.get(key, [])
             if key in NOTED and value in values:
@@ -90,6 +94,11 @@ def annotate(
         _add(node, "SBKV", f"{100 * here.win_rate:.2f}")
         if isinstance(game, Go) and here.candidates:
             _add(node, "LZ" if number else "LZOP", lizzie(here))
+            found = katrain(here, moves[number] if number < len(moves) else None)
+            if found and "KT" not in node.properties:  # KataGo's own stays
+                node.properties["KT"] = found
+                if "KTV" not in root.properties:
+                    _add(root, "KTV", VERSION)
         lines = summary if not number else move_lines(moves[number - 1])
         if number:
             for key, value in KINDS.get(moves[number - 1].grade, {}).items():

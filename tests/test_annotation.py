@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import re
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from sgfmill import sgf as sgfmill_sgf
 
 from jubango.analysis.annotation import clear, verdict
+from jubango.analysis.katrain import is_ours
 from jubango.analysis.notes import with_note, without_note
 from jubango.analysis.review import Review
 from jubango.analysis.review_moves import Thresholds
@@ -204,6 +208,50 @@ def test_other_programs_read_it(reviewed):
             assert words[10:12] == ["pv", one.move], "the variation ends the segment"
         marked = [point for key in ("CR", "TR", "MA") if node.has_property(key) for point in node.get(key)]
         assert len(marked) == len(set(marked)), "a point has one mark"
+
+
+def katrain(values: list[bytes]) -> dict:
+    """What KaTrain reads of KT: ownership, policy and the rest."""
+    ownership, policy, said = (gzip.decompress(base64.standard_b64decode(value)) for value in values)
+    assert (ownership, policy) == (b"", b"")
+    return json.loads(said)
+
+
+def test_katrain_reads_it(reviewed):
+    root = tree(reviewed.sgf())
+    assert root.properties["KTV"] == [b"1.0"]
+    for number, (node, here) in enumerate(zip(root.main_line, reviewed.positions, strict=True)):
+        found = katrain(node.properties["KT"])
+        assert found["completed"]
+        assert found["root"]["scoreLead"] == here.lead, "Black's, as are win rates"
+        assert (found["root"]["winrate"], found["root"]["visits"]) == (here.win_rate, here.simulations)
+        moves = list(found["moves"].values())
+        assert [move["order"] for move in moves] == list(range(len(moves)))
+        assert moves[0]["move"] == moves[0]["pv"][0] == here.candidates[0].move
+        assert moves[0]["visits"] == here.candidates[0].visits
+        if number < len(reviewed.moves) and reviewed.moves[number].lead_after is not None:
+            move = reviewed.moves[number]
+            sign = -1 if move.player else 1
+            assert found["moves"][move.move]["scoreLead"] == sign * move.lead_after
+
+
+def test_katago_s_own_analysis_stays(reviewed):
+    """What KaTrain has written from ours is ours still."""
+    theirs = [base64.b64encode(gzip.compress(data)).decode() for data in (b"\0\0", b"\0\0", b'{"moves": {}}')]
+    text = AUTHORS.replace("B[cc]C[good]", f"B[cc]KT[{theirs[0]}][{theirs[1]}][{theirs[2]}]C[good]")
+    again = tree(review(record(text), "uct", simulations=50).sgf())
+    assert [value.decode() for value in again.children[0].properties["KT"]] == theirs
+    assert katrain(again.properties["KT"])["completed"]
+    clear(again)
+    assert listed(again) == listed(tree(text.encode()))
+    mine = tree(reviewed.sgf())
+    said = katrain(mine.properties["KT"])
+    data = json.dumps(said | {"more": 1}).encode()
+    mine.properties["KT"] = [b"", b"", base64.b64encode(gzip.compress(data))]
+    clear(mine)
+    assert "KT" not in mine.properties
+    for odd in ([], [b""] * 3, [b"", b"", b"!"], [b"", b"", base64.b64encode(b"x")], [b"", b"", b"W10="]):
+        assert not is_ours(odd)
 
 
 def test_kinds_of_moves(reviewed):
