@@ -241,7 +241,7 @@ def reviews_frame(reviews: Sequence[Review]) -> pd.DataFrame:
     texts = ("file", "player", "colour", "move", "phase", "best", "grade", "variation")
     whole = ("number", "visits", "simulations", "searches")
     kinds = dict.fromkeys(texts, str) | dict.fromkeys(whole, "int64") | {"rank": "Int64"}
-    return frame.astype({name: kinds.get(name, "float64") for name in COLUMNS})
+    return frame.astype({name: kinds.get(name, "float64") for name in COLUMNS}).round(6)
 
 
 COLUMNS = [

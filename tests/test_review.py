@@ -536,6 +536,12 @@ def test_a_position_without_other_moves_has_no_rank():
     assert move.loss == pytest.approx(0.1), "White's: from Black's 50 % to Black's 60 %"
 
 
+def test_a_game_without_moves(games, capsys):
+    Path("empty.sgf").write_text("(;GM[4]SZ[3]JG[tic_tac_toe])")
+    assert command(["analyze", "empty.sgf", *ALL]) == 0
+    assert capsys.readouterr().out.endswith("there are no moves in it\n")
+
+
 def test_a_file_that_cannot_be_read_is_left_out(games, capsys):
     """The others are reviewed; where there are none, that is all."""
     Path("bad.sgf").write_text("(;GM[1]SZ[5];B[cc];W[cc])")

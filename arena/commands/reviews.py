@@ -14,7 +14,6 @@ from jubango.arena.commands.output import (
     Format,
     Halted,
     check_writable,
-    data,
     loading,
     messages,
     print_frame,
@@ -22,20 +21,16 @@ from jubango.arena.commands.output import (
     read_record,
     show_notes,
 )
+from jubango.arena.commands.review_tables import print_review
 from jubango.arena.preparing import Busy, Line, Preparing, shown
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from jubango.analysis.review import Review
     from jubango.analysis.review_file import Saved
-    from jubango.analysis.review_moves import ReviewedMove, Thresholds
+    from jubango.analysis.review_moves import Thresholds
     from jubango.analysis.reviewing import Case, Progress
     from jubango.bots.config import SearchConfig
     from jubango.sgf_games.replay import Record
-
-GRAPH_HEIGHT = 8
-WIDEST_GRAPH = 120  # characters
 
 
 @dataclass(frozen=True)
@@ -219,6 +214,8 @@ def _outputs(named: Path | None, files: Sequence[Path], suffix: str) -> Sequence
     names = [f"{path.stem}{suffix}" for path in files]
     if len(set(names)) < len(names):
         raise UserError(f"{named}: two of the files have one name; review them one after another")
+    if named.suffix == suffix and not named.is_dir():
+        raise UserError(f"{named}: should be a folder, as there are several files; leave out {suffix}")
     try:
         named.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -297,108 +294,3 @@ def _say_why(file: Path, saved: Saved, record: Record, bot: SearchConfig) -> Non
     elif saved.subject.bot != bot.spec:
         why = f"is by {saved.subject.bot}"
     messages().print(f"{file} {why}; it is searched again and replaced", style="yellow", soft_wrap=True)
-
-
-# -- on the terminal -----------------------------------------------------------------------------
-
-
-def print_review(review: Review) -> None:
-    """The moves, the curves, the players."""
-    from rich.text import Text
-
-    from jubango.analysis.review_plot import graph_text
-
-    out = data()
-    out.print(Text(review.title, style="bold"))
-    out.print(f"by {review.by}", style="dim")
-    out.print(moves_table(review))
-    out.print()
-    out.print(graph_text(review.curves, min(out.width, WIDEST_GRAPH), GRAPH_HEIGHT))
-    out.print(summary_table(review))
-    out.print(histogram_table(review))
-    for player, name in enumerate(review.record.players):
-        worst = [_said(review.moves[number - 1]) for number in review.summary(player).worst]
-        if worst:
-            out.print(Text(f"{name}'s worst: {'; '.join(worst)}"))
-    if all(one.moves and one.mean_loss < -one.error for one in map(review.summary, (0, 1))):
-        out.print(
-            "the players' moves are better than the bot's choices: a stronger bot, or more simulations, sees more"
-        )
-    inaccuracy, mistake, blunder, sure = (100 * level for level in review.thresholds)
-    out.print(
-        "loss: the win rate after the bot's choice less that after the move, by searches of both, with its 95 % "
-        f"interval; ?! from {inaccuracy:g} %, ? from {mistake:g}, ?? from {blunder:g}, where it is {sure:g} % sure "
-        "that there is any; ! is as sure to be better than the bot's choice", style="dim",
-    )  # fmt: skip
-
-
-def _said(move: ReviewedMove) -> str:
-    return f"{move.number} {move.move} {100 * move.loss:.1f} % (better {move.best})"
-
-
-def moves_table(review: Review) -> Table:
-    from rich.table import Table
-
-    leads = review.curves.has_leads
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    headings = ["move", "", "best", "Black", *["lead"] * leads, "loss", "", "visits", "prior"]
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("", "best") else "right", no_wrap=True)
-    styles = {"inaccuracy": "yellow", "mistake": "dark_orange", "blunder": "bold red", "surprise": "green"}
-    for move in review.moves:
-        after = review.positions[move.number]
-        loss = (
-            "" if move.loss != move.loss else "0" if move.is_best else f"{100 * move.loss:.1f} ± {100 * move.error:.1f}"
-        )
-        table.add_row(
-            str(move.number),
-            f"{'BW'[move.player]} {move.move}",
-            "" if move.is_best else move.best,
-            f"{100 * after.win_rate:.1f} %",
-            *([f"{after.lead:+.1f}" if after.lead is not None else ""] if leads else []),
-            loss,
-            move.sign,
-            f"{move.visits} of {move.simulations}" if move.simulations else "",
-            f"{100 * move.prior:.1f} %" if move.prior is not None else "",
-            style=styles.get(move.grade),
-        )
-    return table
-
-
-def summary_table(review: Review) -> Table:
-    from rich.table import Table
-
-    from jubango.analysis.review_moves import SIGNS
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("player", overflow="ellipsis", max_width=20)
-    for heading in ("phase", "moves", "best", "accuracy", "mean loss", *SIGNS.values()):
-        table.add_column(heading, justify="left" if heading == "phase" else "right", no_wrap=True)
-    for one in review.summaries:
-        if one.moves:
-            table.add_row(
-                review.record.players[one.player] if one.phase == "all" else "",
-                one.phase,
-                str(one.moves),
-                f"{100 * one.best / one.moves:.0f} %",
-                f"{100 * one.accuracy:.1f} %",
-                f"{100 * one.mean_loss:.1f} ± {100 * one.error:.1f}",
-                *(str(one.grades[grade]) for grade in SIGNS),
-            )
-    return table
-
-
-def histogram_table(review: Review) -> Table:
-    """How many moves of either player lost how much."""
-    from rich.table import Table
-
-    from jubango.analysis.review_summary import BINS
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("loss in %", overflow="ellipsis", max_width=20)
-    edges = [f"{100 * edge:g}" for edge in BINS]
-    for heading in ("none", *(f"{a}-{b}" for a, b in itertools.pairwise(edges)), f"{edges[-1]}-"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for player, name in enumerate(review.record.players):
-        table.add_row(name, *(str(count) if count else "·" for count in review.summary(player).histogram))
-    return table
