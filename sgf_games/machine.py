@@ -171,9 +171,12 @@ def processor() -> str:
     return " ".join([platform.machine(), *said])
 
 
+_configured: list[str] = []  # the folder that configure() was told last
+
+
 def cache_directory() -> Path:
-    """Where compiled programs are kept: the user's cache folder, unless ``JUBANGO_CACHE`` names another."""
-    chosen = os.environ.get("JUBANGO_CACHE")
+    """Where programs are kept: the user's cache folder, unless :func:`configure` or ``JUBANGO_CACHE`` name another."""
+    chosen = _configured[-1] if _configured else os.environ.get("JUBANGO_CACHE")
     return Path(chosen) if chosen else platformdirs.user_cache_path("jubango", appauthor=False)
 
 
@@ -190,6 +193,7 @@ def configure(cores: int | None = None, cache: Path | str | None = None) -> None
         with contextlib.suppress(RuntimeError):  # a backend is already up: keep what it has
             jax.config.update("jax_num_cpu_devices", cores)
     if cache is not None:
+        _configured.append(str(cache))
         jax.config.update("jax_compilation_cache_dir", str(cache))
 
 
@@ -203,7 +207,7 @@ def _choose_defaults() -> None:
     if now.jax_num_cpu_devices <= 0 and not devices_chosen:
         configure(cores=int(asked))
     if not now.jax_compilation_cache_dir:
-        configure(cache=cache_directory() / "xla")
+        now.update("jax_compilation_cache_dir", str(cache_directory() / "xla"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.03)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

@@ -69,6 +69,14 @@ def test_what_is_chosen_stays(before, environment, devices, cache):
     assert cache in directory
 
 
+def test_everything_is_kept_where_it_is_told_to_be(tmp_path):
+    before = f"import jubango as jb; jb.configure(cache={str(tmp_path / 'told')!r})"
+    search = "found = jb.run(jb.Search(game, jb.Ucb1(), jb.Uniform(), capacity=9), game.init())\n"
+    python(before + USE + search + TELL, HOME=str(tmp_path / "home"), JUBANGO_CACHE="")
+    assert [path.name for path in tmp_path.iterdir()] == ["told"]
+    assert any(path.is_file() for path in (tmp_path / "told" / "traced").rglob("*"))
+
+
 def test_no_number_of_cores():
     for number in (0, -1, "2", 1.5):
         with pytest.raises(UserError, match=r"configure: cores = .*: should be a whole number, 1 or more"):
