@@ -39,17 +39,18 @@ def katrain(here: ReviewedPosition, move: ReviewedMove | None) -> list[bytes]:
         for order, (name, lead) in enumerate(leads.items()) if name in known
     }  # fmt: skip
     root = {"winrate": here.win_rate, "scoreLead": here.lead, "visits": here.simulations}
-    said = {"moves": moves, "root": root, "completed": True, "by": BY}
+    said = {"moves": moves, "root": root, "completed": True, "by": BY, "searched": here.simulations}
     return [_packed(data) for data in (b"", b"", json.dumps(said).encode())]
 
 
 def is_ours(values: Sequence[bytes]) -> bool:
-    """Was this KT written here? KaTrain keeps our name in it when it writes the file again."""
+    """Was this KT written here? KaTrain keeps our name in it when it writes the file again, and also when KataGo has
+    searched on: then the visits are others."""
     try:
         packed = base64.b64decode(values[2], validate=True)
         said = json.loads(zlib.decompressobj(wbits=31).decompress(packed, LARGEST))
-        return isinstance(said, dict) and said.get("by") == BY
-    except (IndexError, ValueError, zlib.error, RecursionError):
+        return said["by"] == BY and said["root"]["visits"] == said["searched"]
+    except (LookupError, TypeError, ValueError, zlib.error, RecursionError):
         return False
 
 

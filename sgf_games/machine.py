@@ -69,7 +69,7 @@ _ALL: weakref.WeakSet[Compiled[..., Any]] = weakref.WeakSet()
 def jit(function: Callable[P, R], everywhere: bool = False, parts: object = None, **options: Any) -> Compiled[P, R]:
     """``jax.jit`` with this project's compiler options (full-width vectors on CPUs). ``everywhere``: the program keeps
     all devices busy by itself. ``parts``: its name and all that it is made of besides its code, so that other processes
-    need not trace it again (:mod:`jubango.sgf_games.traced`).
+    need not trace it again (:mod:`jubango.sgf_games.traced`); it takes no keywords then, and no ``vmap``.
 
     Search inside your own programs runs fastest when they are compiled by this.
     """

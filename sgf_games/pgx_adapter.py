@@ -45,6 +45,7 @@ class PgxGame(Game):
     env: str
 
     name: ClassVar[str] = "pgx"
+    foreign: ClassVar[bool] = True  # its rules are not ours: see jubango.sgf_games.traced
 
     def __post_init__(self) -> None:
         if self.env not in GAMES:

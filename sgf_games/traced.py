@@ -15,6 +15,7 @@ import enum
 import functools
 import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -28,14 +29,14 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib.version
-import numpy as np
+import psutil
 from jax import export
 
 from jubango.sgf_games import machine
 
 OURS = "jubango."
 FLOORS = "jubango.sgf_games", "jubango.bots", "jubango.analysis"  # whose code decides programs
+LIBRARIES = "jax", "jaxlib", "flax", "numpy"
 OLD = 30 * 86_400  # seconds after which what other versions of the code have left is thrown away
 LEAF = 0
 
@@ -43,53 +44,68 @@ LEAF = 0
 def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) -> Callable[..., Any]:
     """``function`` as it was traced before, here or in another process; itself, if ``parts`` says too little.
 
-    parts: what it is made of besides its code, its name first. places: the shardings that ``jax.jit`` is given."""
+    parts: what it is made of besides its code, its name first. places: the shardings that ``jax.jit`` is given, without
+    which it is for a CPU alone: who computes on several kinds of devices may hand it arrays of either.
+    """
     name = identity(parts)
-    if name is None:
+    if name is None or not (places or machine.on_cpu()):
         return function
-    decides = f"{name} {places}"
 
     def program(*args: Any) -> Any:  # is itself being traced: the shapes are known
         leaves, tree = jax.tree.flatten(args)
         shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in map(jax.typeof, leaves)]
-        path = _path(f"{decides} {tree} {shapes}")
+        path = _path(f"{name} {places} {tree} {shapes}")
+        if path is None:
+            return function(*args)
         found = _read(path)
         if found is None:
-            own = jax.tree.unflatten(tree, shapes)
             try:
-                made = export.export(jax.jit(function, **places))(*own)
+                made = export.export(jax.jit(function, **places))(*jax.tree.unflatten(tree, shapes))
             except Exception:  # what is wrong with the function it says by itself; some programs cannot be exported
                 return function(*args)
             found = _flat(made), made.out_tree
             _write(path, *found)
+            found = _read(path) or found  # as every later process has it, and without what tracing has left
         exported, out = found
         return jax.tree.unflatten(out, exported.call(*leaves))
 
+    program.__name__ = function.__name__ if hasattr(function, "__name__") else "program"
     return program
 
 
 def identity(value: object) -> str | None:
     """A text that is another for every other value; None if there is something in it that is not ours."""
-    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum)):
-        return repr(value)
-    if isinstance(value, tuple | list):
-        parts = [identity(part) for part in value]
-        return None if None in parts else f"{type(value).__qualname__}({', '.join(map(str, parts))})"
     kind = type(value)
-    if not kind.__module__.startswith(OURS):
+    if value is None or kind in (bool, int, float, str):
+        return repr(value)
+    where = f"{kind.__module__}.{kind.__qualname__}"
+    if not kind.__module__.startswith(OURS) and kind not in (tuple, list):
         return None
     if isinstance(value, enum.Enum):
-        return str(value)
-    if not dataclasses.is_dataclass(value):
-        return f"{kind.__module__}.{kind.__qualname__}" if not getattr(value, "__dict__", {}) else None
-    fields = [getattr(value, field.name) for field in dataclasses.fields(value)]
-    inner = identity(fields)
-    return None if inner is None else f"{kind.__module__}.{kind.__qualname__}{inner}"
+        return f"{where}.{value.name}"
+    if dataclasses.is_dataclass(value):
+        inner = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    elif isinstance(value, tuple | list):
+        inner = [*value]
+    elif hasattr(kind, "__slots__") or getattr(value, "__dict__", {}):
+        return None
+    else:
+        inner = []
+    parts = [identity(part) for part in inner]
+    foreign = None in parts or getattr(value, "foreign", False)
+    return None if foreign else f"{where}({', '.join(map(str, parts))})"
 
 
-def _path(program: str) -> Path:
+def _path(program: str) -> Path | None:
+    """Where it is kept; nowhere, if JAX is to keep nothing either, or if nobody knows the code that runs."""
+    config: Any = jax.config
+    if not config.jax_enable_compilation_cache or config.jax_default_device is not None:
+        return None
+    code = _code()
+    if code is None or not _unchanged():
+        return None
     name = hashlib.sha256("\n".join([program, *_circumstances()]).encode()).hexdigest()[:32]
-    return machine.cache_directory() / "traced" / _code() / name
+    return machine.cache_directory() / "traced" / code / name
 
 
 def _circumstances() -> list[str]:
@@ -101,16 +117,34 @@ def _circumstances() -> list[str]:
 
 
 @functools.cache
-def _code() -> str:
+def _code() -> str | None:
     """The digest of our code and of what makes programs of it."""
-    digest = hashlib.sha256(f"{jax.__version__} {jaxlib.version.__version__} {np.__version__}".encode())
+    digest = hashlib.sha256(" ".join(map(importlib.metadata.version, LIBRARIES)).encode())
+    for path in _sources():
+        digest.update(f"{path.parent.name} {path.name} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16] if _sources() else None
+
+
+@functools.cache
+def _sources() -> tuple[Path, ...]:
+    found: list[Path] = []
     for floor in FLOORS:
         spec = importlib.util.find_spec(floor)
-        assert spec is not None and spec.submodule_search_locations
-        folder = Path(spec.submodule_search_locations[0]).resolve()
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(f"{path.relative_to(folder)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:16]
+        folders = spec.submodule_search_locations if spec else None
+        own = sorted(Path(folders[0]).resolve().rglob("*.py")) if folders else []
+        if not own:  # in an archive
+            return ()
+        found += own
+    return tuple(found)
+
+
+def _unchanged() -> bool:
+    """Is the code on the disk what this process has loaded?"""
+    began = psutil.Process().create_time()
+    try:
+        return all(max(stat.st_mtime, stat.st_ctime) < began for stat in map(Path.stat, _sources()))
+    except OSError:
+        return False
 
 
 def _flat(exported: export.Exported) -> export.Exported:
@@ -122,36 +156,36 @@ def _flat(exported: export.Exported) -> export.Exported:
 
 def _read(path: Path) -> tuple[export.Exported, jax.tree_util.PyTreeDef] | None:
     """What is kept there, if it is whole."""
-    try:
+    with contextlib.suppress(Exception):  # whatever it is: the program is traced again
         content = path.read_bytes()
         digest, content = content[:32], content[32:]
-        if hashlib.sha256(content).digest() != digest:
-            return None
-        (length,) = struct.unpack("<I", content[:4])
-        out = jax.tree.structure(_built(json.loads(content[4 : 4 + length])))
-        return export.deserialize(bytearray(zlib.decompress(content[4 + length :]))), out
-    except (OSError, struct.error, ValueError, zlib.error, ImportError, AttributeError):
-        return None
+        if hashlib.sha256(content).digest() == digest:
+            (length,) = struct.unpack("<I", content[:4])
+            out = jax.tree.structure(_built(json.loads(content[4 : 4 + length])))
+            return export.deserialize(bytearray(zlib.decompress(content[4 + length :]))), out
+    return None
 
 
 def _write(path: Path, exported: export.Exported, out: jax.tree_util.PyTreeDef) -> None:
     """Keep it, whole or not at all."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(Exception):  # what cannot be written down, or not there, is not kept
         tree = json.dumps(_described(jax.tree.unflatten(out, [LEAF] * out.num_leaves))).encode()
         content = struct.pack("<I", len(tree)) + tree + zlib.compress(exported.serialize(), 1)
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True)
-            _throw_away(path.parent.parent)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        os.replace(file.name, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _throw_away(path.parent)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            new = Path(folder) / path.name
+            new.write_bytes(hashlib.sha256(content).digest() + content)
+            new.replace(path)
 
 
-def _throw_away(folder: Path) -> None:
-    """What other versions of the code left long ago."""
-    for other in folder.iterdir():
-        if time.time() - other.stat().st_mtime > OLD:
-            shutil.rmtree(other, ignore_errors=True)
+def _throw_away(own: Path) -> None:
+    """What other versions of the code left long ago; ``own`` is that of this one."""
+    os.utime(own)
+    for other in own.parent.iterdir():
+        with contextlib.suppress(OSError):
+            if time.time() - other.stat().st_mtime > OLD:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 def _described(tree: Any) -> Any:

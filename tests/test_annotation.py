@@ -250,6 +250,10 @@ def test_katago_s_own_analysis_stays(reviewed):
     mine.properties["KT"] = [b"", b"", base64.b64encode(gzip.compress(data))]
     clear(mine)
     assert "KT" not in mine.properties
+    deeper = json.dumps(said | {"root": said["root"] | {"visits": 5000}}).encode()  # by KataGo, since
+    mine.properties["KT"] = [b"", b"", base64.b64encode(gzip.compress(deeper))]
+    clear(mine)
+    assert "KT" in mine.properties
     for odd in ([], [b""] * 3, [b"", b"", b"!"], [b"", b"", base64.b64encode(b"x")], [b"", b"", b"W10="]):
         assert not is_ours(odd)
 

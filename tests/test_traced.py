@@ -120,6 +120,24 @@ def test_what_cannot_be_exported_runs_all_the_same(folder):
         jit(lambda x: x + 1 // 0, parts=("wrong",))(jnp.arange(3))
 
 
+def test_code_that_has_changed_since_the_start_is_nobody_s(folder, tmp_path, monkeypatch):
+    new = tmp_path / "edited.py"
+    new.touch()
+    for sources in ((new,), (tmp_path / "gone.py",), ()):
+        with monkeypatch.context() as changed:
+            changed.setattr(traced, "_sources", lambda sources=sources: sources)
+            changed.setattr(traced, "_code", lambda known=bool(sources): "code" if known else None)
+            function = Counted()
+            assert call(function.program())["view"].returns.tolist() == [0, 2, 4]
+            assert not folder.exists()
+    jax.config.update("jax_enable_compilation_cache", False)
+    try:
+        call(Counted().program())
+    finally:
+        jax.config.update("jax_enable_compilation_cache", True)
+    assert not folder.exists()
+
+
 def test_old_code_s_programs_are_thrown_away(folder):
     for name, age in (("old", 40 * 86_400), ("new", 86_400)):
         (folder / name).mkdir(parents=True)
@@ -137,11 +155,26 @@ def test_who_somebody_is():
     class Foreign:
         number: int = 1
 
+    class Own(tuple):
+        __slots__ = ()
+
+    class Number(int):
+        pass
+
     game = make_game("go:9")
     assert identity(("a", 1, True, None, game)) == identity(("a", 1, True, None, make_game("go:9")))
     different = [1, 1.0, True, "1", (1,), [1], None, game, make_game("go:7"), Uniform(), (game, Uniform())]
     assert len({identity(one) for one in different}) == len(different)
-    for foreign in (Foreign(), (1, Foreign()), np.zeros(2), len, as_evaluator(lambda game, state, legal, seed: 0)):
+    for foreign in (
+        make_game("pgx:connect_four"),
+        Own((1,)),
+        Number(1),
+        Foreign(),
+        (1, Foreign()),
+        np.zeros(2),
+        len,
+        as_evaluator(lambda game, state, legal, seed: 0),
+    ):
         assert identity(foreign) is None
     search = search_for(make_game("tic_tac_toe"), [bot_from_spec("uct:simulations=10")])
     assert identity(search) is not None
