@@ -36,6 +36,7 @@ PROGRESS = "progress.csv"  # a row every so often: how learning goes
 MATCHES = "matches.csv"  # a row for each match of a network
 CURVE = "curve.png"
 BEST = "best.safetensors"
+SLOWING, SLOWEST = 0.85, 0.1  # the share of a run after which it learns at less than the rate; and at how much less
 NEWEST = "newest.safetensors"
 ROW_SECONDS = 15.0
 SAVE_SECONDS = 300.0
@@ -132,6 +133,7 @@ class Training:
 
         yield Progress(self, None, "compiling", self.seconds, left())
         while self.seconds < 60 * minutes and trainer.counts["games"] < games:
+            trainer.pace = pace(max(self.seconds / (60 * minutes), trainer.counts["games"] / games))
             turn = trainer.turn()
             now = time.perf_counter()
             if turn.losses and (now - last_row > ROW_SECONDS or not self.rows):
@@ -309,6 +311,12 @@ class Training:
         }
         self.rows.append({key: float(value) for key, value in row.items()})
         _append(self.folder / PROGRESS, row)
+
+
+def pace(share: float) -> float:
+    """What share of the rate is learnt with when so much of a run is done: towards its end less and less, which makes
+    the most of what has been seen."""
+    return 1.0 - (1.0 - SLOWEST) * max(0.0, share - SLOWING) / (1.0 - SLOWING)
 
 
 def ladder(game: Game) -> list[BotConfig]:

@@ -208,6 +208,20 @@ def test_a_network_learns_what_it_is_shown(spec):
         assert losses.ownership < 0.8 * first.ownership
 
 
+def test_a_step_goes_as_far_as_it_is_told_to():
+    game = make_game("tic_tac_toe")
+    shape, recipe = Shape.of(game, 8, 1), Recipe(batch=32, warm_up=1)
+    batch, turn = some_samples(game, 32), learner.turns(game, 32, np.random.default_rng(3))
+    step, learning = learner.program(game, shape, recipe, 2), learner.begin(random_weights(shape), recipe)
+    for _ in range(2):  # the first is at the rate 0
+        learning, _ = step(learning, batch, turn)
+    full, half, none = (step(learning, batch, turn, pace)[0].weights for pace in (1.0, 0.5, 0.0))
+    for before, one, two, three in zip(*map(jax.tree.leaves, (learning.weights, full, half, none)), strict=True):
+        assert np.array_equal(three, before)
+        assert np.allclose(two - before, (one - before) / 2, atol=1e-7)
+    assert not np.array_equal(*(weights["stem.kernel"] for weights in (full, none)))
+
+
 def test_two_devices_learn_as_one_does():
     game = make_game("go:4")
     shape, recipe = Shape.of(game, 8, 1), Recipe(batch=32, warm_up=1)

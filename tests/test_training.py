@@ -17,7 +17,7 @@ import pytest
 import jubango as jb
 from jubango.analysis.learning import reliability
 from jubango.arena.commands import run as command
-from jubango.arena.training import Match, Measuring, Training, _append, _rows
+from jubango.arena.training import Match, Measuring, Training, _append, _rows, pace
 from jubango.bots.config import bot_from_spec
 from jubango.bots.networks.checkpoint import load_weights
 from jubango.sgf_games.errors import UserError
@@ -104,6 +104,7 @@ def test_what_a_run_yields(trained):
     assert "measuring" in {one.stage for one in progress}
     training = progress[-1].training
     assert training.trainer.counts["games"] >= 15_000
+    assert 0.1 <= training.trainer.pace < 0.4, "at the end it learns slowly"
     assert training.elo
     assert {match.opponent for match in training.matches} >= {"random", "uct:simulations=100"}
     losses = [one.turn.losses for one in progress if one.turn and one.turn.losses]
@@ -215,3 +216,8 @@ assert last.stage == "done" and last.training.trainer.steps > 0 and last.trainin
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "JUBANGO_CORES": "3"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_run_slows_down_towards_its_end():
+    assert [pace(share) for share in (0, 0.5, 0.85)] == [1.0] * 3
+    assert [pace(share) for share in (0.925, 1)] == pytest.approx([0.55, 0.1])

@@ -114,20 +114,19 @@ def gradients(
     return jax.grad(lambda weights: loss(game, shape, recipe, weights, batch, turn), has_aux=True)(weights)
 
 
-def update(recipe: Recipe, learning: Learning, gradients: Weights) -> Learning:
-    """One step along the gradients. A pure function."""
+def update(recipe: Recipe, learning: Learning, gradients: Weights, pace: jax.Array | float = 1.0) -> Learning:
+    """One step along the gradients, ``pace`` of the recipe's rate. A pure function."""
     updates, optimizer = recipe.optimizer().update(gradients, learning.optimizer, learning.weights)
-    weights = optax.apply_updates(learning.weights, updates)
+    weights = optax.apply_updates(learning.weights, jax.tree.map(lambda step: pace * step, updates))
     keep = jnp.minimum(recipe.average, learning.steps / (learning.steps + 10.0))  # the first steps are soon forgotten
     average = jax.tree.map(lambda old, new: keep * old + (1 - keep) * new, learning.average, weights)
     return Learning(weights, average, optimizer, learning.steps + 1)
 
 
 @functools.cache
-def program(
-    game: Game, shape: Shape, recipe: Recipe, number: int
-) -> Callable[[Learning, Samples, np.ndarray], tuple[Learning, Losses]]:
-    """A step of learning from a batch, split over ``number`` devices, compiled: ``step(learning, batch, turn)``.
+def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[..., tuple[Learning, Losses]]:
+    """A step of learning from a batch, split over ``number`` devices, compiled: ``step(learning, batch, turn)``, and
+    ``pace``, the share of the recipe's rate.
 
     The devices' gradients meet on the host: a sum between devices that share a pool of threads can wait for ever."""
     split, whole = shard(number)
@@ -136,16 +135,16 @@ def program(
     def part(weights: Weights, batch: Samples, turn: jax.Array) -> jax.Array:
         return ravel_pytree(own(weights, batch, turn))[0][None]
 
-    def move(learning: Learning, together: jax.Array) -> tuple[Learning, Losses]:
+    def move(learning: Learning, together: jax.Array, pace: jax.Array) -> tuple[Learning, Losses]:
         found, losses = _apart(learning.weights, together)
-        return update(recipe, learning, found), losses
+        return update(recipe, learning, found, pace), losses
 
     mapped = functools.partial(jax.shard_map, mesh=split.mesh, check_vma=False)
     each = jit(mapped(part, in_specs=(whole.spec, split.spec, split.spec), out_specs=split.spec), number > 1)
-    both = jit(mapped(move, in_specs=(whole.spec, whole.spec), out_specs=whole.spec), number > 1)
+    both = jit(mapped(move, in_specs=(whole.spec, whole.spec, whole.spec), out_specs=whole.spec), number > 1)
 
-    def step(learning: Learning, batch: Samples, turn: np.ndarray) -> tuple[Learning, Losses]:
-        return both(learning, gathered(each(learning.weights, batch, turn)).mean(axis=0))
+    def step(learning: Learning, batch: Samples, turn: np.ndarray, pace: float = 1.0) -> tuple[Learning, Losses]:
+        return both(learning, gathered(each(learning.weights, batch, turn)).mean(axis=0), np.float32(pace))
 
     return step
 

@@ -125,6 +125,7 @@ class Trainer:
         self.replays = [Replay(settings.window) for _ in self.games]
         self._unsaved: list[list[Samples]] = [[] for _ in self.games]
         self._owed = 0.0  # positions to learn from
+        self.pace = 1.0  # of learning: the share of the rate
         self.counts: dict[str, float] = {"turns": 0, "games": 0, "positions": 0, "rollouts": 0, "seconds": 0.0}
         self._checks: list[tuple[int, int]] = []  # games that were played out against a resignation, of these wrong
         self.resign = -0.95
@@ -211,7 +212,7 @@ class Trainer:
         for _ in range(min(MOST_STEPS, int(self._owed // batch))):
             self._owed -= batch
             turns = learner.turns(self.games[which], batch, self._rng)
-            self.learning, losses = step(self.learning, replay.draw(batch, self._rng, remembered), turns)
+            self.learning, losses = step(self.learning, replay.draw(batch, self._rng, remembered), turns, self.pace)
         return None if losses is None else jax.tree.map(np.asarray, losses)
 
     def _compare(self, which: int, samples: Samples) -> None:
