@@ -18,7 +18,8 @@ from jubango.sgf_games.compiled import stacked
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import State
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.machine import jit, shard, split_last, spread
+from jubango.sgf_games.machine import shard, split_last, spread
+from jubango.sgf_games.programs import jit
 from jubango.sgf_games.replay import Position
 
 GAMES = 32  # random games from a position

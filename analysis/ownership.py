@@ -16,7 +16,7 @@ from jubango.bots.evaluators.ownership import ownership as owners
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 from jubango.sgf_games.replay import Position
 
 LANES, ROUNDS = 64, 4  # random games at once, and how often

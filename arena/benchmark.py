@@ -40,8 +40,9 @@ from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.kernels import twice
-from jubango.sgf_games.machine import gathered, jit, spread
+from jubango.sgf_games.machine import gathered, spread
 from jubango.sgf_games.mnk import LineGame
+from jubango.sgf_games.programs import jit
 
 STEPS = 200  # rules steps in one call; even, since a turn of a loop is two
 # Games at once on a device. A power of two would put the same lane of every array into the same set of the

@@ -31,7 +31,8 @@ from jubango.bots.search.tree import add, lanes_first, lanes_last, pick, put
 from jubango.sgf_games.compiled import table_program
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, split_last, spread
+from jubango.sgf_games.machine import gathered, shard, split_last, spread
+from jubango.sgf_games.programs import Compiled, P, R, jit
 from jubango.sgf_games.thoughts import Thought
 
 TICK_SECONDS = 0.2

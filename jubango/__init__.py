@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from jubango.sgf_games.errors import UserError as UserError
     from jubango.sgf_games.game import Game as Game
     from jubango.sgf_games.machine import configure as configure
-    from jubango.sgf_games.machine import jit as jit
+    from jubango.sgf_games.programs import jit as jit
     from jubango.sgf_games.replay import Position as Position
     from jubango.sgf_games.replay import Record as Record
     from jubango.sgf_games.replay import position as position
@@ -100,7 +100,8 @@ _HOMES = {
     "sgf_games.env": ("auto_reset", "env"),
     "sgf_games.errors": ("UserError",),
     "sgf_games.game": ("Game",),
-    "sgf_games.machine": ("configure", "jit"),
+    "sgf_games.machine": ("configure",),
+    "sgf_games.programs": ("jit",),
     "sgf_games.replay": ("Position", "Record", "position", "read_sgf"),
 }
 _HOME_OF = {name: f"jubango.{home}" for home, names in _HOMES.items() for name in names}

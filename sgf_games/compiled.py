@@ -16,7 +16,8 @@ from jax.sharding import NamedSharding
 
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import where_needed
-from jubango.sgf_games.machine import jit, shard, split_last, spread
+from jubango.sgf_games.machine import shard, split_last, spread
+from jubango.sgf_games.programs import jit
 
 Array = TypeVar("Array", jax.Array, np.ndarray)
 

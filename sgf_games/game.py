@@ -24,7 +24,7 @@ from jax import lax
 from jubango.sgf_games.coordinates import parse_vertex, vertex
 from jubango.sgf_games.dice import mix, random_bits
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 State: TypeAlias = Any  # a pytree of arrays, one type per game; a game's own methods name theirs
 

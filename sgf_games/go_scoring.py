@@ -19,7 +19,7 @@ from jubango.sgf_games.dice import mix
 from jubango.sgf_games.go import Go, GoState
 from jubango.sgf_games.go_area import areas
 from jubango.sgf_games.go_playout import playout
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 LANES, ROUNDS = 64, 8  # random games at once, and how often; either colour begins half of them
 SURE = 0.9  # the share of them in which a dead chain's points end as the opponent's

@@ -24,6 +24,7 @@ import numpy as np
 from jax import lax
 
 from jubango.sgf_games import machine
+from jubango.sgf_games.programs import jit
 
 # What a vector of the rules holds (32 lanes), fewer, more, and enough to be shared among threads.
 LANES = (1, 2, 5, 31, 32, 33, 64, 200, 4096)
@@ -88,7 +89,7 @@ def _is_right(reduction: Callable[[Callable, tuple], Callable]) -> bool:
     correct.append([_by_numpy(batches[4])[i] for i in (0, 7)])
     correct.append(_by_numpy(_three_batches(batches[5])))
     try:
-        found = jax.device_get(machine.jit(run)(jax.device_put(batches)))
+        found = jax.device_get(jit(run)(jax.device_put(batches)))
     except jax.errors.JaxRuntimeError:  # a compiler that will have none of it
         return False
     return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(correct), strict=True))

@@ -25,7 +25,7 @@ from jubango.sgf_games.compiled import initial_state
 from jubango.sgf_games.env import EnvState, auto_reset, env
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.go_moves import chains_with_two_liberties
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 LANES = 64
 FIELDS = [

@@ -13,7 +13,7 @@ from jubango.sgf_games.catalogue import CATALOGUE, make_game, register_game
 from jubango.sgf_games.compiled import LEAVE, MOST_TOLD, initial_state, initial_states, rules, table_program
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 SPECS = [
     "go:5,ko=positional", "go:3x4,komi=0.5,ko=situational,suicide=true", "go:16x2", "connect_four", "tic_tac_toe",

@@ -13,7 +13,7 @@ from referee.go import PASS, RefereeGo
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_states, rules
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from jubango.sgf_games import go_playout
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_states
 from jubango.sgf_games.go_tactics import Last, Window, _shapely, _urgent, preferred
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 
 def positions(height, width, number):

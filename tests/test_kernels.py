@@ -17,7 +17,7 @@ from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_states
 from jubango.sgf_games.dice import random_bits
 from jubango.sgf_games.kernels import fused
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 
 def two_stages():

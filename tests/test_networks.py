@@ -21,7 +21,7 @@ from jubango.bots.networks.model import Shape, apply, new_network, weights_of
 from jubango.bots.networks.shipped import FOLDER, NETWORKS, shipped
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,8 @@ from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games import traced
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import View, rules
-from jubango.sgf_games.machine import devices, jit
+from jubango.sgf_games.machine import devices
+from jubango.sgf_games.programs import jit
 from jubango.sgf_games.traced import identity
 
 

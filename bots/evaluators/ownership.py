@@ -17,7 +17,7 @@ from jubango.sgf_games.compiled import stacked
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.go_scoring import owners_by_playouts
-from jubango.sgf_games.machine import jit
+from jubango.sgf_games.programs import jit
 
 FEW = 3  # positions that make a batch of the machine's
 ROUNDS = 4  # of random games, 64 each

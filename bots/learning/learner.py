@@ -16,7 +16,8 @@ from jax.flatten_util import ravel_pytree
 from jubango.bots.learning.replay import Samples
 from jubango.bots.networks.model import Shape, apply
 from jubango.sgf_games.game import Game
-from jubango.sgf_games.machine import gathered, jit, shard
+from jubango.sgf_games.machine import gathered, shard
+from jubango.sgf_games.programs import jit
 
 Weights = dict[str, jax.Array]
 

@@ -22,7 +22,8 @@ from jubango.bots.search.search import Search
 from jubango.sgf_games.compiled import initial_state
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import where_needed
-from jubango.sgf_games.machine import jit, shard
+from jubango.sgf_games.machine import shard
+from jubango.sgf_games.programs import jit
 
 Array: TypeAlias = jax.Array | np.ndarray
 NOBODY = -1

@@ -33,7 +33,8 @@ from jubango.sgf_games.compiled import initial_state
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.machine import VECTOR, Compiled, devices, jit, on_cpu, shard
+from jubango.sgf_games.machine import VECTOR, devices, on_cpu, shard
+from jubango.sgf_games.programs import Compiled, jit
 
 LEAST_REMEMBERED, REMEMBERED_SHARE = 30_000, 0.6  # of all positions there have been the newest are learnt from
 COMPARED, REMEMBERED = 32, 4096  # positions of a turn, and of all, of which the value is compared with the result

@@ -41,7 +41,8 @@ from jubango.bots.search.state import RootStatistics, Searching
 from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games.compiled import initial_state, stacked
 from jubango.sgf_games.game import State
-from jubango.sgf_games.machine import Compiled, P, R, gathered, jit, shard, split_last, spread
+from jubango.sgf_games.machine import gathered, shard, split_last, spread
+from jubango.sgf_games.programs import Compiled, P, R, jit
 
 HAND_OVER = 6e-3  # seconds that a chunk costs beside its steps, answers included; measured, and not sensitive
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most

@@ -11,7 +11,7 @@ from jax import lax
 
 from jubango.bots.search.state import Searching
 from jubango.bots.search.tree import CHILD, VALUE_SUM, VISITS
-from jubango.sgf_games.machine import Compiled, jit
+from jubango.sgf_games.programs import Compiled, jit
 
 
 def variations(s: Searching, longest: int) -> np.ndarray:
