@@ -48,9 +48,9 @@ def rules(game: Game) -> Rules:
 @functools.lru_cache(maxsize=32)  # what is let go frees its programs
 def _rules(game: Game) -> Rules:
     return Rules(
-        step=jit(game.step, parts=("step", game)),
+        step=jit(game.step),  # not kept: what is exported commits its results to a device, and states are free to go
         view=jit(functools.partial(_view, game), parts=("view", game)),
-        step_lanes=jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1), parts=("step of lanes", game)),
+        step_lanes=jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)),
         view_lanes=lambda states: _view_program(game, jax.tree.leaves(states)[0].shape[-1])(states),
     )
 
