@@ -98,7 +98,7 @@ class Env:
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
-        return self.game.observation_shape
+        return jax.eval_shape(self.init, jax.random.key(0)).observation.shape
 
     def init(self, key: jax.Array) -> EnvState:
         """A new game. ``key`` decides which player moves first, as it does in pgx."""
