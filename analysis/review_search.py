@@ -86,21 +86,24 @@ def finding(wish: Wish, result: SearchResult, lead: float | None) -> Finding:
     order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -result.values[a], a))
     order, told = (order[:1], 0) if wish.place.after else (order, TOLD)
 
+    sign = -0.5 if position.player else 0.5
+
     def line(action: int) -> tuple[str, ...]:
         return tuple(game.action_text(int(back[a])) for a in result.variation_of(action)[:LONGEST_VARIATION])
 
     def black(value: float) -> float:
-        return round(0.5 + 0.5 * float(-value if position.player else value), 6)
+        return round(0.5 + sign * value, 6)
 
+    columns = (x[order].tolist() for x in (back, visits, result.priors, result.values))
     moves = tuple(
         Candidate(
-            game.action_text(int(back[action])),
-            int(visits[action]),
-            round(float(result.priors[action]), 6),
-            black(result.values[action] if visits[action] else result.value),
+            game.action_text(own),
+            seen,
+            round(prior, 6),
+            black(value if seen else result.value),
             line(action) if i < told else (),
         )
-        for i, action in enumerate(order)
+        for i, (action, own, seen, prior, value) in enumerate(zip(order, *columns, strict=True))
     )
     return Finding(black(result.value), result.simulations, moves, None if lead is None else round(lead, 2))
 

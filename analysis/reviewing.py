@@ -20,7 +20,7 @@ from jubango.bots.config import BotConfig, SearchConfig
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.replay import Position, Record, positions, read_sgf
+from jubango.sgf_games.replay import Position, Record, look_at, positions, read_sgf
 from jubango.sgf_games.turns import turned, turned_actions, turns_of
 
 REPEATS = 2
@@ -121,18 +121,21 @@ class Case:
                 if place.after and (place == end or best != move):
                     self._onward[place] = self._onward.get(place) or here.after(place.after)
                     places[place] = self._onward[place]
+        look_at([*places.values()])
         return places
 
     def wishes(self, stage: Stage, number: int) -> list[Wish]:
         """The searches that are missing. Each of a place has other dice, and the board turned another way: a network
         that has no dice does not say quite the same then."""
-        return [
+        wishes = [
             Wish(number, place, repeat, self.on_board(place, turn), turn)
             for place, position in self.places(stage).items()
             if not self._settled(place, position)
             for repeat in range(len(self.found(place, position)), self.repeats)
             for turn in [repeat % turns_of(position.game)]
         ]
+        look_at([wish.position for wish in wishes])
+        return wishes
 
     def on_board(self, place: Place, turn: int) -> Position:
         """The position of a place on a board that is turned."""

@@ -35,7 +35,8 @@ def mctx_peer(pipe: Any) -> None:
     import pgx
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from jubango.bots.networks.model import Shape, apply, new_network, weights_of
+    from jubango.bots.networks.model import apply, new_network, weights_of
+    from jubango.bots.networks.shape import Shape
 
     searches: dict = {}
 
@@ -115,7 +116,8 @@ def lines() -> list[tuple]:
     from jubango.arena.benchmark import SearchCase
     from jubango.bots.evaluators.network import NetworkEvaluator
     from jubango.bots.evaluators.rollout import Rollout
-    from jubango.bots.networks.model import Shape, new_network, weights_of
+    from jubango.bots.networks.model import new_network, weights_of
+    from jubango.bots.networks.shape import Shape
     from jubango.bots.search.rules.ucb1 import Ucb1
     from jubango.sgf_games.catalogue import make_game
 

@@ -16,6 +16,7 @@ from jubango.bots.composition import (
     weights_key,
 )
 from jubango.bots.config import NO_NETWORK, BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
+from jubango.bots.evaluators.network import FEW
 from jubango.bots.gtp.engine import GtpPlayer
 from jubango.bots.minimax import MinimaxPlayer
 from jubango.bots.player import Player
@@ -99,14 +100,16 @@ WAVES = 64  # times that a tree is searched in all its leaves at once, at least:
 
 def filling(bot: Bot, lanes: int) -> Bot:
     """A bot for so few games or positions at once that one leaf each leaves the machine idle: it searches many leaves
-    at once, and a single position in a tree for every device. For what goes by the clock, plays people or analyses,
-    where a move may depend on the machine; what the configuration itself says of leaves and ensembles stays."""
+    at once, and a single position in a tree for every device, if there are leaves for more than one. For what goes by
+    the clock, plays people or analyses, where a move may depend on the machine; what the configuration itself says of
+    leaves and ensembles stays."""
     if not isinstance(bot, SearchConfig) or bot.selection == "gumbel" or {"leaves", "ensemble"} & bot.model_fields_set:
         return bot
     budget = bot.simulations // WAVES
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
-    ensemble = 1 if one_tree else min(len(devices()), max(1, budget))
     vector = _vector(bot)
+    few = budget <= (FEW if vector == LEAVES_OF_NETWORKS else VECTOR)  # a single device takes so many leaves
+    ensemble = 1 if one_tree or few else min(len(devices()), budget)
     leaves = max(1, min(vector, full_lanes(vector) // (lanes * ensemble), budget // ensemble))
     return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
 

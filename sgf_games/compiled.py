@@ -48,11 +48,17 @@ def rules(game: Game) -> Rules:
 @functools.lru_cache(maxsize=32)  # what is let go frees its programs
 def _rules(game: Game) -> Rules:
     return Rules(
-        step=jit(game.step),  # not kept: what is exported commits its results to a device, and states are free to go
+        step=_untied(jit(game.step, parts=("step", game))),
         view=jit(functools.partial(_view, game), parts=("view", game)),
         step_lanes=jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)),
         view_lanes=lambda states: _view_program(game, jax.tree.leaves(states)[0].shape[-1])(states),
     )
+
+
+def _untied(program: Callable[..., State]) -> Callable[..., State]:
+    """Its results by way of the host: JAX commits those of an exported program to a device, and single states are free
+    to go to any."""
+    return lambda *args: jax.device_put(jax.tree.map(np.asarray, program(*args)))
 
 
 def _view(game: Game, state: State) -> View[jax.Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -210,14 +210,40 @@ def position_at(sgf: SgfGame, number: int | None = None) -> Position:
 
 def positions(sgf: SgfGame) -> list[Position]:
     """The position before the first move, and after every move. Raises UserError at an illegal move."""
-    out = _walk(sgf, sgf.move_count)
-    views = view_of(sgf.game, [position.state for position in out])
-    for i, position in enumerate(out):
-        vars(position)["_view"] = View(*(array[i] for array in views))  # all at once, not one after another
+    try:
+        out = _walk(sgf, sgf.move_count, checked=False)
+    except UserError:  # there may be a move before that is illegal
+        return _walk(sgf, sgf.move_count)
+    look_at(out)  # at all of them at once, not at one after another
+    if not all(map(_goes_on, out[:-1])):  # which move is illegal, if it is not play that goes on after passes
+        out = _walk(sgf, sgf.move_count)
+        look_at(out)
     return out
 
 
-def _walk(sgf: SgfGame, until: int) -> list[Position]:
+def _goes_on(position: Position) -> bool:
+    """Do the rules allow the move that was played here?"""
+    assert position.next_move is not None
+    point, game = position.next_move[1], position.game
+    action = game.point_action(point)
+    return bool(position.legal[action]) and not _falls_elsewhere(game, position.state, action, point)
+
+
+def _falls_elsewhere(game: Game, state: State, action: int, point: Point | None) -> bool:
+    """Where stones fall a point may be named where this one does not come to lie."""
+    return point is not None and game.action_point(state, action) != point
+
+
+def look_at(places: Sequence[Position]) -> None:
+    """Have what the rules say of positions of one game: of all at once, which takes far less than one after another."""
+    new = [position for position in places if "_view" not in vars(position)]
+    views = view_of(new[0].game, [position.state for position in new]) if new else ()
+    for i, position in enumerate(new):
+        vars(position)["_view"] = View(*(array[i] for array in views))
+
+
+def _walk(sgf: SgfGame, until: int, checked: bool = True) -> list[Position]:
+    """Raises UserError at an illegal move; of moves that are not ``checked`` only for points that no action has."""
     game = sgf.game
     state = initial_state(game)
     compiled = rules(game)
@@ -249,9 +275,8 @@ def _walk(sgf: SgfGame, until: int) -> list[Position]:
             action = game.point_action(point)
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
-        legal = np.asarray(compiled.view(state).legal)
-        falls_elsewhere = point is not None and legal[action] and game.action_point(state, action) != point
-        if not legal[action] or falls_elsewhere:
+        legal = not checked or bool(np.asarray(compiled.view(state).legal)[action])
+        if not legal or (checked and _falls_elsewhere(game, state, action, point)):
             guess = f"; {sgf.guessed_stones}" if sgf.guessed_stones else ""
             raise UserError(
                 f"{where} is illegal: {_why(game, state, point)}; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 import jax
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from jubango.sgf_games.machine import configure
 
 configure(cores=2)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell leaves it for what it starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # so that the programs that tests start can be interrupted
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from jubango.bots.networks.checkpoint import save_weights
-from jubango.bots.networks.model import Shape, new_network, weights_of
+from jubango.bots.networks.model import new_network, weights_of
+from jubango.bots.networks.shape import Shape
 
 
 def random_weights(shape, seed=0, scale=0.3):

@@ -19,7 +19,8 @@ from jubango.bots.learning.learner import Recipe
 from jubango.bots.learning.replay import Collector, Games, Moves, Replay, Samples, load_samples, save_samples
 from jubango.bots.learning.self_play import SelfPlay, starts_of
 from jubango.bots.learning.trainer import Settings, variations
-from jubango.bots.networks.model import Shape, new_network, weights_of
+from jubango.bots.networks.model import new_network, weights_of
+from jubango.bots.networks.shape import Shape
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import asdict
 
 import jax
@@ -17,7 +19,8 @@ from jubango.bots.composition import network_file, note_on, strongest
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.checkpoint import digest, load_weights, save_weights
-from jubango.bots.networks.model import Shape, apply, new_network, weights_of
+from jubango.bots.networks.model import apply, new_network, weights_of
+from jubango.bots.networks.shape import Shape
 from jubango.bots.networks.shipped import FOLDER, NETWORKS, shipped
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import UserError
@@ -117,6 +120,26 @@ def test_what_is_no_file(tmp_path):
 def test_shapes_are_checked():
     with pytest.raises(UserError, match="channels = 0: should be a whole number from 1"):
         Shape.of(make_game("tic_tac_toe"), channels=0)
+
+
+@pytest.mark.parametrize(("head", "more"), [("points", {"passes": 1, "scores": True}), ("points", {}), ("columns", {}), ("dense", {"height": 4, "width": 3, "actions": 20})])  # fmt: skip
+def test_the_sizes_of_the_weights_are_those_of_the_network(head, more):
+    shape = Shape("game", planes=3, head=head, channels=5, blocks=2, **more)
+    weights = jax.eval_shape(lambda: weights_of(new_network(shape)))
+    assert shape.sizes == {name: x.shape for name, x in weights.items()}
+    assert {x.dtype for x in weights.values()} == {np.dtype(np.float32)}
+
+
+def test_weights_are_read_without_the_library_that_trains_them(tmp_path, honest):
+    """A search whose program is on the disk starts in a fraction of the time that importing it takes."""
+    shape, weights = honest
+    save_weights(tmp_path / "net", weights, shape)
+    code = (
+        "import sys; from jubango.bots.gtp import host; from jubango.bots.networks.checkpoint import load_weights;"
+        f"load_weights({str(tmp_path / 'net')!r}); print([name for name in ('flax', 'optax') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_an_untrained_network_knows_nothing():

@@ -374,13 +374,17 @@ def test_killed_it_goes_on_and_finds_the_same(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     file = review_path(tmp_path / "g.sgf")
     worker = [sys.executable, "-c", KILLED]
-    with subprocess.Popen(worker, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process:
+    said = tmp_path / "said"
+    with (
+        said.open("w") as out,
+        subprocess.Popen(worker, cwd=tmp_path, env=environment, stdout=out, stderr=out) as process,
+    ):
         until = time.monotonic() + 120
         while not file.exists() and process.poll() is None and time.monotonic() < until:
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
     part = load(file)
-    assert part is not None
+    assert part is not None, said.read_text()
     assert part.findings, "what was found before is there, whole"
     done = subprocess.run(worker, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

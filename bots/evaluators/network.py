@@ -11,7 +11,7 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
 from jubango.bots.networks.checkpoint import load_weights
-from jubango.bots.networks.model import Shape, apply
+from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.machine import on_cpu
@@ -65,6 +65,8 @@ class NetworkEvaluator(Evaluator):
         return lax.fori_loop(0, pieces, piece, nothing)
 
     def _judged(self, params: Params, planes: jax.Array, legal: jax.Array) -> Evaluation:
+        from jubango.bots.networks.model import apply  # slow to import, and needed for a new program only
+
         found = apply(self.shape, params, planes)
         logits = jnp.where(legal, found.policy, -jnp.inf)
         grown = jnp.exp(logits - jnp.max(jnp.where(legal, logits, -1e9), axis=-1, keepdims=True))

@@ -12,7 +12,7 @@ import numpy as np
 from jubango.bots.evaluators.evaluator import Evaluator, Params
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
-from jubango.bots.networks.model import Outputs, Shape, apply
+from jubango.bots.networks.shape import Outputs, Shape
 from jubango.sgf_games.compiled import stacked
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
@@ -56,6 +56,8 @@ def opinions(game: Game, states: Sequence[State], network: NetworkEvaluator, par
 @functools.lru_cache(maxsize=8)
 def _program(game: Game, shape: Shape) -> Callable[[Params, State], Outputs]:
     def judge(params: Params, states: State) -> Outputs:
+        from jubango.bots.networks.model import apply  # slow to import, and needed for a new program only
+
         return apply(shape, params, jax.vmap(game.observe, in_axes=-1)(jax.tree.map(jnp.asarray, states)))
 
     return jit(judge, parts=("opinion", game, shape))

@@ -18,7 +18,7 @@ from jubango.bots.gtp.wire import GtpError, Lines, Output
 from jubango.bots.player import MoveRequest, Player
 from jubango.bots.roster import make_players
 from jubango.bots.thinker import ROOM, Findings, Position, Thinker
-from jubango.sgf_games.compiled import rules, stacked
+from jubango.sgf_games.compiled import initial_state, rules, stacked
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
@@ -81,14 +81,15 @@ class Host:
         if self._made == (game.compiled_as, bot):
             return
         self.close()
-        turn = self.session.turn()
+        initial_state(game)  # wanted by both
+        territory = (
+            Territory(game, evaluator_for(game, bot), params_for(game, bot)) if isinstance(bot, SearchConfig) else None
+        )
         with ThreadPoolExecutor(1) as aside:  # programs of the rules are loaded while those of the search are
+            prepared = aside.submit(_prepare, self.session, territory)
             if isinstance(bot, SearchConfig):
-                territory = Territory(game, evaluator_for(game, bot), params_for(game, bot))
-                prepared = aside.submit(_prepare, game, turn, territory)
                 self._thinker, self._territory = Thinker(game, bot, self.options.room), territory
             else:
-                prepared = aside.submit(_prepare, game, turn, None)
                 self._player = make_players(game, [bot], 1)[bot.name]
             prepared.result()
         self._made = game.compiled_as, bot
@@ -189,15 +190,16 @@ class Host:
             self._thinker.advance(TICK)
 
 
-def _prepare(game: Game, turn: Turn, territory: Territory | None) -> None:
+def _prepare(session: Session, territory: Territory | None) -> None:
     """Have the programs of the rules, and of what is owned."""
-    if territory:
-        territory.judge(turn.state)
+    game, turn = session.game, session.turn()
     legal = np.flatnonzero(turn.legal)
     if len(legal):
         rules(game).step(turn.state, int(legal[0]))
     if isinstance(game, Go):
         game.gone_on(game.turn_to(turn.state, 1 - turn.player))
+    if territory:
+        territory.judge(turn.state)
 
 
 def _playable(game: Game, bot: BotConfig) -> None:

@@ -14,7 +14,8 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from jubango.bots.learning.replay import Samples
-from jubango.bots.networks.model import Shape, apply
+from jubango.bots.networks.model import apply
+from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.machine import gathered, shard
 from jubango.sgf_games.programs import jit

@@ -23,7 +23,8 @@ from jubango.bots.learning.learner import Learning, Losses, Recipe
 from jubango.bots.learning.replay import Collector, Games, Replay, Samples, load_samples, save_samples
 from jubango.bots.learning.self_play import Lanes, SelfPlay
 from jubango.bots.networks.checkpoint import load_weights
-from jubango.bots.networks.model import Shape, apply, new_network, weights_of
+from jubango.bots.networks.model import apply, new_network, weights_of
+from jubango.bots.networks.shape import Shape
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.ucb1 import Ucb1

@@ -1,6 +1,6 @@
 """Files of weights: safetensors with a header that says what they are, checked whole before anything is used.
 
-The header's ``jubango`` holds, as JSON: ``shape`` (see :class:`jubango.bots.networks.model.Shape`), ``digest`` (SHA-256
+The header's ``jubango`` holds, as JSON: ``shape`` (see :class:`jubango.bots.networks.shape.Shape`), ``digest`` (SHA-256
 of the weights) and ``trained`` (how they were made, words and numbers for people).
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jubango.bots.networks.model import Shape, flat, parts
+from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import check_file
 from jubango.sgf_games.library import write_safely
@@ -83,13 +83,7 @@ def digest(weights: Mapping[str, np.ndarray]) -> str:
 
 
 def _fit(shape: Shape, weights: dict[str, np.ndarray]) -> bool:
-    """Are these the weights of a network of this shape? It is made only if the file is as large as it would be."""
-    stem = weights.get("stem.kernel")
-    if stem is None or stem.shape != (3, 3, shape.planes, shape.channels) or len(weights) <= 6 * shape.blocks:
-        return False
-    if shape.head == "dense":
-        policy = weights.get("policy.kernel")
-        if policy is None or policy.shape[-1] != shape.actions or policy.shape[0] % (shape.height * shape.width):
-            return False
-    wanted = {name: (value.shape, value.dtype) for name, value in flat(parts(shape)[1]).items()}
-    return wanted == {name: (value.shape, value.dtype) for name, value in weights.items()}
+    """Are these the weights of a network of this shape?"""
+    return {name: value.shape for name, value in weights.items()} == shape.sizes and all(
+        value.dtype == np.float32 for value in weights.values()
+    )
