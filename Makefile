@@ -36,6 +36,8 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/library.py
 	$(BIN)/python benchmarks/env.py
+	$(BIN)/python benchmarks/review.py
+	$(BIN)/python benchmarks/starting.py
 	$(BIN)/jubango bench tournament
 
 compat: $(COMPAT:%=%/.installed)

@@ -139,6 +139,8 @@ class Case:
 
     def on_board(self, place: Place, turn: int) -> Position:
         """The position of a place on a board that is turned."""
+        if place.after and not turn:
+            return self._onward[place]
         if turn not in self._boards:
             self._boards[turn] = positions(turned(self.record.sgf, turn))
         here = self._boards[turn][place.number]

@@ -44,7 +44,7 @@ class Table:
         self.game, self.on_tick = game, on_tick
         given = players or {}
         loose = bool(given or timed)  # a person or a clock is there, and moves depend on the machine anyway
-        self.bots = {bot.name: filling(bot, lanes) if loose or _seconds(bot) else bot for bot in bots}
+        self.bots = {bot.name: filling(game, bot, lanes) if loose or _seconds(bot) else bot for bot in bots}
         to_make = [bot for name, bot in self.bots.items() if name not in given]
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
         alone = bool(given or timed) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
@@ -57,7 +57,7 @@ class Table:
         began = time.perf_counter()
         self.blocks = [self._block(lanes // number + (i < lanes % number)) for i in range(number)]
         self._making = (time.perf_counter() - began) / number  # seconds that a block takes to make
-        self.note = idle_note(list(self.bots.values()), lanes)  # on what is left idle, for people
+        self.note = idle_note(game, list(self.bots.values()), lanes)  # on what is left idle, for people
         searches = [bot for bot in to_make if isinstance(bot, SearchConfig)]
         # A game may change its block unless a bot keeps trees there, and for one of another size unless a bot's
         # evaluator may tell sizes apart, as networks do in their last bits.

@@ -4,7 +4,7 @@
 
 Both make the same searches: of every position and of what the bot's own choice would have led to, twice each. Of those
 one after another a sample is timed, once as they are in the batch (one leaf at a time) and once as `jubango analyze`
-searches a single position (in as many leaves and trees as fill the machine). Programs are made before. Seconds are
+searches a single position (in as many leaves as its simulations allow). Programs are made before. Seconds are
 the wall's and, on a machine that others use too, the more honest ones of its cores together.
 """
 

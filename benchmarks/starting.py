@@ -29,7 +29,10 @@ def answers(arguments: list[str]) -> list[float]:
         assert server.stdout is not None
         server.stdin.write("\n".join([*COMMANDS, ""]))
         server.stdin.close()
-        return [time.perf_counter() - began for line in server.stdout if line.startswith(("=", "?"))]
+        taken = [time.perf_counter() - began for line in server.stdout if line.startswith("=")]
+    if server.returncode or len(taken) != len(COMMANDS):
+        sys.exit(f"jubango gtp {' '.join(arguments)}: did not answer every command")
+    return taken
 
 
 def main() -> None:

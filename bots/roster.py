@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from jubango.bots.composition import (
     composition,
+    evaluator_for,
     numbers_for,
     params_for,
     room_for,
@@ -15,8 +16,7 @@ from jubango.bots.composition import (
     simulations_for,
     weights_key,
 )
-from jubango.bots.config import NO_NETWORK, BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
-from jubango.bots.evaluators.network import FEW
+from jubango.bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
 from jubango.bots.gtp.engine import GtpPlayer
 from jubango.bots.minimax import MinimaxPlayer
 from jubango.bots.player import Player
@@ -98,34 +98,33 @@ LEAVES_OF_NETWORKS = 8
 WAVES = 64  # times that a tree is searched in all its leaves at once, at least: what a leaf finds helps the next ones
 
 
-def filling(bot: Bot, lanes: int) -> Bot:
+def filling(game: Game, bot: Bot, lanes: int) -> Bot:
     """A bot for so few games or positions at once that one leaf each leaves the machine idle: it searches many leaves
-    at once, and a single position in a tree for every device, if there are leaves for more than one. For what goes by
-    the clock, plays people or analyses, where a move may depend on the machine; what the configuration itself says of
-    leaves and ensembles stays."""
+    at once, and a single position in a tree for every device, as far as there are leaves to fill the devices. For what
+    goes by the clock, plays people or analyses, where a move may depend on the machine; what the configuration itself
+    says of leaves and ensembles stays."""
     if not isinstance(bot, SearchConfig) or bot.selection == "gumbel" or {"leaves", "ensemble"} & bot.model_fields_set:
         return bot
-    budget = bot.simulations // WAVES
+    budget, most = bot.simulations // WAVES, _most_leaves(game, bot)
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
-    vector = _vector(bot)
-    few = budget <= (FEW if vector == LEAVES_OF_NETWORKS else VECTOR)  # a single device takes so many leaves
-    ensemble = 1 if one_tree or few else min(len(devices()), budget)
-    leaves = max(1, min(vector, full_lanes(vector) // (lanes * ensemble), budget // ensemble))
+    ensemble = 1 if one_tree else max(1, min(len(devices()), budget // evaluator_for(game, bot).vector))
+    leaves = max(1, min(most, full_lanes(most) // (lanes * ensemble), budget // ensemble))
     return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
 
 
-def _vector(bot: SearchConfig) -> int:
+def _most_leaves(game: Game, bot: SearchConfig) -> int:
     """Leaves that keep a core busy: networks are done with few."""
-    return LEAVES_OF_NETWORKS if bot.wants_network and bot.network != NO_NETWORK else VECTOR
+    return VECTOR if evaluator_for(game, bot).vector >= VECTOR else LEAVES_OF_NETWORKS
 
 
-def idle_note(bots: Sequence[BotConfig], lanes: int) -> str:
+def idle_note(game: Game, bots: Sequence[BotConfig], lanes: int) -> str:
     """Which bots leave most of the machine idle with so many games at once, and what would fill it; or nothing."""
     searches = [bot for bot in bots if isinstance(bot, SearchConfig) and bot.simulations > 1]
-    idle = [bot for bot in searches if 2 * lanes * bot.ensemble * bot.leaves <= full_lanes(_vector(bot))]
+    filled = {bot.name: full_lanes(_most_leaves(game, bot)) for bot in searches}
+    idle = [bot for bot in searches if 2 * lanes * bot.ensemble * bot.leaves <= filled[bot.name]]
     if not idle:
         return ""
-    full = min(full_lanes(_vector(bot)) for bot in idle)
+    full = min(filled[bot.name] for bot in idle)
     used = max(lanes * bot.ensemble * bot.leaves for bot in idle)
     more = max(2, full // used)
     names = ", ".join(bot.name for bot in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
@@ -152,7 +151,7 @@ def run_bot(
     """
     if not isinstance(bot, SearchConfig):
         raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
-    bot = filling(bot, len(states)).model_copy(update={"temperature": 0.0, "noise": 0.0, "gumbel_scale": 0.0})
+    bot = filling(game, bot, len(states)).model_copy(update={"temperature": 0.0, "noise": 0.0, "gumbel_scale": 0.0})
     numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
     return run_many(
         search_for(game, [bot]), states, numbers, params=params_for(game, bot), seconds=bot.seconds, seeds=seeds,

@@ -62,7 +62,7 @@ class Thinker:
     """
 
     def __init__(self, game: Game, bot: SearchConfig, room: int = ROOM) -> None:
-        self.game, self.bot = game, filling(bot, 1)
+        self.game, self.bot = game, filling(game, bot, 1)
         self.room = _room(game, self.bot, room)
         roomy = self.bot.model_copy(update={"simulations": self.room})
         self.params = params_for(game, bot)

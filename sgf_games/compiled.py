@@ -56,9 +56,15 @@ def _rules(game: Game) -> Rules:
 
 
 def _untied(program: Callable[..., State]) -> Callable[..., State]:
-    """Its results by way of the host: JAX commits those of an exported program to a device, and single states are free
-    to go to any."""
-    return lambda *args: jax.device_put(jax.tree.map(np.asarray, program(*args)))
+    """Its results by way of the host where JAX has committed them to a device, as it does those of an exported program:
+    single states are free to go to any."""
+
+    def free(*args: State | jax.Array | int) -> State:
+        state = program(*args)
+        tied = any(x.committed for x in jax.tree.leaves(state))
+        return jax.device_put(jax.tree.map(np.asarray, state)) if tied else state
+
+    return free
 
 
 def _view(game: Game, state: State) -> View[jax.Array]:

@@ -13,7 +13,6 @@ COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@functools.lru_cache(maxsize=4096)
 def vertex(point: Point | None, height: int) -> str:
     """``(15, 3)`` on 19 rows is ``D4``; None is ``pass``."""
     if point is None:

@@ -49,12 +49,11 @@ def spread(games: int, lanes_each: int = 1, vector: int = VECTOR) -> tuple[int, 
     Every device gets whole vectors of lanes, since one that is not full is done lane by lane, and a
     small batch stays on one device.
     """
-    number, lanes = len(devices()), games * lanes_each
-    if lanes <= vector or games == 1:
-        number = 1
+    lanes = games * lanes_each
     if lanes <= 2 or games == 1:
         return 1, games
     each = -(-vector // lanes_each)
+    number = 1 if lanes <= vector else min(len(devices()), -(-games // each))
     return number, -(-games // (number * each)) * each * number
 
 

@@ -21,6 +21,9 @@ from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.printable import printable
 from jubango.sgf_games.sgf import SgfGame, SgfNode, read_games
+from jubango.sgf_games.traced import identity
+
+TOGETHER = 64  # positions that are looked at at once
 
 LONGEST_NAME = 15.0  # of a name above a board, in units of the font's size
 
@@ -210,10 +213,11 @@ def position_at(sgf: SgfGame, number: int | None = None) -> Position:
 
 def positions(sgf: SgfGame) -> list[Position]:
     """The position before the first move, and after every move. Raises UserError at an illegal move."""
+    ours = identity(sgf.game) is not None  # and does nothing worse with an illegal move than to play it
     try:
-        out = _walk(sgf, sgf.move_count, checked=False)
+        out = _walk(sgf, sgf.move_count, checked=not ours)
     except UserError:  # there may be a move before that is illegal
-        return _walk(sgf, sgf.move_count)
+        out = _walk(sgf, sgf.move_count)
     look_at(out)  # at all of them at once, not at one after another
     if not all(map(_goes_on, out[:-1])):  # which move is illegal, if it is not play that goes on after passes
         out = _walk(sgf, sgf.move_count)
@@ -235,11 +239,15 @@ def _falls_elsewhere(game: Game, state: State, action: int, point: Point | None)
 
 
 def look_at(places: Sequence[Position]) -> None:
-    """Have what the rules say of positions of one game: of all at once, which takes far less than one after another."""
+    """Have what the rules say of positions of one game: many at once take far less time than one after another. However
+    many there are, it is one program."""
     new = [position for position in places if "_view" not in vars(position)]
-    views = view_of(new[0].game, [position.state for position in new]) if new else ()
-    for i, position in enumerate(new):
-        vars(position)["_view"] = View(*(array[i] for array in views))
+    for first in range(0, len(new), TOGETHER):
+        some = new[first : first + TOGETHER]
+        filled = some + some[:1] * (TOGETHER - len(some))
+        views = view_of(new[0].game, [position.state for position in filled])
+        for i, position in enumerate(some):
+            vars(position)["_view"] = View(*(array[i] for array in views))
 
 
 def _walk(sgf: SgfGame, until: int, checked: bool = True) -> list[Position]:

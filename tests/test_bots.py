@@ -16,7 +16,7 @@ from jubango.arena.commands import run as command
 from jubango.arena.plan import match_plan
 from jubango.arena.table import Table
 from jubango.bots.clock import Clock, Share, TimeControl, moves_left
-from jubango.bots.composition import note_on, room_for, search_for
+from jubango.bots.composition import evaluator_for, note_on, room_for, search_for
 from jubango.bots.config import PRESETS, bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.checkpoint import load_weights, save_weights
@@ -27,7 +27,7 @@ from jubango.bots.search import driver
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state, initial_states, rules
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.machine import full_lanes
+from jubango.sgf_games.machine import full_lanes, spread
 
 TTT, C4 = make_game("tic_tac_toe"), make_game("connect_four")
 
@@ -149,15 +149,28 @@ def test_other_numbers_need_no_other_program():
     assert (len(driver._programs), result.simulations) == (made, 50)
 
 
+@pytest.mark.parametrize("spec", ["uct:", "alphazero:", "alphago:", "alphazero:network=none,"])
+@pytest.mark.parametrize("game", ["connect_four", "go:13"])
+def test_trees_of_a_position_lie_on_a_device_each(game, spec):
+    """None is there only to fill up a device, and none shares a device with another while others have none."""
+    game = make_game(game)
+    for simulations in (1, 63, 64, 128, 191, 192, 400, 1600, 2111, 2112, 3200, 4095, 4096, 12_800, 100_000):
+        bot = filling(game, bot_from_spec(f"{spec}simulations={simulations}"), 1)
+        vector = evaluator_for(game, bot).vector
+        assert bot.ensemble in (1, len(jax.devices()))
+        assert spread(bot.ensemble, bot.leaves, vector) == (bot.ensemble, bot.ensemble), simulations
+        assert bot.ensemble * bot.leaves * 64 <= max(64, simulations)
+
+
 def test_a_position_alone_is_searched_in_many_leaves_where_the_machine_may_be_felt():
     timed, small = bot_from_spec("uct:seconds=1"), bot_from_spec("uct:simulations=100")
-    one = filling(timed, 1)
+    one = filling(C4, timed, 1)
     assert (one.leaves, one.ensemble) == (32, len(jax.devices()))
-    assert filling(timed, full_lanes()) == timed
-    assert filling(timed, full_lanes() // 4).leaves == 4
-    assert filling(small, 1).leaves * filling(small, 1).ensemble == 1, "so few would not help each other"
+    assert filling(C4, timed, full_lanes()) == timed
+    assert filling(C4, timed, full_lanes() // 4).leaves == 4
+    assert filling(C4, small, 1).leaves * filling(C4, small, 1).ensemble == 1, "so few would not help each other"
     for spec in ("uct:seconds=1,leaves=2", "uct:seconds=1,ensemble=1", "gumbel", "minimax"):
-        assert filling(bot_from_spec(spec), 1) == bot_from_spec(spec)
+        assert filling(C4, bot_from_spec(spec), 1) == bot_from_spec(spec)
     bots = [bot_from_spec("uct:simulations=500"), bot_from_spec("random")]
     assert Table(TTT, bots, 1).bots[bots[0].name] == bots[0], "games by number alone are the same everywhere"
     assert Table(TTT, bots, 1, timed=True).bots[bots[0].name] == bots[0].model_copy(
@@ -389,9 +402,9 @@ def test_bench_search_prints_a_line_a_case(capsys):
 def test_what_a_run_leaves_idle_is_said():
     few, wide = bot_from_spec("uct:simulations=400"), bot_from_spec("uct:simulations=400,leaves=32")
     full = full_lanes()
-    assert not idle_note([few], full)
-    assert not idle_note([bot_from_spec("random"), bot_from_spec("policy")], 1)
-    note = idle_note([few, wide], full // 4)
+    assert not idle_note(C4, [few], full)
+    assert not idle_note(C4, [bot_from_spec("random"), bot_from_spec("policy")], 1)
+    note = idle_note(C4, [few, wide], full // 4)
     assert few.name in note and wide.name not in note
     assert f"use {full // 4} of the {full} lanes" in note.replace("uses", "use")
     assert "leaves=4, ensemble=4" in note and f"games_at_once={full}" in note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -216,3 +217,40 @@ def test_a_position_before_an_illegal_move_can_be_had():
     assert position_at(sgf, 1).number == 1
     with pytest.raises(UserError, match="between 0 and 2"):
         position_at(sgf, 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"(;SZ[5];B[bb];W[];B[];W[ab];B[];W[];B[cc])",  # play goes on after two passes, twice
+        b"(;SZ[5]AB[aa][ba];W[ab];B[bb]AW[cc];W[dd];B[de])",  # stones are set up on the way
+        b"(;SZ[3]KM[0];B[bb];B[aa];W[ba])",  # two moves of one player
+        b"(;SZ[5])",
+        b"(;GM[4]SZ[3]JG[tic_tac_toe];B[bb];W[ab])",
+        b"(;GM[4]SZ[7:6]JG[connect_four];B[df];W[de])",
+    ],
+)
+def test_all_positions_are_those_one_after_another(text):
+    (sgf,) = parse_sgf(text, "x")
+    found = positions(sgf)
+    assert len(found) == sgf.move_count + 1
+    for n, position in enumerate(found):
+        alone = position_at(sgf, n)
+        for ours, theirs in zip(jax.tree.leaves(position.state), jax.tree.leaves(alone.state), strict=True):
+            assert np.array_equal(ours, theirs)
+        assert np.array_equal(position.legal, alone.legal)
+        assert (position.player, position.over, position.last) == (alone.player, alone.over, alone.last)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"(;GM[4]SZ[3]JG[tic_tac_toe];B[bb];W[bb];B[])",  # then a pass, which the game does not have
+        b"(;GM[4]SZ[7:6]JG[connect_four];B[df];W[da];B[da])",  # a stone that would hang in the air, twice
+        b"(;SZ[5];B[bb];W[bb];B[bb])",
+    ],
+)
+def test_of_several_illegal_moves_the_first_is_named(text):
+    (sgf,) = parse_sgf(text, "x")
+    with pytest.raises(UserError, match=r"x: move 2 \(W .*illegal"):
+        positions(sgf)

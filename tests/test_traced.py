@@ -17,7 +17,7 @@ from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Uniform, as_evaluator
 from jubango.bots.search.driver import program
 from jubango.bots.search.tree import LONGEST_LINE
-from jubango.sgf_games import traced
+from jubango.sgf_games import compiled, traced
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import View, rules
 from jubango.sgf_games.machine import devices
@@ -208,6 +208,18 @@ def test_another_process_plays_the_same_games_without_tracing(tmp_path, game):
 
     assert len(played(False).splitlines()) >= 5
     assert played(False) == played(True)
+
+
+def test_states_are_free_to_go_to_any_device(folder):
+    """Whether a step was traced here or is read from the disk: what runs once with one kind and once with the other
+    would be compiled twice, the second time inside a move."""
+    game = make_game("go:4x3")
+    for _ in range(2):
+        compiled._rules.cache_clear()
+        state = rules(game).step(game.init(), 3)
+        assert not any(x.committed for x in jax.tree.leaves(state))
+        assert abs(game.stones(state)).sum() == 1
+    assert files(folder)
 
 
 def test_trees_are_written_over(folder):

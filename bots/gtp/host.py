@@ -82,16 +82,17 @@ class Host:
             return
         self.close()
         initial_state(game)  # wanted by both
-        territory = (
-            Territory(game, evaluator_for(game, bot), params_for(game, bot)) if isinstance(bot, SearchConfig) else None
-        )
+        thinker, player, territory = None, None, None
+        if isinstance(bot, SearchConfig):
+            territory = Territory(game, evaluator_for(game, bot), params_for(game, bot))
         with ThreadPoolExecutor(1) as aside:  # programs of the rules are loaded while those of the search are
             prepared = aside.submit(_prepare, self.session, territory)
             if isinstance(bot, SearchConfig):
-                self._thinker, self._territory = Thinker(game, bot, self.options.room), territory
+                thinker = Thinker(game, bot, self.options.room)
             else:
-                self._player = make_players(game, [bot], 1)[bot.name]
-            prepared.result()
+                player = make_players(game, [bot], 1)[bot.name]
+        prepared.result()
+        self._thinker, self._player, self._territory = thinker, player, territory
         self._made = game.compiled_as, bot
 
     @property
