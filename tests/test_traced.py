@@ -185,24 +185,27 @@ def test_who_somebody_is():
 
 
 SEARCH = """
+import sys
 import jubango as jb
 from jubango.bots.search import simulate
 if {again}:
     def never(*args):
         raise AssertionError("traced again")
     simulate.simulate = never
-match = jb.match("uct:simulations=30", "uct:simulations=10", "{game}", 4, seed=3)
+match = jb.match("uct:simulations=30", "{bot}:simulations=10", "{game}", 4, seed=3)
 print(match.games[["game_id", "moves", "result"]].to_csv())
+if {again}:
+    assert "flax" not in sys.modules, "which takes half a second to import"
 """
 
 
-@pytest.mark.parametrize("game", ["tic_tac_toe", "go:3"])
-def test_another_process_plays_the_same_games_without_tracing(tmp_path, game):
+@pytest.mark.parametrize(("game", "bot"), [("tic_tac_toe", "alphazero"), ("go:3", "uct")])
+def test_another_process_plays_the_same_games_without_tracing(tmp_path, game, bot):
     environment = os.environ | {"JUBANGO_CACHE": str(tmp_path)}
 
     def played(again):
         return subprocess.run(
-            [sys.executable, "-c", SEARCH.format(again=again, game=game)], env=environment, capture_output=True,
+            [sys.executable, "-c", SEARCH.format(again=again, game=game, bot=bot)], env=environment, capture_output=True,
             text=True, check=True,
         ).stdout  # fmt: skip
 
