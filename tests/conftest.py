@@ -11,8 +11,11 @@ import pytest
 from jubango.sgf_games.machine import configure
 
 configure(cores=2)
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell leaves it for what it starts in the background
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # so that the programs that tests start can be interrupted
+# A shell has these ignored for what it starts in the background; what the tests start is to be interrupted all the same.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGQUIT) == signal.SIG_IGN:
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="module", autouse=True)
