@@ -11,11 +11,14 @@ import pytest
 from jubango.sgf_games.machine import configure
 
 configure(cores=2)
-# A shell has these ignored for what it starts in the background; what the tests start is to be interrupted all the same.
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGQUIT) == signal.SIG_IGN:
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+# Who started the tests may have had signals ignored or blocked (a shell in the background, nohup, a container), which
+# every process inherits; what the tests start is to be interrupted and ended all the same.
+for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+    number = getattr(signal, name, None)
+    if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
+if hasattr(signal, "pthread_sigmask"):
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 @pytest.fixture(scope="module", autouse=True)
