@@ -78,13 +78,15 @@ class Thinker:
         self, position: Position, *, simulations: int | None = None, seconds: float = math.inf, playing: bool = False
     ) -> None:
         """Search ``position``, whatever was searched before: with the bot's simulations by default, or with as many as
-        there is room for; ``playing``: with the noise that a bot's games have."""
+        there is room for; ``playing``: with the noise that a bot's games have, and content once more
+        time can change nothing."""
         calm = {} if playing else {"noise": 0.0, "gumbel_scale": 0.0}
         budget = {} if simulations is None else {"simulations": min(simulations, self.room)}
         numbers = numbers_for(self.game, self.bot.model_copy(update={**calm, **budget}), position.legal)
         line = self._line(position) if self.bot.reuse else None
         self._began = time.perf_counter()
-        order = Order(0, position.legal, numbers, position.seed, self._began + seconds, line)
+        settles = playing and self.bot.move == "visits" and not temperature_for(self.bot, position.ply)
+        order = Order(0, position.legal, numbers, position.seed, self._began + seconds, line, settles)
         self.driver.begin([order], stacked([position.state]))
         self.position = position
 

@@ -35,7 +35,7 @@ from jubango.bots.search.orders import (
     scripts_of,
     unpack,
 )
-from jubango.bots.search.root import merged
+from jubango.bots.search.root import merged, settled
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import RootStatistics, Searching
 from jubango.bots.search.tree import LONGEST_LINE
@@ -171,6 +171,7 @@ class Driver:
         self._under_way: float | None = None  # since when
         self._left = np.zeros(lanes, int)  # steps to make, of the tree that has most to do
         self._deadline = np.full(lanes, math.inf)
+        self._settles = np.zeros(lanes, bool)
         self._busy = np.zeros(lanes, bool)
         self._searching: Searching | None = self.program.spare.pop() if self.program.spare else self.program.idle()
         self._kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
@@ -212,6 +213,7 @@ class Driver:
             budget = min(order.numbers.simulations, self.search.capacity)
             self._left[order.lane] = 1 + -(-budget // self.search.leaves)  # the root's evaluation first
             self._deadline[order.lane] = order.deadline
+            self._settles[order.lane] = order.settles and order.deadline < math.inf
         going_on = [(order.lane, order.onward) for order in orders if order.onward]
         if going_on:
             rows = scripts_of(self.search, [onward for _, onward in going_on])
@@ -245,7 +247,7 @@ class Driver:
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)
         self._left = np.where(self._busy, -(-left // self.search.leaves), 0)
-        late = (now >= self._deadline) & (least > 0)
+        late = ((now >= self._deadline) | self._settled(now)) & (least > 0)
         ready = np.flatnonzero(self._busy & ((left == 0) | late))
         if self._onward:
             self._stops = max(0.8 * self._stops, 0.01) + sum(lane in self._onward for lane in ready.tolist())
@@ -257,8 +259,21 @@ class Driver:
         self._script[ready] = 0
         for lane in ready.tolist():
             self._onward.pop(lane, None)
-        rows = (ready[:, None] * self.ensemble + np.arange(self.ensemble)).reshape(-1)
-        return Progress(ready, self._statistics(rows), moved)
+        return Progress(ready, self._statistics(self._rows(ready)), moved)
+
+    def _settled(self, now: float) -> np.ndarray:
+        """bool [lanes]: whose move will not change until the deadline, at the best pace there has been."""
+        out = np.zeros(self.lanes, bool)
+        lanes = np.flatnonzero(self._busy & self._settles)
+        if len(lanes):
+            steps = np.minimum(self._left, (self._deadline - now) / max(self._step_seconds, 1e-9))[lanes]
+            left = np.maximum(steps, 0) * self.search.leaves * self.ensemble
+            out[lanes] = settled(self._statistics(self._rows(lanes)), left)
+        return out
+
+    def _rows(self, lanes: np.ndarray) -> np.ndarray:
+        """int [lanes * ensemble]: their trees."""
+        return (lanes[:, None] * self.ensemble + np.arange(self.ensemble)).reshape(-1)
 
     def _take_moves(self) -> list[tuple[int, np.ndarray]]:
         """What lanes have played by themselves; they get their orders for as many moves more."""

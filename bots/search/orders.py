@@ -42,6 +42,7 @@ class Order(NamedTuple):
     seed: int  # uint32, all the randomness there is
     deadline: float = float("inf")  # time.perf_counter() when it must be content with what it has
     line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
+    settles: bool = False  # most visits decide, without dice: with a deadline it ends once no move can become another
     onward: Onward | None = None  # then the tree goes on with the game by itself; of lanes of one tree
 
 

@@ -61,7 +61,8 @@ class SearchPlayer(Player):
             numbers = numbers_for(self.game, bot, request.legal)
             line = self._line(request) if bot.reuse else None
             onward = None if limits else self._onward(request)
-            orders.append(Order(request.lane, request.legal, numbers, request.seed, deadline, line, onward))
+            settles = bot.move == "visits" and not temperature_for(bot, len(request.moves))
+            orders.append(Order(request.lane, request.legal, numbers, request.seed, deadline, line, settles, onward))
             self._asked[request.lane] = Asked(request, bot, len(request.moves))
             if bot.reuse:
                 self._held[request.lane] = request.game_id, list(request.moves)

@@ -87,6 +87,16 @@ def final_move(
     return int(final_moves(batch, [rule], [temperature], [seed], ties)[0])
 
 
+def settled(found: RootStatistics[np.ndarray], left: np.ndarray) -> np.ndarray:
+    """bool [n]: whether no other move can have as many visits as the first, with ``left`` (float [n]) simulations still
+    to be made, so that :func:`final_moves` by visits, without a temperature, is decided."""
+    legal: np.ndarray = found.prior > 0
+    if found.bounds.shape[-1]:
+        legal = in_question(found.bounds, found.value, legal)
+    visits = np.sort(np.where(legal, found.visits, -np.inf), axis=1)
+    return visits[:, -1] - np.pad(visits, [(0, 0), (1, 0)], constant_values=-np.inf)[:, -2] > left
+
+
 def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics[np.ndarray]:
     """The statistics of n roots out of those of n * ``ensemble`` trees, by visits (Chaslot, Winands & van den Herik
     2008, root parallelisation)."""
