@@ -20,7 +20,7 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("pages are tested in Chromium, which is not installed: apt install chromium")
     with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield chromium
         chromium.close()
 
