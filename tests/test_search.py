@@ -201,6 +201,26 @@ def test_reuse_equals_going_on(seed):
         assert not found.visits[i][~legal[i]].any()
 
 
+def test_a_kept_tree_may_hold_more_simulations_than_are_wanted():
+    """As after thinking in the other side's time: then there is nothing left to do."""
+    search, first = COMPOSITIONS["ttt"], initial_state(TTT)
+    driver = Driver(search, 1, reuse=True)
+    driver.begin([Order(0, np.ones(9, bool), Numbers(96, 0.1), 1)], stacked([first] * driver.trees))
+    driver.turn(200)
+    visits = driver.advance().found.visits[0]
+    action = int(visits.argmax())
+    assert visits[action] - 1 > 5
+    second = rules(TTT).step(first, action)
+    driver.begin([Order(0, np.arange(9) != action, Numbers(5), 2, line=[action])], stacked([second] * driver.trees))
+    for _ in range(5):
+        progress = driver.advance()
+        if len(progress.ready):
+            break
+    assert progress.ready.tolist() == [0]
+    assert progress.found.visits.sum() == visits[action] - 1
+    assert not driver.busy.any()
+
+
 def exact_values(game, state, known):
     """Plain minimax: the value of ``state`` for its player."""
     key = tuple(np.asarray(x).tobytes() for x in jax.tree.leaves(state))

@@ -71,6 +71,9 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
     )
     chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.settings, s.settings)
     wanted = jnp.minimum(chosen.simulations, search.capacity)
+    wanted = jnp.where(
+        kept, jnp.maximum(wanted, s.done), wanted
+    )  # a tree that pondered may hold more than is asked for
     if search.solver:
         tree, proved = _still_proved(tree, kept, cue.legal, choices)
         wanted = jnp.where(proved, s.done, wanted)
