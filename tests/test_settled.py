@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_search import COMPOSITIONS, after
 
+import jubango as jb
 from jubango.bots.search.driver import Driver
 from jubango.bots.search.orders import Order
 from jubango.bots.search.root import Numbers, final_move, final_moves, settled
@@ -71,3 +72,14 @@ def test_a_search_by_the_clock_ends_when_its_move_is_settled(settles):
     if settles:
         first, second = np.sort(found[1].visits[0])[:-3:-1]
         assert first - second > 96 - found[1].visits.sum() >= first - second - 2
+
+
+@pytest.mark.parametrize("spec", ["uct:", "uct:reuse=true,"])
+def test_what_is_kept_for_the_next_move_is_searched_in_full(spec, monkeypatch):
+    """Where no clock keeps what is saved: of a kept tree's simulations those for the next move are worth making."""
+    start = Driver.start
+    monkeypatch.setattr(Driver, "start", lambda self, most=0.0: start(self, 0.0))  # a step at a time
+    run = jb.match(f"{spec}simulations=200,seconds=1000", "random", "tic_tac_toe", 2, progress=False)
+    made = run.moves.query("player != 'random'").simulations
+    assert len(made) > 0
+    assert (made >= 200).all() if "reuse" in spec else (made < 200).any()

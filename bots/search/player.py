@@ -61,7 +61,8 @@ class SearchPlayer(Player):
             numbers = numbers_for(self.game, bot, request.legal)
             line = self._line(request) if bot.reuse else None
             onward = None if limits else self._onward(request)
-            settles = bot.move == "visits" and not temperature_for(bot, len(request.moves))
+            worth = bool(request.seconds) or not bot.reuse  # else what is saved is of no use, and what is kept is
+            settles = worth and bot.move == "visits" and not temperature_for(bot, len(request.moves))
             orders.append(Order(request.lane, request.legal, numbers, request.seed, deadline, line, settles, onward))
             self._asked[request.lane] = Asked(request, bot, len(request.moves))
             if bot.reuse:
