@@ -61,12 +61,12 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 
 .venv-compat-oldest/.installed: pyproject.toml constraints-oldest.txt
 	$(MAKE_VENV) --clear $(@D)
-	$(INSTALL) -c constraints-oldest.txt -e . hypothesis mctx pgx pytest
+	$(INSTALL) -c constraints-oldest.txt -e . hypothesis mctx pgx pytest pytest-timeout
 	touch $@
 
 .venv-compat-newest/.installed: pyproject.toml
 	$(MAKE_VENV) --clear $(@D)
-	$(INSTALL) -e . hypothesis mctx pgx pytest
+	$(INSTALL) -e . hypothesis mctx pgx pytest pytest-timeout
 	touch $@
 
 clean:
