@@ -82,6 +82,11 @@ def temperature_for(bot: SearchConfig, ply: int) -> float:
     return 0.0 if bot.temperature_moves and ply >= bot.temperature_moves else bot.temperature
 
 
+def most_visits_decide(bot: SearchConfig, ply: int) -> bool:
+    """Does the most visited move get played, without dice?"""
+    return bot.move == "visits" and not temperature_for(bot, ply)
+
+
 def _rule(bot: SearchConfig) -> Rule:
     if bot.selection == "ucb1":
         return Ucb1(bot.order)

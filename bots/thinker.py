@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.composition import numbers_for, params_for, search_for, temperature_for
+from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.roster import affordable_lanes, filling
 from jubango.bots.search.driver import Driver
@@ -85,7 +85,7 @@ class Thinker:
         numbers = numbers_for(self.game, self.bot.model_copy(update={**calm, **budget}), position.legal)
         line = self._line(position) if self.bot.reuse else None
         self._began = time.perf_counter()
-        settles = playing and self.bot.move == "visits" and not temperature_for(self.bot, position.ply)
+        settles = playing and most_visits_decide(self.bot, position.ply)
         order = Order(0, position.legal, numbers, position.seed, self._began + seconds, line, settles)
         self.driver.begin([order], stacked([position.state]))
         self.position = position

@@ -53,9 +53,7 @@ def test_a_search_by_the_clock_ends_when_its_move_is_settled(settles):
     legal = np.asarray(rules(search.game).view(state).legal)
     driver = Driver(search, 2)
     orders = [
-        Order(
-            0, legal, Numbers(96, 0.5), 1, deadline=np.inf, settles=True
-        ),  # by its simulations, all of which are made
+        Order(0, legal, Numbers(96, 0.5), 1, settles=True),  # no deadline: all its simulations are made
         Order(1, legal, Numbers(96, 0.5), 1, deadline=1e9, settles=settles),
     ]
     driver.begin(orders, stacked([state] * driver.trees))

@@ -70,10 +70,8 @@ def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
         edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
     )
     chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.settings, s.settings)
-    wanted = jnp.minimum(chosen.simulations, search.capacity)
-    wanted = jnp.where(
-        kept, jnp.maximum(wanted, s.done), wanted
-    )  # a tree that pondered may hold more than is asked for
+    held = jnp.where(kept, s.done, 0)  # of a tree that pondered it may be more than is asked for
+    wanted = jnp.maximum(jnp.minimum(chosen.simulations, search.capacity), held)
     if search.solver:
         tree, proved = _still_proved(tree, kept, cue.legal, choices)
         wanted = jnp.where(proved, s.done, wanted)

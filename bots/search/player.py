@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jubango.bots.composition import numbers_for, params_for, search_for, temperature_for
+from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.player import MoveAnswer, MoveRequest, Player
 from jubango.bots.search.driver import Driver
@@ -62,7 +62,7 @@ class SearchPlayer(Player):
             line = self._line(request) if bot.reuse else None
             onward = None if limits else self._onward(request)
             worth = bool(request.seconds) or not bot.reuse  # else what is saved is of no use, and what is kept is
-            settles = worth and bot.move == "visits" and not temperature_for(bot, len(request.moves))
+            settles = worth and most_visits_decide(bot, len(request.moves))
             orders.append(Order(request.lane, request.legal, numbers, request.seed, deadline, line, settles, onward))
             self._asked[request.lane] = Asked(request, bot, len(request.moves))
             if bot.reuse:
