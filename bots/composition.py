@@ -121,7 +121,7 @@ def strongest(game: Game) -> str:
     """The spec of the strongest searching bot there is for a game, when nobody says who is to search."""
     if shipped(game):
         return "alphazero:simulations=1600"
-    return f"uct:simulations=12800,{'c=0.25,rollout_moves=tactical' if isinstance(game, Go) else 'c=0.4'}"
+    return "rave:simulations=12800,rollout_moves=tactical" if isinstance(game, Go) else "uct:simulations=12800,c=0.4"
 
 
 def note_on(game: Game, bot: BotConfig) -> str:

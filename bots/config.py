@@ -246,7 +246,7 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
     },
     "rave": (
         "search",
-        {"selection": "rave", "c": 0.0},
+        {"selection": "rave", "c": 0.0, "bias": 0.02},
         "UCT that learns from all moves as if first (Gelly & Silver 2011)",
     ),
     "minimax": ("minimax", {}, "alpha-beta to a fixed depth, exact in tic-tac-toe (Knuth & Moore 1975)"),

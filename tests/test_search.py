@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from referee.search import TextbookSearch, puct
-from tiny import Table, Tiny, random_tree, same_tree
+from tiny import Table, Tiny, random_tree
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Uniform
 from jubango.bots.evaluators.mixed import Mixed
@@ -35,7 +34,7 @@ from jubango.bots.search.state import RootStatistics
 from jubango.bots.search.ties import drawn, drawn_on_device, tie_dice
 from jubango.bots.search.tree import VISITS, tree_bytes
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.compiled import initial_state, initial_states, rules, stacked
+from jubango.sgf_games.compiled import initial_state, initial_states, rules
 from jubango.sgf_games.errors import UserError
 
 C4, TTT = make_game("connect_four"), make_game("tic_tac_toe")
@@ -138,87 +137,6 @@ def test_the_same_seed_gives_the_same_search(seed):
     first, second, other = (run(search, initial_state(TTT), Numbers(40), seed=k) for k in (seed, seed, seed ^ 1))
     assert np.array_equal(first.visits, second.visits)
     assert not np.array_equal(first.tree.action, other.tree.action)
-
-
-@settings(max_examples=6, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_reuse_equals_going_on(seed):
-    """A tree that is kept for the next move holds what the old one held there, and grows as that would."""
-    rng = np.random.default_rng(seed)
-    games = [random_tree(rng) for _ in range(4)]
-    search = Search(Tiny(), Puct(), Table(), 64)
-    driver = Driver(search, 4, reuse=True)
-    states = [state for state, _ in games]
-
-    def tell(numbers, states, lines, legal=None):
-        masks = [np.asarray(search.game.legal_action_mask(state)) for state in states] if legal is None else legal
-        orders = [Order(i, masks[i], numbers, i, line=line) for i, line in enumerate(lines) if line is not None]
-        driver.begin(orders, stacked(states))
-        return {order.lane for order in orders}
-
-    tell(Numbers(40, 1.3), states, [[]] * 4)
-    driver.turn(64)
-    lines, textbooks, moved = [], [], list(states)
-    for i, (state, lists) in enumerate(games):
-        textbook = TextbookSearch(lists, puct(1.3)).run(40)
-        node, line = textbook.root, []
-        while len(line) < 2:  # down the most visited moves, but not to the end of the game
-            inner = {a: k for a, k in node.children.items() if k.children}
-            if not inner:
-                break
-            action = max(inner, key=lambda a: (inner[a].visits, -a))
-            line.append(action)
-            node = inner[action]
-        lines.append(line or None)
-        textbook.root = node
-        textbooks.append(textbook)
-        moved[i] = state._replace(position=jnp.int32(node.position))
-    told = tell(Numbers(60, 1.3), moved, lines)
-    for steps in (0, 64):
-        made, _ = driver.turn(steps)
-        for i in told:
-            textbooks[i].run(int(made[i]) + 1 - textbooks[i].root.visits)
-            same_tree(search_tree(lane_of(driver.searching, i)), textbooks[i].root)
-    assert all(made[i] == 60 for i in told)
-
-    # A root move that has visits and is illegal now (superko): such a tree is not kept.
-    lines, legal = [None] * 4, np.zeros((4, 4), bool)
-    for i in told:
-        inner = {a: k for a, k in textbooks[i].root.children.items() if len(k.children) > 1}
-        if inner:
-            action, node = next(iter(inner.items()))
-            lines[i], moved[i] = [action], games[i][0]._replace(position=jnp.int32(node.position))
-            legal[i] = np.asarray(search.game.legal_action_mask(moved[i]))
-            legal[i, next(a for a, k in node.children.items() if k.visits)] = False
-    told = tell(Numbers(60, 1.3), moved, lines, legal)
-    made, _ = driver.turn(0)
-    assert not made[list(told)].any()
-    made, _ = driver.turn(64)
-    found = driver.statistics(driver.lanes)
-    for i in told:
-        tree = search_tree(lane_of(driver.searching, i))
-        assert made[i] == 60 == tree.visits[0] - 1
-        assert not found.visits[i][~legal[i]].any()
-
-
-def test_a_kept_tree_may_hold_more_simulations_than_are_wanted():
-    """As after thinking in the other side's time: then there is nothing left to do."""
-    search, first = COMPOSITIONS["ttt"], initial_state(TTT)
-    driver = Driver(search, 1, reuse=True)
-    driver.begin([Order(0, np.ones(9, bool), Numbers(96, 0.1), 1)], stacked([first] * driver.trees))
-    driver.turn(200)
-    visits = driver.advance().found.visits[0]
-    action = int(visits.argmax())
-    assert visits[action] - 1 > 5
-    second = rules(TTT).step(first, action)
-    driver.begin([Order(0, np.arange(9) != action, Numbers(5), 2, line=[action])], stacked([second] * driver.trees))
-    for _ in range(5):
-        progress = driver.advance()
-        if len(progress.ready):
-            break
-    assert progress.ready.tolist() == [0]
-    assert progress.found.visits.sum() == visits[action] - 1
-    assert not driver.busy.any()
 
 
 def exact_values(game, state, known):

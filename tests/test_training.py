@@ -19,6 +19,8 @@ from jubango.analysis.learning import reliability
 from jubango.arena.commands import run as command
 from jubango.arena.training import Match, Measuring, Training, _append, _rows, pace
 from jubango.bots.config import bot_from_spec
+from jubango.bots.learning import trainer
+from jubango.bots.learning.trainer import Settings
 from jubango.bots.networks.checkpoint import load_weights
 from jubango.sgf_games.errors import UserError
 
@@ -39,6 +41,16 @@ def begun(folder, *words) -> subprocess.Popen:
 def rows(path) -> list[dict]:
     with open(path, newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_an_accelerator_makes_a_larger_network(monkeypatch):
+    usual = Settings(games=("go:9",)).chosen()
+    monkeypatch.setattr(trainer, "on_cpu", lambda: False)
+    larger = Settings(games=("go:9",)).chosen()
+    assert (larger.channels, larger.blocks, larger.lanes) == (128, 8, 1024)
+    assert larger.channels > usual.channels
+    assert Settings(games=("go:9",), channels=8).chosen().channels == 8
+    assert Settings(games=("tic_tac_toe",)).chosen().channels == 16
 
 
 def test_a_run_is_killed_its_newest_checkpoint_damaged_and_it_goes_on(tmp_path):

@@ -87,9 +87,10 @@ class Settings(BaseModel):
             raise UserError(f"train: {games[0].spec} has {games[0].num_players} player(s); self-play is for two")
         points = max(game.height * game.width for game in games)
         large = points > 36
+        channels, blocks = (16, 2) if points <= 9 else (32, 4 if large else 3) if on_cpu() else (128, 8 if large else 4)
         usual = {
-            "channels": 32 if points > 9 else 16,
-            "blocks": 4 if large else 3 if points > 9 else 2,
+            "channels": channels,
+            "blocks": blocks,
             "simulations": 64 if large else 32,
             "fast": max(2, (self.simulations or (64 if large else 32)) // 4),
             "lanes": 256 if on_cpu() else 1024,

@@ -37,7 +37,7 @@ from jubango.bots.search.tree import (
     in_question,
     lanes_first,
     put,
-    subtree,
+    rerooted,
     within,
 )
 from jubango.sgf_games.game import State
@@ -114,9 +114,8 @@ def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax
     for k in range(LONGEST_LINE):
         below = child_of(s.tree, b, jnp.maximum(node, 0), jnp.maximum(line[:, k], 0))
         node = jnp.where((line[:, k] >= 0) & (node >= 0), below, node)
-    kept = node > 0
-    moved = subtree(s.tree, jnp.maximum(node, 0))
-    tree = jax.tree.map(lambda new, old: jnp.where(_rows(kept, old), new, old), moved, s.tree)
+    tree, nodes = rerooted(s.tree, jnp.maximum(node, 0), s.done + 1)
+    kept = nodes > 0  # not node > 0: XLA would read it again from a copy of the old trees
     below = jnp.sum(tree.edges[:, 0, VISITS], axis=-1).astype(jnp.int32)
     return s._replace(tree=tree, done=jnp.where(kept, below, s.done)), kept
 

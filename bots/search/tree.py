@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.typing import ArrayLike
 
 from jubango.bots.search.rules.rule import Edges
@@ -30,6 +31,7 @@ VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the colum
 MOST_NODES = 2**24
 T = TypeVar("T")  # a pytree of arrays
 Array = TypeVar("Array", jax.Array, np.ndarray)
+PIECE = 1024  # nodes that move together when a tree gets another root
 LONGEST_LINE = 4  # moves after which a tree can still be kept
 
 
@@ -154,38 +156,63 @@ def tree_bytes(game: Game, capacity: int, solver: bool = False, firsts: bool = F
     return (capacity + 2) * (4 * columns_of(firsts) * game.num_actions + 17 + proofs + state)
 
 
-def subtree(tree: Tree, root: jax.Array) -> Tree:
-    """The trees under the nodes ``root`` (int32 [B]), nodes in the order in which they were made.
+def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Array]:
+    """(the trees with the nodes ``root`` (int32 [B]) as roots, how many nodes each has then), written in place: what is
+    under these moves to the front, in the order in which it was made. Trees whose root is 0 stay as they are, and are
+    said to have none; ``used`` (int32 [B]) is up to where nodes have been made. It takes as long as there are nodes,
+    however much room there is: piece by piece, first who goes where, then the moves, none of which goes to where
+    something is that has not moved yet.
 
-    A node belongs to it if its chain of parents meets the new root; a link counts only if parent
-    and child agree on it, which leaves out what an earlier search has left in the arrays.
+    A node belongs to it if its chain of parents meets the new root; a link counts only if parent and child agree on it:
+    of nodes that several share, one is the parent.
     """
     trees, nodes = tree.parent.shape
-    b, index = jnp.arange(trees)[:, None], jnp.arange(nodes, dtype=jnp.int32)[None]
-    linked = (child_of(tree, b, tree.parent, tree.action) == index) & (index > 0)
-    above = jnp.where(linked, tree.parent, nodes - 1)  # the spare slot is nobody's ancestor
-    inside = index == root[:, None]
-    for _ in range(max(1, (nodes - 1).bit_length())):  # chains twice as long each time
-        inside |= inside[b, above]
-        above = above[b, above]
-    inside &= index < nodes - 1
-    count = jnp.sum(inside, axis=-1, dtype=jnp.int32)[:, None]
-    new_index = jnp.cumsum(inside, axis=-1, dtype=jnp.int32) - 1
-    source = jnp.zeros((trees, nodes), jnp.int32).at[b, jnp.where(inside, new_index, nodes - 1)].set(
-        jnp.broadcast_to(index, (trees, nodes))
-    )  # fmt: skip
-    kept = index < count
-    source = jnp.where(kept, source, nodes - 1)
-    moved = jax.tree.map(lambda x: x[b, source] if x.shape[1] else x, tree)
-    known = moved.edges[:, :, CHILD].astype(jnp.int32)
-    below = jnp.maximum(known, 0)
-    stays = (known >= 0) & kept[..., None] & inside[b[..., None], below]  # a shared node may lie outside
-    child = jnp.where(stays, new_index[b[..., None], below], -1)
-    edges = jnp.where(kept[..., None, None], moved.edges, no_edges(moved.edges[:, :, PRIOR], moved.edges.shape[2]))
-    return moved._replace(
-        edges=edges.at[:, :, CHILD].set(child.astype(jnp.float32)),
-        parent=jnp.where(kept & (index > 0), new_index[b, moved.parent], 0),
-    )
+    spare, size = nodes - 1, max(1, min(nodes, PIECE // trees))
+    b, piece = jnp.arange(trees)[:, None], jnp.arange(size, dtype=jnp.int32)
+    used = jnp.where(root > 0, jnp.minimum(used, spare), 0)[:, None]
+
+    def places(carry: tuple) -> tuple:
+        start, count, place, source = carry
+        rows = start + piece
+        at = jnp.minimum(rows, spare)[None]
+        parent = pick(tree.parent, b, at)
+        linked = (child_of(tree, b, parent, pick(tree.action, b, at)) == rows) & (rows > root[:, None]) & (rows < used)
+        above = parent - start  # among this piece's nodes, or before them
+        known = (rows == root[:, None]) | (linked & (pick(place, b, parent) >= 0))
+        linked &= above >= 0
+
+        def further(carry: tuple) -> tuple:
+            now, _ = carry
+            new = now | (linked & pick(now, b, jnp.clip(above, 0, size - 1)))
+            return new, jnp.any(new != now)
+
+        inside = lax.while_loop(lambda c: c[1], further, (known, jnp.any(linked)))[0]
+        inside &= rows < used
+        index = jnp.where(inside, count + jnp.cumsum(inside, axis=-1, dtype=jnp.int32) - 1, -1)
+        place = put(place, jnp.where(rows < spare, index, -1), b, at)
+        source = put(source, jnp.broadcast_to(rows, index.shape), b, jnp.where(inside, index, spare))
+        return start + size, count + jnp.sum(inside, axis=-1, dtype=jnp.int32)[:, None], place, source
+
+    nothing = jnp.full((trees, nodes), -1, jnp.int32)
+    first = jnp.int32(0), jnp.zeros_like(used), nothing, jnp.full_like(nothing, spare)
+    _, count, place, source = lax.while_loop(lambda c: c[0] < jnp.max(used), places, first)
+
+    def moved(carry: tuple[jax.Array, Tree]) -> tuple[jax.Array, Tree]:
+        start, tree = carry
+        rows = start + piece
+        stays = rows < count
+        of = jnp.where(stays, pick(source, b, jnp.minimum(rows, spare)[None]), spare)
+        new = jax.tree.map(lambda x: pick(x, b, of) if x.shape[1] else x, tree)
+        child = new.edges[:, :, CHILD].astype(jnp.int32)
+        child = jnp.where(child >= 0, pick(place, b[..., None], jnp.maximum(child, 0)), -1)  # -1: shared, and outside
+        new = new._replace(
+            edges=new.edges.at[:, :, CHILD].set(child.astype(jnp.float32)),
+            parent=jnp.where(rows > 0, pick(place, b, new.parent), 0),
+        )
+        at = jnp.where(stays, rows, spare)
+        return start + size, jax.tree.map(lambda x, y: put(x, y, b, at) if x.shape[1] else x, tree, new)
+
+    return lax.while_loop(lambda c: c[0] < jnp.max(count), moved, (jnp.int32(0), tree))[1], count[:, 0]
 
 
 def lanes_last(states: T) -> T:
