@@ -27,10 +27,11 @@ MOST_SETTINGS = 8
 PASSED_ON = "seed", "games_at_once", "openings", "opening_plies", "networks"  # keys that a tournament file has, too
 # The numbers that every game has of its own, so that bots which differ in them play in one program; and what a bot
 # needs for each to matter.
-TUNABLE: dict[str, dict[str, str]] = {
+TUNABLE: dict[str, dict[str, str | float]] = {
     "simulations": {}, "c": {}, "fpu_reduction": {"selection": "puct", "fpu": "parent"}, "depth": {}, "noise": {},
     "alpha": {}, "considered": {"selection": "gumbel"}, "gumbel_scale": {"selection": "gumbel"},
-    "equivalence": {"selection": "rave"}, "bias": {"selection": "rave"}, "temperature": {}, "temperature_moves": {},
+    "equivalence": {"selection": "rave", "bias": 0.0}, "bias": {"selection": "rave"}, "temperature": {},
+    "temperature_moves": {},
 }  # fmt: skip
 WORDS = {
     "multiple_of": "should be an even number; games come in colour-swapped pairs",
@@ -250,7 +251,7 @@ def _setting(table: Mapping[str, Any], start: SearchConfig, where: str) -> Setti
     if key not in TUNABLE:
         what = "cannot be tuned" if key in SearchConfig.model_fields else f"is no key of {start.use}"
         raise UserError(f"{where}: {what}{nearest(key, TUNABLE)}")
-    missing = [f"{need}={value}" for need, value in TUNABLE[key].items() if getattr(start, need) != value]
+    missing = [f"{need}={value_text(value)}" for need, value in TUNABLE[key].items() if getattr(start, need) != value]
     if missing or (key == "c" and start.selection == "gumbel"):
         raise UserError(f"{where}: changes nothing {'without ' + ', '.join(missing) if missing else 'in gumbel'}")
     whole = SearchConfig.model_fields[key].annotation is int

@@ -168,8 +168,11 @@ class SearchConfig(BotConfig):
             "selection=gumbel needs a number of simulations, not seconds": gumbel and self.seconds > 0,
             "selection=gumbel needs leaves=1": gumbel and self.leaves > 1,
             "selection=gumbel needs reuse=false": gumbel and self.reuse,
-            "selection=rave needs rollout_moves=game or uniform": (
+            "selection=rave needs rollout_moves=game, tactical or uniform": (
                 self.selection == "rave" and self.rollout_moves == "policy"
+            ),
+            "equivalence is of the other schedule, it needs bias=0": (
+                self.selection == "rave" and self.bias > 0 and "equivalence" in self.model_fields_set
             ),
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
         }

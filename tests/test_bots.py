@@ -84,6 +84,7 @@ def test_all_presets_play():
         ("uct:simulations=0", "simulations=0 needs move=prior or value"),
         ("uct:solver=true,draws=random", "solver=true needs draws=half"),
         ("uct:solver=true,opponent=sampled", "solver=true needs opponent=searched"),
+        ("rave:equivalence=300", "equivalence is of the other schedule, it needs bias=0"),
         ("uct:reuse=true,depth=4", "reuse=true needs depth=0"),
         ("uct:move=gumbel", "move=gumbel needs selection=gumbel"),
         ("gumbel:seconds=2", "not seconds"),

@@ -130,7 +130,7 @@ def test_no_tree_is_copied_for_another_root(trees, monkeypatch):
     assert not re.search(rf"= {re.escape(block)}\S* copy\(", text)
 
 
-@pytest.mark.parametrize("piece", [3, 16, 4096])
+@pytest.mark.parametrize("piece", [8, 16, 4096])
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_another_root(search, piece, monkeypatch):
     """What is under a node, and nothing else, lies as it was under the new root, however many nodes move at once; also
@@ -170,3 +170,67 @@ def test_another_root(search, piece, monkeypatch):
                 if pair[0].shape[1] and pair[0] is not before.edges and pair[0] is not before.parent
             ]
             assert all(np.array_equal(y[i, k], x[i, node]) for x, y in rest)
+
+
+def test_shared_nodes_stay_what_they_are(monkeypatch):
+    """Under a node that is reached in several orders of moves lies more than the visits of the way that is played: what
+    is made next must not be written over it, whatever is kept after that."""
+    monkeypatch.setattr(tree, "PIECE", 16)
+    search = Search(C4, Ucb1(), Rollout(), 400, transpositions=True, ties="random")
+    driver, state, line, more = Driver(search, 1), initial_state(C4), None, 0
+    for ply in range(4):
+        legal = np.asarray(C4.legal_action_mask(state))
+        driver.begin([Order(0, legal, Numbers(400, 0.2), ply, line=line)], stacked([state] * driver.trees))
+        driver.turn(0)
+        driver.turn(401)
+        now = jax.device_get(driver.searching.tree)
+        last, edges = int(driver.searching.done[0]), now.edges[0]
+        under, queue = {0: 0}, [0]  # what each node that can be reached has under it, by the chains of parents
+        while queue:
+            node = queue.pop()
+            here = jax.tree.map(lambda x, node=node: x[0, node], now.state)
+            for action in np.flatnonzero(edges[node, CHILD] > 0):
+                child = int(edges[node, CHILD, action])
+                assert child <= last
+                there = C4.without_history(rules(C4).step(here, int(action)))
+                for x, y in zip(jax.tree.leaves(there), jax.tree.leaves(now.state), strict=True):
+                    assert np.array_equal(np.asarray(x), y[0, child])
+                if child not in under:
+                    under[child] = 0
+                    queue.append(child)
+        for node in sorted(under, reverse=True)[:-1]:
+            parent = now.parent[0, node]
+            assert parent < node
+            under[parent] += 1 + under[node]
+        open_ends = [a for a in range(7) if edges[0, CHILD, a] > 0 and edges[int(edges[0, CHILD, a]), VISITS].any()]
+        excess = {a: under[int(edges[0, CHILD, a])] - edges[int(edges[0, CHILD, a]), VISITS].sum() for a in open_ends}
+        line = [max(excess, key=excess.__getitem__)]
+        more += excess[line[0]] > 0
+        state = rules(C4).step(state, line[0])
+    assert more > 1, "no move had more under it than its visits"
+
+
+def test_an_order_that_another_one_overtakes():
+    """As by a line that comes before pondering has begun: the tree is kept for both moves."""
+    search, lines = SEARCHES["rave"], ([3], [2])
+    first = initial_state(C4)
+    states = [first, rules(C4).step(first, 3)]
+    states.append(rules(C4).step(states[1], 2))
+
+    def begin(driver, number, line=None):
+        order = Order(0, np.ones(7, bool), Numbers(37, 0.5, equivalence=9.0), number, line=line)
+        driver.begin([order], stacked([states[number]] * driver.trees))
+
+    kept = []
+    for at_once in (False, True):
+        driver = Driver(search, 1)
+        begin(driver, 0)
+        driver.turn(60)
+        begin(driver, 1, lines[0])
+        if not at_once:
+            driver.turn(0)
+        begin(driver, 2, lines[1])
+        driver.turn(0)
+        kept.append((int(driver.searching.done[0]), jax.device_get(driver.searching.tree.edges[0, 0])))
+    assert kept[0][0] == kept[1][0] > 0
+    assert np.array_equal(kept[0][1], kept[1][1])

@@ -44,6 +44,7 @@ def rows(path) -> list[dict]:
 
 
 def test_an_accelerator_makes_a_larger_network(monkeypatch):
+    monkeypatch.setattr(trainer, "on_cpu", lambda: True)
     usual = Settings(games=("go:9",)).chosen()
     monkeypatch.setattr(trainer, "on_cpu", lambda: False)
     larger = Settings(games=("go:9",)).chosen()

@@ -27,6 +27,7 @@ from jubango.bots.search.orders import (
     Noise,
     Onward,
     Order,
+    after,
     no_noise,
     noise_of,
     pack,
@@ -203,7 +204,9 @@ class Driver:
         """Take on positions. states: those of all lanes, batch axis last; what is in lanes that are
         not asked for does not matter."""
         assert self._under_way is None, "the devices are at work"
-        self._waiting += orders
+        overtaken = {order.lane: order for order in self._waiting}  # nobody has searched there
+        orders = [after(overtaken.pop(order.lane, None), order) for order in orders]
+        self._waiting = [*overtaken.values(), *orders]
         self._states = _aligned(states, self.program, self.ensemble)
         for order in orders:
             self._busy[order.lane] = True

@@ -117,6 +117,7 @@ def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax
     tree, nodes = rerooted(s.tree, jnp.maximum(node, 0), s.done + 1)
     kept = nodes > 0  # not node > 0: XLA would read it again from a copy of the old trees
     below = jnp.sum(tree.edges[:, 0, VISITS], axis=-1).astype(jnp.int32)
+    below = jnp.maximum(below, nodes - 1)  # nodes that are shared may have been reached from elsewhere alone
     return s._replace(tree=tree, done=jnp.where(kept, below, s.done)), kept
 
 

@@ -15,6 +15,7 @@ from jubango.bots.search.rules.gumbel import considered_visits
 from jubango.bots.search.rules.rule import Settings
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.ties import tie_dice
+from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games.compiled import MOST_TOLD
 
 BEGIN, STOP = 1, 2
@@ -44,6 +45,15 @@ class Order(NamedTuple):
     line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
     settles: bool = False  # most visits decide, without dice: with a deadline it ends once no move can become another
     onward: Onward | None = None  # then the tree goes on with the game by itself; of lanes of one tree
+
+
+def after(earlier: Order | None, order: Order) -> Order:
+    """The order that takes the place of one of the same lane which has not begun: its line is from where the trees
+    are."""
+    if earlier is None or order.line is None:
+        return order
+    line = [*earlier.line, *order.line] if earlier.line else []
+    return order._replace(line=line if 0 < len(line) <= LONGEST_LINE else None)
 
 
 class Noise(NamedTuple):

@@ -1,8 +1,8 @@
 """The search tree: one per game, all in the same arrays, written in place.
 
 Shape legend: B trees, N nodes a tree can hold plus one slot that takes the writes of idle lanes,
-A actions. Node 0 is the root; a node first reached by simulation i has index i. Per-action arrays
-belong to the parent, so that one row tells a node's whole choice.
+A actions. Node 0 is the root; a node first reached by simulation i has index i, until its tree gets another root and
+it moves to the front. Per-action arrays belong to the parent, so that one row tells a node's whole choice.
 
 What is known of a node's actions lies in one block, so that a step down the tree meets the memory once. Its visits and
 children are whole numbers, which float32 holds exactly up to MOST_NODES.
@@ -31,7 +31,7 @@ VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the colum
 MOST_NODES = 2**24
 T = TypeVar("T")  # a pytree of arrays
 Array = TypeVar("Array", jax.Array, np.ndarray)
-PIECE = 1024  # nodes that move together when a tree gets another root
+PIECE, LEAST_PIECE = 1024, 8  # nodes of all trees, and of each, that move together when trees get other roots
 LONGEST_LINE = 4  # moves after which a tree can still be kept
 
 
@@ -159,27 +159,28 @@ def tree_bytes(game: Game, capacity: int, solver: bool = False, firsts: bool = F
 def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Array]:
     """(the trees with the nodes ``root`` (int32 [B]) as roots, how many nodes each has then), written in place: what is
     under these moves to the front, in the order in which it was made. Trees whose root is 0 stay as they are, and are
-    said to have none; ``used`` (int32 [B]) is up to where nodes have been made. It takes as long as there are nodes,
-    however much room there is: piece by piece, first who goes where, then the moves, none of which goes to where
-    something is that has not moved yet.
+    said to have none. ``used`` (int32 [B]): no node has this index or a larger one; every node has a larger one than
+    its parent. What lies behind a tree's nodes is of no meaning.
 
-    A node belongs to it if its chain of parents meets the new root; a link counts only if parent and child agree on it:
-    of nodes that several share, one is the parent.
+    It takes as long as there are nodes, however much room there is: piece by piece, first who goes where, then the
+    moves, none of which goes to where something is that has not moved yet. A node is under the root if its chain of
+    parents meets it. A link counts only if parent and child agree: an index may hold the rest of an older search. Where
+    several actions lead to one node, it stays with its parent.
     """
     trees, nodes = tree.parent.shape
-    spare, size = nodes - 1, max(1, min(nodes, PIECE // trees))
+    spare, size = nodes - 1, min(nodes, max(LEAST_PIECE, PIECE // trees))
     b, piece = jnp.arange(trees)[:, None], jnp.arange(size, dtype=jnp.int32)
     used = jnp.where(root > 0, jnp.minimum(used, spare), 0)[:, None]
 
     def places(carry: tuple) -> tuple:
-        start, count, place, source = carry
+        start, number, place, source = carry
         rows = start + piece
-        at = jnp.minimum(rows, spare)[None]
-        parent = pick(tree.parent, b, at)
-        linked = (child_of(tree, b, parent, pick(tree.action, b, at)) == rows) & (rows > root[:, None]) & (rows < used)
-        above = parent - start  # among this piece's nodes, or before them
-        known = (rows == root[:, None]) | (linked & (pick(place, b, parent) >= 0))
-        linked &= above >= 0
+        row = jnp.minimum(rows, spare)[None]
+        parent = pick(tree.parent, b, row)
+        linked = (child_of(tree, b, parent, pick(tree.action, b, row)) == rows) & (rows > root[:, None])
+        own, above = rows == root[:, None], parent - start  # among this piece's nodes, or before them
+        known = (own | (linked & (pick(place, b, parent) >= 0))) & (rows < used)
+        linked &= (above >= 0) & (rows < used)
 
         def further(carry: tuple) -> tuple:
             now, _ = carry
@@ -187,32 +188,31 @@ def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Ar
             return new, jnp.any(new != now)
 
         inside = lax.while_loop(lambda c: c[1], further, (known, jnp.any(linked)))[0]
-        inside &= rows < used
-        index = jnp.where(inside, count + jnp.cumsum(inside, axis=-1, dtype=jnp.int32) - 1, -1)
-        place = put(place, jnp.where(rows < spare, index, -1), b, at)
+        index = jnp.where(inside, number + jnp.cumsum(inside, axis=-1, dtype=jnp.int32) - 1, -1)
+        place = put(place, index, b, row)
         source = put(source, jnp.broadcast_to(rows, index.shape), b, jnp.where(inside, index, spare))
-        return start + size, count + jnp.sum(inside, axis=-1, dtype=jnp.int32)[:, None], place, source
+        return start + size, number + jnp.sum(inside, axis=-1, dtype=jnp.int32)[:, None], place, source
 
     nothing = jnp.full((trees, nodes), -1, jnp.int32)
     first = jnp.int32(0), jnp.zeros_like(used), nothing, jnp.full_like(nothing, spare)
-    _, count, place, source = lax.while_loop(lambda c: c[0] < jnp.max(used), places, first)
+    _, number, place, source = lax.while_loop(lambda c: c[0] < jnp.max(used), places, first)
 
-    def moved(carry: tuple[jax.Array, Tree]) -> tuple[jax.Array, Tree]:
+    def move(carry: tuple[jax.Array, Tree]) -> tuple[jax.Array, Tree]:
         start, tree = carry
         rows = start + piece
-        stays = rows < count
+        stays = rows < number
         of = jnp.where(stays, pick(source, b, jnp.minimum(rows, spare)[None]), spare)
         new = jax.tree.map(lambda x: pick(x, b, of) if x.shape[1] else x, tree)
         child = new.edges[:, :, CHILD].astype(jnp.int32)
         child = jnp.where(child >= 0, pick(place, b[..., None], jnp.maximum(child, 0)), -1)  # -1: shared, and outside
         new = new._replace(
             edges=new.edges.at[:, :, CHILD].set(child.astype(jnp.float32)),
-            parent=jnp.where(rows > 0, pick(place, b, new.parent), 0),
+            parent=jnp.where(stays & (rows > 0), pick(place, b, new.parent), 0),
         )
-        at = jnp.where(stays, rows, spare)
-        return start + size, jax.tree.map(lambda x, y: put(x, y, b, at) if x.shape[1] else x, tree, new)
+        to = jnp.where(stays, rows, spare)
+        return start + size, jax.tree.map(lambda x, y: put(x, y, b, to) if x.shape[1] else x, tree, new)
 
-    return lax.while_loop(lambda c: c[0] < jnp.max(count), moved, (jnp.int32(0), tree))[1], count[:, 0]
+    return lax.while_loop(lambda c: c[0] < jnp.max(number), move, (jnp.int32(0), tree))[1], number[:, 0]
 
 
 def lanes_last(states: T) -> T:
