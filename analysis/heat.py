@@ -109,9 +109,9 @@ class Heat:
 
 
 def less(one: Heat, other: Heat, names: tuple[str, str]) -> Heat:
-    """What is more in one, as a share, than in the other; ``names`` are whose they are. Counts are taken as shares of
-    their sums. Where only one of the two has a number the other counts as nothing (a win rate: is not compared)."""
-    a, b = (heat.grid if heat.percent else heat.grid / max(1.0, float(np.nansum(heat.grid))) for heat in (one, other))
+    """What is more in one, as a share, than in the other, neither of counts; ``names`` are whose they are. Where only
+    one of the two has a number the other counts as nothing (a win rate: is not compared)."""
+    a, b = one.grid, other.grid
     nowhere = np.isnan(a) | np.isnan(b) if one.kind == "rate" else np.isnan(a) & np.isnan(b)
     grid = np.where(nowhere, np.nan, np.nan_to_num(a) - np.nan_to_num(b))
     what = one.name.removesuffix(" in %")

@@ -121,7 +121,13 @@ class PositionAnalysis:
         ``a.plot(values=a.less(b))``. Raises UserError."""
         if (other.position.stones != self.position.stones).any() or other.player != self.player:
             raise UserError("the two analyses are of different positions; compare those of one")
-        return less(self.heat(values), other.heat(values), names)
+        heats = [a.heat(values) if values != "visits" else a._shares() for a in (self, other)]
+        return less(heats[0], heats[1], names)
+
+    def _shares(self) -> Heat:
+        """Visits of the points as shares of all, those of a pass included."""
+        grid = self.heat("visits").grid / max(1, sum(move.visits for move in self.moves))
+        return Heat(grid, "visits in %", "share")
 
     def diagram(self, values: Values | Heat = "visits") -> Diagram:
         """The board with a heatmap, the best move framed, the win rate in the title."""
