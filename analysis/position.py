@@ -126,8 +126,7 @@ class PositionAnalysis:
 
     def _shares(self) -> Heat:
         """Visits of the points as shares of all, those of a pass included."""
-        grid = self.heat("visits").grid / max(1, sum(move.visits for move in self.moves))
-        return Heat(grid, "visits in %", "share")
+        return Heat(self.heat("visits").grid / max(1, self.simulations), "visits in %", "share")
 
     def diagram(self, values: Values | Heat = "visits") -> Diagram:
         """The board with a heatmap, the best move framed, the win rate in the title."""
