@@ -285,6 +285,8 @@ class Training:
 
     def _save_network(self, path: Path) -> None:
         counts = self.trainer.counts
+        settings = self.settings.model_dump(mode="json", exclude={"games"})
+        settings["start"] = Path(self.settings.start).name  # where it lay is nobody's business
         how = {
             "boards": [game.spec for game in self.trainer.games],
             "hours": round(self.seconds / 3600, 3),
@@ -292,7 +294,7 @@ class Training:
             "positions": int(counts["positions"]),
             "from_rollouts": int(counts["rollouts"]),
             "steps": self.trainer.steps,
-            "settings": self.settings.model_dump(mode="json", exclude={"games"}),
+            "settings": settings,
         }
         save_weights(path, self.trainer.weights, self.trainer.shape, how)
 

@@ -1,10 +1,10 @@
 """How often a bot keeps what perfect play is worth in connect four, by the verdict of an exact solver.
 
-    python benchmarks/connect_four.py [BOT] [--positions 500]
+    python benchmarks/connect_four.py [BOT] [--positions 500] [--seed 1]
 
 Positions of 8 to 16 random moves that are not over; bitbully (an exact solver by another author, in the extra
 ``bench``) values every move of each. A bot keeps a position's value if its move is worth as much as the best one: a win
-stays a win, a draw a draw. The verdicts are kept in a file, since they take minutes.
+stays a win, a draw a draw. The verdicts are kept in a file, one a seed, since they take minutes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import numpy as np
 import jubango as jb
 
 PLIES = range(8, 17)
-KEPT = Path("runs/connect-four-verdicts.json")
+KEPT = "runs/connect-four-verdicts-{}.json"
 
 
-def solved(number: int, seed: int = 1) -> list[dict]:
+def solved(number: int, seed: int) -> list[dict]:
     """So many positions: their moves, and of every legal move the value for who makes it (1, 0, -1)."""
-    found = json.loads(KEPT.read_text()) if KEPT.exists() else []
+    kept = Path(KEPT.format(seed))
+    found = json.loads(kept.read_text()) if kept.exists() else []
     if len(found) >= number:
         return found[:number]
     from bitbully import BitBully, Board
@@ -44,8 +45,8 @@ def solved(number: int, seed: int = 1) -> list[dict]:
         found.append({"moves": moves, "worth": worth})
         if len(found) % 50 == 0:
             print(f"{len(found)} of {number} positions are solved", flush=True)
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    KEPT.write_text(json.dumps(found))
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(found))
     return found
 
 
@@ -53,8 +54,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("bot", nargs="?", default="alphazero:simulations=200")
     parser.add_argument("--positions", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1, help="of the positions")
     given = parser.parse_args()
-    positions = solved(given.positions)
+    positions = solved(given.positions, given.seed)
     game = [jb.position("connect_four", [chr(ord("A") + move) for move in one["moves"]]) for one in positions]
     found = jb.analyze(game, given.bot)
     worth = [one["worth"] for one in positions]

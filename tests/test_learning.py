@@ -22,6 +22,7 @@ from jubango.bots.learning.trainer import Settings, variations
 from jubango.bots.networks.model import new_network, weights_of
 from jubango.bots.networks.shape import Shape
 from jubango.bots.search.rules.gumbel import Gumbel
+from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
 from jubango.sgf_games.catalogue import make_game
@@ -96,6 +97,22 @@ def test_self_play_by_rollouts_is_better_than_chance():
     assert len(results) > 100
     assert (results == 0).mean() > 0.35
     assert set(np.unique(results)) <= {-1.0, 0.0, 1.0}
+
+
+@pytest.mark.parametrize(("temperature", "elsewhere"), [(0.01, (0, 0)), (1000.0, (0.3, 0.5))])
+def test_the_temperature_of_the_opening_says_how_far_it_follows_the_prior(temperature, elsewhere):
+    """The prior knows the centre alone; half of the games have 0 to 8 moves drawn, in eight ninths of them the first."""
+
+    def centre(params, game, state, legal, seed):
+        prior = jnp.where(legal, jnp.where(jnp.arange(9) == 4, 0.968, 0.004), 0.0)
+        return prior / jnp.sum(prior), jnp.float32(0)
+
+    search = Search(TTT, Puct(base=19652.0, fpu="parent"), centre, 2)
+    plan = SelfPlay(search, 2, 2, 1.0, opening=8, opening_temperature=temperature)
+    after = played(TTT, plan, 1, 512, 2)[0].state  # after the first moves stand the states of row 1
+    free = jax.vmap(TTT.legal_action_mask)(jax.tree.map(lambda x: x[1], after))
+    least, most = elsewhere
+    assert least <= np.mean(free[:, 4]) <= most
 
 
 def test_who_resigns_has_lost_unless_the_game_is_played_out():

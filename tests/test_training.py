@@ -126,6 +126,14 @@ def test_what_a_run_yields(trained):
     assert int(load_weights(folder / "best.safetensors").how["games"]) <= training.trainer.counts["games"]
 
 
+def test_a_network_says_what_it_was_begun_with_but_not_where_that_lay(trained, tmp_path):
+    best = trained[0] / "best.safetensors"
+    *_, _ = jb.train("mnk:3,k=3", tmp_path, games=200, measuring=QUICK, channels=8, blocks=1, start=str(best))
+    newest = tmp_path / "newest.safetensors"
+    assert load_weights(newest).how["settings"]["start"] == "best.safetensors"
+    assert str(best.parent).encode() not in newest.read_bytes()
+
+
 def test_what_it_has_learnt_plays(trained):
     folder, _ = trained
     for bot in ("policy", "value", "alphago:simulations=16", "alphazero:simulations=16", "gumbel:simulations=16"):

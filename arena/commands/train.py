@@ -43,6 +43,12 @@ def register(app: typer.Typer) -> None:
         share: Annotated[
             float | None, typer.Option(help="Of the moves that are learnt from.", show_default="0.25")
         ] = None,
+        opening: Annotated[
+            int | None, typer.Option(help="Moves at most drawn from the prior at first.", show_default="a side")
+        ] = None,
+        opening_temperature: Annotated[
+            float | None, typer.Option(help="Of that draw; large: moves at random.", show_default="1")
+        ] = None,
         lanes: Annotated[int | None, typer.Option(help="Games at once.", show_default="the machine's")] = None,
         rollouts: Annotated[
             int | None, typer.Option(help="First positions, which come from uct's rollouts.", show_default="0")
@@ -68,8 +74,9 @@ def register(app: typer.Typer) -> None:
         folder = out or Path("runs") / f"train-{game[0].split(',')[0].replace(':', '-')}"
         settings = {
             "channels": channels, "blocks": blocks, "start": start, "search": search, "simulations": simulations,
-            "fast": fast, "share": share, "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse,
-            "batch": batch, "rate": rate, "seed": seed,
+            "fast": fast, "share": share, "opening": opening, "opening_temperature": opening_temperature,
+            "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse, "batch": batch, "rate": rate,
+            "seed": seed,
         }  # fmt: skip
         given = {key: value for key, value in settings.items() if value is not None}
         view = TrainingView(messages())

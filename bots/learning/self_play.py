@@ -39,6 +39,7 @@ class SelfPlay:
     temperature: of the draw from the improved policy, in the first ``temperature_plies``; a Gumbel search's moves are
         drawn as it is. noise: share of Dirichlet noise in the root's prior.
     opening: in half of the games up to so many moves at the beginning are drawn from the prior.
+    opening_temperature: of that draw; the larger, the nearer to moves at random.
     played_out: share of the games in which nobody resigns.
     """
 
@@ -51,6 +52,7 @@ class SelfPlay:
     temperature_plies: int = 0
     noise: float = 0.0
     opening: int = 0
+    opening_temperature: float = 1.0
     played_out: float = 0.1
 
     @property
@@ -172,7 +174,7 @@ def _move(
         )
 
     found = lax.cond(kept, searched(plan.full, plan.noise), searched(plan.fast, 0.0))
-    logits = jnp.log(jnp.maximum(found.priors, 1e-30))
+    logits = jnp.log(jnp.maximum(found.priors, 1e-30)) / plan.opening_temperature
     drawn = jax.random.categorical(draw, jnp.where(found.priors > 0, logits, -jnp.inf)).astype(jnp.int32)
     action = jnp.where(lanes.ply < lanes.opening, drawn, found.action)
 

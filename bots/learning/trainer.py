@@ -55,6 +55,8 @@ class Settings(BaseModel):
     channels, blocks: of the network. start: a file of weights to begin with.
     search: of self-play, "gumbel" or "alphazero"; simulations, fast: of a move that is kept for learning, and of the
         others; share: of the former.
+    opening, opening_temperature: moves drawn from the prior at the beginning of a game, see
+        :class:`~jubango.bots.learning.self_play.SelfPlay`.
     rollouts: positions that come from rollouts at first, searched by uct with ``rollout_simulations`` a move.
     lanes: games at once. window: positions that are remembered. reuse: how often each is learnt from.
     """
@@ -69,6 +71,8 @@ class Settings(BaseModel):
     simulations: Annotated[int, Field(ge=0, le=10_000)] = 0
     fast: Annotated[int, Field(ge=0, le=10_000)] = 0
     share: Annotated[float, Field(gt=0, le=1)] = 0.25
+    opening: Annotated[int, Field(ge=0, le=1000)] = 0
+    opening_temperature: Annotated[float, Field(gt=0, le=1000)] = 1.0
     rollouts: Annotated[int, Field(ge=0)] = 0
     rollout_simulations: Annotated[int, Field(ge=4, le=100_000)] = 512
     lanes: Annotated[int, Field(ge=0, le=65_536)] = 0
@@ -93,6 +97,7 @@ class Settings(BaseModel):
             "blocks": blocks,
             "simulations": 64 if large else 32,
             "fast": max(2, (self.simulations or (64 if large else 32)) // 4),
+            "opening": side_of(games[0]),
             "lanes": 256 if on_cpu() else 1024,
         }
         chosen = {key: value or usual.get(key, value) for key, value in self}
@@ -242,7 +247,7 @@ class Trainer:
         return self._playing[which, rollouts]
 
     def _plan(self, game: Game, rollouts: bool) -> SelfPlay:
-        settings, side = self.settings, int((game.height * game.width) ** 0.5)
+        settings, side = self.settings, side_of(game)
         if rollouts:
             full = settings.rollout_simulations
             rollout = Rollout(moves="tactical" if isinstance(game, Go) else "game")
@@ -254,11 +259,15 @@ class Trainer:
         evaluator, full, fast = NetworkEvaluator(self.shape), settings.simulations, settings.fast
         if settings.search == "gumbel":
             search = Search(game.compiled_as, Gumbel(least_range=LEAST_RANGE), evaluator, full)
-            return SelfPlay(search, full, fast, settings.share, opening=side)
+            return SelfPlay(
+                search, full, fast, settings.share, opening=settings.opening,
+                opening_temperature=settings.opening_temperature,
+            )  # fmt: skip
         search = Search(game.compiled_as, Puct(base=19652.0, fpu="parent"), evaluator, full)
         return SelfPlay(
-            search, full, fast, settings.share, noise=0.25, temperature=1.0, temperature_plies=2 * side, opening=side
-        )
+            search, full, fast, settings.share, noise=0.25, temperature=1.0, temperature_plies=2 * side,
+            opening=settings.opening, opening_temperature=settings.opening_temperature,
+        )  # fmt: skip
 
     def _watch_resignations(self, games: Games) -> None:
         """Give up less readily while too many of the games that were played out turn out otherwise."""
@@ -365,6 +374,11 @@ class Trainer:
                 break
         for samples in reversed(found):
             self.replays[which].add(samples)
+
+
+def side_of(game: Game) -> int:
+    """The side of a square of as many points."""
+    return int((game.height * game.width) ** 0.5)
 
 
 def variations(game: Game) -> list[Game]:
