@@ -55,7 +55,7 @@ class Settings(BaseModel):
     channels, blocks: of the network. start: a file of weights to begin with.
     search: of self-play, "gumbel" or "alphazero"; simulations, fast: of a move that is kept for learning, and of the
         others; share: of the former.
-    opening, opening_temperature: moves drawn from the prior at the beginning of a game, see
+    opening, opening_temperature: moves drawn from the prior at the beginning of a game (0: each board's side), see
         :class:`~jubango.bots.learning.self_play.SelfPlay`.
     rollouts: positions that come from rollouts at first, searched by uct with ``rollout_simulations`` a move.
     lanes: games at once. window: positions that are remembered. reuse: how often each is learnt from.
@@ -97,7 +97,6 @@ class Settings(BaseModel):
             "blocks": blocks,
             "simulations": 64 if large else 32,
             "fast": max(2, (self.simulations or (64 if large else 32)) // 4),
-            "opening": side_of(games[0]),
             "lanes": 256 if on_cpu() else 1024,
         }
         chosen = {key: value or usual.get(key, value) for key, value in self}
@@ -247,7 +246,7 @@ class Trainer:
         return self._playing[which, rollouts]
 
     def _plan(self, game: Game, rollouts: bool) -> SelfPlay:
-        settings, side = self.settings, side_of(game)
+        settings, side = self.settings, int((game.height * game.width) ** 0.5)
         if rollouts:
             full = settings.rollout_simulations
             rollout = Rollout(moves="tactical" if isinstance(game, Go) else "game")
@@ -256,17 +255,14 @@ class Trainer:
                 search, full, full // 4, 0.5, c=0.5, temperature=1.0, temperature_plies=side, opening=side // 2,
                 played_out=0.4,
             )  # fmt: skip
-        evaluator, full, fast = NetworkEvaluator(self.shape), settings.simulations, settings.fast
-        if settings.search == "gumbel":
-            search = Search(game.compiled_as, Gumbel(least_range=LEAST_RANGE), evaluator, full)
-            return SelfPlay(
-                search, full, fast, settings.share, opening=settings.opening,
-                opening_temperature=settings.opening_temperature,
-            )  # fmt: skip
-        search = Search(game.compiled_as, Puct(base=19652.0, fpu="parent"), evaluator, full)
+        gumbel = settings.search == "gumbel"
+        rule = Gumbel(least_range=LEAST_RANGE) if gumbel else Puct(base=19652.0, fpu="parent")
+        noise, temperature = (0.0, 0.0) if gumbel else (0.25, 1.0)
+        search = Search(game.compiled_as, rule, NetworkEvaluator(self.shape), settings.simulations)
         return SelfPlay(
-            search, full, fast, settings.share, noise=0.25, temperature=1.0, temperature_plies=2 * side,
-            opening=settings.opening, opening_temperature=settings.opening_temperature,
+            search, settings.simulations, settings.fast, settings.share, noise=noise, temperature=temperature,
+            temperature_plies=2 * side, opening=settings.opening or side,
+            opening_temperature=settings.opening_temperature,
         )  # fmt: skip
 
     def _watch_resignations(self, games: Games) -> None:
@@ -374,11 +370,6 @@ class Trainer:
                 break
         for samples in reversed(found):
             self.replays[which].add(samples)
-
-
-def side_of(game: Game) -> int:
-    """The side of a square of as many points."""
-    return int((game.height * game.width) ** 0.5)
 
 
 def variations(game: Game) -> list[Game]:
