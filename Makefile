@@ -10,13 +10,16 @@ else
 INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check
 MAKE_VENV = $(PYTHON) -m venv
 endif
-# Where new versions of JAX may change something, and the environments of the oldest and the newest one.
-COMPAT_TESTS := $(addprefix tests/test_,kernels.py games.py go_rules.py search.py selection.py)
+# Where new versions of JAX may change something, and the Pythons of the oldest, today's and the newest versions.
+COMPAT_TESTS := $(addprefix tests/test_,kernels.py games.py go_rules.py search.py selection.py door.py extras.py)
+COMPAT := compat-oldest compat-todays compat-newest
+OLDEST ?= python3.11
+TODAYS ?= $(PYTHON)
+NEWEST ?= python3.13
 # Tests lie side by side, most of their time being one core's compiling; a worker takes up to 2 GB.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
-COMPAT := .venv-compat-oldest .venv-compat-newest
 
-.PHONY: demo test check bench compat clean
+.PHONY: demo test lint check bench compat $(COMPAT) clean
 
 demo: $(VENV)/.installed
 	rm -rf runs/demo  # the demo begins anew every time; your own runs go on where they stopped
@@ -25,11 +28,12 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(PYTEST)
 
-check: $(VENV)/.installed-test
+lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST)
+
+check: lint test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/playouts.py
@@ -40,15 +44,26 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/starting.py
 	$(BIN)/jubango bench tournament
 
-compat: $(COMPAT:%=%/.installed)
-	for venv in $(COMPAT); do $$venv/bin/python -c 'import jax; print("jax", jax.__version__)' && \
-		$$venv/bin/python -m pytest $(COMPAT_TESTS) || exit 1; done
+compat: $(COMPAT)
+
+compat-oldest: WITH = PYTHON=$(OLDEST) CONSTRAINTS=constraints-oldest.txt
+compat-todays: WITH = PYTHON=$(TODAYS) CONSTRAINTS=constraints.txt
+compat-newest: WITH = PYTHON=$(NEWEST) CONSTRAINTS=
+compat-oldest: AN = $(OLDEST)
+compat-todays: AN = $(TODAYS)
+compat-newest: AN = $(NEWEST)
+$(COMPAT):
+	@if $(AN) -c "" 2>/dev/null; then \
+		$(MAKE) --no-print-directory $(WITH) .venv-$@/.installed && \
+		.venv-$@/bin/python -c 'import jax, platform; print("Python", platform.python_version(), "JAX", jax.__version__)' && \
+		.venv-$@/bin/python -m pytest $(COMPAT_TESTS); \
+	else echo "$@: there is no $(AN) here; left out"; fi
 
 $(VENV)/bin/python:
 	$(MAKE_VENV) $(VENV)
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) -c constraints.txt -e .
+	$(INSTALL) -c constraints.txt -e '.[parquet,plots,train]'
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
@@ -59,15 +74,10 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	$(INSTALL) -c constraints.txt -e '.[bench]'
 	touch $@
 
-.venv-compat-oldest/.installed: pyproject.toml constraints-oldest.txt
+.venv-compat-%/.installed: pyproject.toml constraints.txt constraints-oldest.txt
 	$(MAKE_VENV) --clear $(@D)
-	$(INSTALL) -c constraints-oldest.txt -e . hypothesis mctx pgx pytest pytest-timeout
-	touch $@
-
-.venv-compat-newest/.installed: pyproject.toml
-	$(MAKE_VENV) --clear $(@D)
-	$(INSTALL) -e . hypothesis mctx pgx pytest pytest-timeout
+	$(INSTALL) $(CONSTRAINTS:%=-c %) -e '.[parquet,plots,train]' hypothesis mctx pgx pytest pytest-timeout
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(COMPAT) build *.egg-info
+	rm -rf $(VENV) .venv-compat-* build *.egg-info

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sgfmill import sgf_grammar
-
+from jubango.analysis.heat import FEWEST
 from jubango.analysis.katrain import VERSION, is_ours, katrain
 from jubango.analysis.notes import with_note, without_note
 from jubango.analysis.review_moves import GRADES, ReviewedMove, ReviewedPosition
 from jubango.sgf_games.coordinates import sgf_pair
 from jubango.sgf_games.go import Go
+from jubango.sgf_games.grammar import sgf_grammar
 from jubango.sgf_games.replay import Position
 from jubango.sgf_games.sgf import MOVE_TEXTS, move_property
 from jubango.sgf_games.sgf_tree import Node
@@ -122,13 +122,14 @@ def _mark(node: Node, place: Position, here: ReviewedPosition, move: ReviewedMov
     taken = {value for key in MARKS for value in node.properties.get(key, ())}
     labelled = {value.partition(b":")[0] for value in node.properties.get("LB", ())}
     total = max(1, sum(one.visits for one in here.candidates))
+    noise = 0 < max((one.visits for one in here.candidates), default=0) < FEWEST
 
     def mark(key: str, point: bytes) -> None:
         if point and point not in taken:
             taken.add(point)
             _add_raw(node, key, point)
 
-    for i, one in enumerate(here.candidates[:LABELS]):
+    for i, one in enumerate(() if noise else here.candidates[:LABELS]):
         point = _point(place, one.move)
         if point and point not in labelled and (one.visits >= LEAST * total or not i):
             labelled.add(point)
@@ -198,10 +199,8 @@ def lizzie(here: ReviewedPosition) -> str:
     for i, one in enumerate(here.candidates[:IN_LIZZIE]):
         rate = 1 - one.win_rate if here.player else one.win_rate
         line = " ".join(one.variation or (one.move,))
-        moves.append(
-            f"move {one.move} visits {one.visits} winrate {round(10_000 * rate)} prior {round(10_000 * one.prior)} "
-            f"order {i} pv {line}"
-        )
+        prior = "" if one.prior is None else f"prior {round(10_000 * one.prior)} "
+        moves.append(f"move {one.move} visits {one.visits} winrate {round(10_000 * rate)} {prior}order {i} pv {line}")
     return f"{ENGINE} {100 * (1 - mover):.1f} {here.simulations}\n{' info '.join(moves)}"
 
 

@@ -27,6 +27,7 @@ from jubango.analysis.ratings import Z95, RatingList, rate, superiority
 from jubango.analysis.results import counted
 from jubango.analysis.tables import failures_in, frame_results
 from jubango.analysis.verdicts import signed
+from jubango.sgf_games import shell
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.printable import printable
 
@@ -104,7 +105,9 @@ def compared(first: RunGames, second: RunGames) -> Comparison:
     """Raises UserError if no bot is in both."""
     both = [name for name in first.settings if name in second.settings]
     if not both:
-        raise UserError(f"{first.label} and {second.label} have no bot in common, by its name; jubango rate takes both")
+        raise UserError(
+            f"{first.label} and {second.label} have no bot in common, by its name; {shell.command('rate')} takes both"
+        )
     same = tuple(name for name in both if first.settings[name] == second.settings[name])
     ratings = [rate(frame_results(run.games), players=run.settings) for run in (first, second)]
     found = changes(ratings[0], ratings[1], both, same)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.extras import need
 from jubango.sgf_games.library import write_safely
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ def check_export(path: Path) -> None:
     suffix = path.suffix.lower()
     if suffix not in (".parquet", ".csv"):
         raise UserError(f"{path}: is neither .parquet nor .csv; end its name with one of them")
-    if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise UserError(f"{path}: Parquet needs pyarrow: pip install 'jubango[parquet]', or name a .csv file")
+    if suffix == ".parquet":
+        need("pyarrow", str(path))
 
 
 def export_frame(frame: pd.DataFrame, path: Path) -> None:

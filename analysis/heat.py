@@ -24,6 +24,7 @@ SCALES: dict[Scale, tuple[Colour, ...]] = {
     "difference": ((84, 39, 136), (153, 142, 195), (247, 247, 247), (241, 163, 64), (179, 88, 6)),
     "sides": ((255, 255, 255), (201, 180, 138), (17, 17, 17)),
 }
+FEWEST = 5  # visits of the most visited move; below, visits and win rates are noise
 MOST_LABELS = 40  # numbers in a picture; the smaller ones are colours alone
 
 

@@ -11,7 +11,7 @@ import json
 import zlib
 from collections.abc import Sequence
 
-from jubango.analysis.review_moves import ReviewedMove, ReviewedPosition
+from jubango.analysis.review_moves import Candidate, ReviewedMove, ReviewedPosition
 
 VERSION = "1.0"
 BY = "jubango"
@@ -34,13 +34,17 @@ def katrain(here: ReviewedPosition, move: ReviewedMove | None) -> list[bytes]:
     moves = {
         name: {
             "move": name, "order": order, "visits": known[name].visits, "winrate": known[name].win_rate,
-            "scoreLead": lead, "prior": known[name].prior, "pv": list(known[name].variation or (name,)),
+            "scoreLead": lead, **_prior(known[name]), "pv": list(known[name].variation or (name,)),
         }
         for order, (name, lead) in enumerate(leads.items()) if name in known
     }  # fmt: skip
     root = {"winrate": here.win_rate, "scoreLead": here.lead, "visits": here.simulations}
     said = {"moves": moves, "root": root, "completed": True, "by": BY, "searched": here.simulations}
     return [_packed(data) for data in (b"", b"", json.dumps(said).encode())]
+
+
+def _prior(one: Candidate) -> dict[str, float]:
+    return {} if one.prior is None else {"prior": one.prior}
 
 
 def is_ours(values: Sequence[bytes]) -> bool:

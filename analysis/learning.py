@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jubango.analysis.plot import save_figure
+from jubango.analysis.plot import picture
+from jubango.sgf_games.extras import need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,16 +31,18 @@ def reliability(said: Sequence[tuple[float, float]], bins: int = BINS) -> list[t
     ]
 
 
-def save_curve(
-    path: Path, rows: Sequence[Mapping[str, float]], elo: Sequence[tuple[float, float, float]],
+def curve_png(
+    rows: Sequence[Mapping[str, float]], elo: Sequence[tuple[float, float, float]],
     games: Sequence[float], ladder: Mapping[str, float], said: Sequence[tuple[float, float]], title: str,
-) -> None:  # fmt: skip
-    """Write four plots: Elo over hours and over games of self-play, with the ladder's; losses; and the reliability of
+) -> bytes:  # fmt: skip
+    """Four plots, as PNG: Elo over hours and over games of self-play, with the ladder's; losses; and the reliability of
     the network's values.
 
     rows: of ``progress.csv``. elo: (seconds, Elo, half of its 95 % interval) of the networks measured, and ``games``
     how many games each had learnt from. ladder: Elo of who they were measured against. said: (value, result) pairs.
+    Raises UserError where matplotlib is not installed.
     """
+    need("matplotlib")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 7.5), dpi=110, layout="constrained")
@@ -50,7 +52,7 @@ def save_curve(
     _strength(axes[0, 1], list(games), elo, ladder, "games of self-play")
     _losses(axes[1, 0], rows)
     _reliability(axes[1, 1], said)
-    save_figure(path, figure)
+    return picture(figure)
 
 
 def _strength(

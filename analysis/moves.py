@@ -76,7 +76,10 @@ def _thoughts(game: PlayedGame) -> Thoughts:
     """Of every move. Raises UserError, which names the game."""
     if game.thoughts:
         try:
-            return unpacked(game.thoughts)
+            said_of = unpacked(game.thoughts)
+            if len(said_of.visits) != len(game.moves):
+                raise UserError(f"what was thought of its moves is of {len(said_of.visits)}, not of {len(game.moves)}")
+            return said_of
         except UserError as error:
             raise UserError(f"{game.game_id}: {error}") from None
     said = [read_words(comment) for comment in game.comments[: len(game.moves)]]

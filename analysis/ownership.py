@@ -12,7 +12,7 @@ import numpy as np
 from jubango.analysis.heat import Heat
 from jubango.bots.composition import evaluator_for, params_for, strongest
 from jubango.bots.config import SearchConfig, bot_from_spec
-from jubango.bots.evaluators.ownership import ownership as owners
+from jubango.bots.evaluators.territory import ownership as owners
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go

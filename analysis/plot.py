@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
-from jubango.analysis.heat import Heat, hex_colour
+from jubango.analysis.heat import FEWEST, Heat, hex_colour
 from jubango.sgf_games.coordinates import Point
 from jubango.sgf_games.diagram import (
     FRAME,
@@ -34,6 +34,7 @@ from jubango.sgf_games.diagram import (
     star_points,
 )
 from jubango.sgf_games.errors import UserError, nearest
+from jubango.sgf_games.extras import need
 from jubango.sgf_games.library import write_safely
 from jubango.sgf_games.printable import printable
 
@@ -103,8 +104,10 @@ def board_text(
 
 
 def heat_text(stones: np.ndarray, last: Point | None, heat: Heat, width: int) -> Text:
-    """The board with a heatmap in ``width`` characters; where the numbers are too wide, with shorter ones."""
-    cells = heat.cells()
+    """The board with a heatmap in ``width`` characters; where the numbers are too wide, with shorter ones. Visits that
+    say nothing beside the others, fewer than ``FEWEST`` and than a hundredth of the most visited, are left out."""
+    few = min(FEWEST, heat.limits[1] / 100) if heat.kind == "count" else -np.inf
+    cells = {point: cell for point, cell in heat.cells().items() if not heat.grid[point] < few}
     for tight in (False, True):
         board = board_text(stones, last, cells, tight)
         if _fits(board, width):
@@ -133,8 +136,10 @@ def _fits(board: Text, width: int) -> bool:
 def draw(diagram: Diagram, axes: Axes | None = None) -> Axes:
     """Draw a diagram on matplotlib axes, new ones if none are given, and return them.
 
-    Point (row, column) is at x = column, y = row. All that is on the board grows and shrinks with the axes.
+    Point (row, column) is at x = column, y = row. All that is on the board grows and shrinks with the axes. Raises
+    UserError where matplotlib is not installed.
     """
+    need("matplotlib")
     from matplotlib.patches import Circle, Rectangle
 
     height, width = diagram.stones.shape
@@ -252,6 +257,7 @@ def figure_size(diagram: Diagram) -> tuple[float, float]:
 
 def check_format(path: Path) -> None:
     """Raises UserError if pictures cannot be written in the format that the file's name asks for."""
+    need("matplotlib", str(path))
     from matplotlib.backend_bases import FigureCanvasBase
 
     known = FigureCanvasBase.get_supported_filetypes()
@@ -261,10 +267,11 @@ def check_format(path: Path) -> None:
 
 def save_png(path: Path | str, diagram: Diagram, heat: Heat | None = None) -> None:
     """Write a diagram as a picture, beside it the colour scale of ``heat``; as SVG by :func:`board_svg`, with texts
-    in the fonts of who looks at it. Raises OSError, ValueError."""
+    in the fonts of who looks at it. Raises OSError, ValueError, UserError where matplotlib is not installed."""
     if Path(path).suffix.lower() == ".svg":
         write_safely(Path(path), board_svg(diagram).encode())
         return
+    need("matplotlib", str(path))
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.figure import Figure
@@ -286,6 +293,12 @@ def save_figure(path: Path | str, figure: Figure) -> None:
     """Write a picture of the kind that the file's name says, PNG where it says none; the file is there whole or as it
     was. Raises OSError, ValueError."""
     path = Path(path)
+    data = picture(figure, path.suffix[1:].lower() or "png")
+    write_safely(path if path.suffix else path.with_suffix(".png"), data)
+
+
+def picture(figure: Figure, kind: str = "png") -> bytes:
+    """What a file of a picture of this kind holds. Raises ValueError for an unknown one."""
     data = io.BytesIO()
-    figure.savefig(data, format=path.suffix[1:].lower() or "png")
-    write_safely(path if path.suffix else path.with_suffix(".png"), data.getvalue())
+    figure.savefig(data, format=kind)
+    return data.getvalue()

@@ -6,15 +6,16 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args, overload
+from typing import TYPE_CHECKING, Literal, Unpack, get_args, overload
 
 import numpy as np
 
-from jubango.analysis.heat import MOST_LABELS, Heat, less
+from jubango.analysis.heat import FEWEST, MOST_LABELS, Heat, less
 from jubango.analysis.ownership import ownership
 from jubango.analysis.plot import draw, save_png
 from jubango.analysis.win_rate import PLAYERS, WinRate
-from jubango.bots.composition import strongest
+from jubango.bots.bot_keys import BotKeys
+from jubango.bots.composition import judging_note, strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
 from jubango.bots.roster import affordable_lanes, run_bot
 from jubango.bots.search.result import SearchResult
@@ -61,6 +62,17 @@ class PositionAnalysis:
     win_rate: WinRate  # the mean of the whole search, or the result where the game is over
     simulations: int
     priors: np.ndarray  # float [A]; 0 where illegal
+    note: str = ""  # what a person should know of the bot's judgement
+
+    @property
+    def noise(self) -> str:
+        """Why visits and win rates do not tell the moves apart, or nothing: where a search has made some visits, and no
+        move has five."""
+        most = max((move.visits for move in self.moves), default=0)
+        if not 0 < most < FEWEST:
+            return ""
+        visits = f"{most} visit{'s' * (most != 1)}"
+        return f"no move has more than {visits} of {self.simulations}, which is noise: more simulations tell them apart"
 
     @property
     def player(self) -> int:
@@ -132,14 +144,16 @@ class PositionAnalysis:
         """The board with a heatmap, the best move framed, the win rate in the title."""
         position, best = self.position, self.best
         heat = values if isinstance(values, Heat) else self.heat(values)
+        noise = self.noise if values in ("visits", "value") else ""
         status = position.status
         if best is not None:
             status += f": {best.move}, {best.visits} of {self.simulations} visits, win rate {self.win_rate}"
             status += f", after {best.move} {best.win_rate.percent}"
-        title = f"{position.short_title}\n{status}" + (f"\n{heat.name}" if heat.name != "visits" else "")
+        lines = [position.short_title, status, heat.name if heat.name != "visits" else "", noise, self.note]
         board = position.diagram()
-        point = best.point if best else None
-        return Diagram(board.stones, board.crossings, board.last, point, heat.cells(MOST_LABELS, point), title)
+        point = best.point if best and not noise else None
+        cells = {} if noise else heat.cells(MOST_LABELS, point)
+        return Diagram(board.stones, board.crossings, board.last, point, cells, "\n".join(filter(None, lines)))
 
     def plot(self, axes: Axes | None = None, values: Values | Heat = "visits") -> Axes:
         """Draw the heatmap of ``values``, on new axes if none are given, and return the axes. Raises UserError."""
@@ -147,7 +161,8 @@ class PositionAnalysis:
 
     def save_png(self, path: Path | str, values: Values | Heat = "visits") -> None:
         """Write the heatmap as a picture, of the kind the file's name says. Raises OSError, ValueError."""
-        save_png(path, self.diagram(values), values if isinstance(values, Heat) else self.heat(values))
+        heat = values if isinstance(values, Heat) else self.heat(values)
+        save_png(path, self.diagram(values), None if self.noise and values in ("visits", "value") else heat)
 
     def __repr__(self) -> str:
         best = f"{self.best.move}, win rate {self.win_rate}" if self.best else self.position.status
@@ -180,12 +195,12 @@ def _content(done: int, total: int) -> None:
 @overload
 def analyze(
     positions: Position, bot: str | BotConfig | None = ..., *, seed: int = ...,
-    on_progress: Callable[[int, int], bool | None] = ..., **keys: object,
+    on_progress: Callable[[int, int], bool | None] = ..., **keys: Unpack[BotKeys],
 ) -> PositionAnalysis: ...  # fmt: skip
 @overload
 def analyze(
     positions: Sequence[Position], bot: str | BotConfig | None = ..., *, seed: int = ...,
-    on_progress: Callable[[int, int], bool | None] = ..., **keys: object,
+    on_progress: Callable[[int, int], bool | None] = ..., **keys: Unpack[BotKeys],
 ) -> list[PositionAnalysis]: ...  # fmt: skip
 def analyze(
     positions: Position | Sequence[Position],
@@ -193,7 +208,7 @@ def analyze(
     *,
     seed: int = 1,
     on_progress: Callable[[int, int], bool | None] = _content,
-    **keys: object,
+    **keys: Unpack[BotKeys],
 ) -> PositionAnalysis | list[PositionAnalysis]:
     """Search a position, or many of one game at once, a lane each. What is found best comes first: a bot's temperature
     and the noise at its root, which are for games, are left out.
@@ -244,16 +259,17 @@ def _batch(
     seeds = [(positions[i].number + seed) * 2654435761 % 2**32 for i in going]
     game, states = positions[0].game, [positions[i].state for i in going]
     found = dict(zip(going, run_bot(game, bot, states, seeds, on_progress) if going else [], strict=True))
-    return [_analysis(position, found.get(i)) for i, position in enumerate(positions)]
+    note = judging_note(game, bot)
+    return [_analysis(position, found.get(i), note) for i, position in enumerate(positions)]
 
 
-def _analysis(position: Position, result: SearchResult | None) -> PositionAnalysis:
+def _analysis(position: Position, result: SearchResult | None, note: str) -> PositionAnalysis:
     player = position.player
     if result is None:
         rate = WinRate.of_value(position.returns[player], player)
         return PositionAnalysis(position, (), rate, 0, np.zeros(position.game.num_actions, np.float32))
     rate = WinRate.of_value(result.value, player)
-    return PositionAnalysis(position, _moves(position, result), rate, result.simulations, result.priors)
+    return PositionAnalysis(position, _moves(position, result), rate, result.simulations, result.priors, note)
 
 
 def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jubango.analysis.plot import save_figure
 from jubango.analysis.response import Response
+from jubango.sgf_games.extras import need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +34,8 @@ class Axis(NamedTuple):
 def save_response(path: Path, response: Response, axes: Sequence[Axis], title: str, whom: str) -> None:
     """Write the picture: of every setting the Elo over ``whom`` with its 95 % interval, the others being at their best;
     the results, in groups with 95 % errors; the interval of the best value; and what was tried. Of two settings a
-    contour comes first."""
+    contour comes first. Raises UserError where matplotlib is not installed."""
+    need("matplotlib", str(path))
     from matplotlib.figure import Figure
 
     panels = len(axes) + (len(axes) == 2)

@@ -24,7 +24,9 @@ from jubango.analysis.review_moves import (
     reviewed_position,
 )
 from jubango.analysis.review_plot import Curves, Mark, figure_of, save_graph
-from jubango.analysis.review_summary import ALL, Summary, summaries
+from jubango.analysis.review_summary import ALL, Summary, accuracy_text, summaries
+from jubango.bots.composition import judging_note
+from jubango.bots.config import bot_from_spec
 from jubango.sgf_games.library import write_safely
 from jubango.sgf_games.printable import printable
 from jubango.sgf_games.replay import Position, Record
@@ -61,18 +63,21 @@ class Review:
     ) -> Review:  # fmt: skip
         """From what was found. ends: of each move where its worth was searched; judged: whether it has a loss."""
         comments = _comments(record.sgf)
+        knows = not judging_note(record.game, bot_from_spec(bot))
         positions = [reviewed_position(place, evidence, comments.get(place.number, "")) for place in places]
         moves = [
-            reviewed_move(place, move, positions[place.number], end, evidence, thresholds, own)
+            reviewed_move(place, move, positions[place.number], end, evidence, thresholds, own, knows)
             for place, move, end, own in zip(places, record.moves, ends, judged, strict=False)
         ]
         repeats = max(len(found) for found in evidence.findings.values())
-        return cls(record, tuple(places), bot, repeats, thresholds, tuple(positions), tuple(moves), summaries(moves))
+        summary = summaries(moves, knows)
+        return cls(record, tuple(places), bot, repeats, thresholds, tuple(positions), tuple(moves), summary)
 
     def with_thresholds(self, thresholds: Thresholds) -> Review:
         """The same with moves graded by others; nothing is searched."""
-        moves = tuple(replace(m, grade=grade_of(m.loss, m.worse, thresholds)) for m in self.moves)
-        return replace(self, thresholds=thresholds, moves=moves, summaries=summaries(moves))
+        knows = not self.note
+        moves = tuple(replace(m, grade=grade_of(m.loss, m.worse, thresholds, knows)) for m in self.moves)
+        return replace(self, thresholds=thresholds, moves=moves, summaries=summaries(moves, knows))
 
     def summary(self, player: int, phase: str = ALL) -> Summary:
         """Black's (0) or White's (1), of "opening", "middle", "end" or "all"."""
@@ -81,6 +86,11 @@ class Review:
     @property
     def title(self) -> str:
         return f"{' – '.join(self.record.players)}, {self.record.game.spec}, {self.record.result}"
+
+    @property
+    def note(self) -> str:
+        """What a person should know of the bot's judgement, or nothing."""
+        return judging_note(self.record.game, bot_from_spec(self.bot))
 
     @property
     def by(self) -> str:
@@ -107,6 +117,7 @@ class Review:
                 "moves": one.moves,
                 "best": one.best,
                 "accuracy": one.accuracy,
+                "accuracy_error": one.accuracy_error,
                 "mean_loss": one.mean_loss,
                 "error": one.error,
                 "mean_lead_loss": math.nan if one.mean_lead_loss is None else one.mean_lead_loss,
@@ -181,12 +192,13 @@ class Review:
             counts = ", ".join(f"{count} {grade if count == 1 else plural}" for grade, plural, count in named)
             said = f"{name} ({COLOURS[player].capitalize()}): {one.moves} moves"
             if one.moves:
+                accuracy = f", accuracy {accuracy_text(one)}" if one.accuracy == one.accuracy else ""
                 said += (
-                    f", accuracy {100 * one.accuracy:.1f} %, mean loss {100 * one.mean_loss:.1f} % ± "
+                    f"{accuracy}, mean loss {100 * one.mean_loss:.1f} % ± "
                     f"{100 * one.error:.1f}, {one.best} the bot's own; {counts}"
                 )
             lines.append(printable(said))
-        return lines
+        return [*lines, self.note] if self.note else lines
 
     def __repr__(self) -> str:
         return printable(f"<Review of {self.title}, {len(self.moves)} moves, by {self.by}>")

@@ -12,9 +12,10 @@ from typing import Any
 from jubango.analysis.review_moves import Candidate, Finding, Place
 from jubango.bots.composition import network_file
 from jubango.bots.config import SearchConfig
+from jubango.bots.networks.arrays import LARGEST_FILE as LARGEST_NETWORK
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.files import read_file
+from jubango.sgf_games.files import file_digest, read_file
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.library import write_safely
 from jubango.sgf_games.sgf import SgfGame
@@ -70,10 +71,9 @@ def network_digest(game: Game, bot: SearchConfig) -> str:
     if not path:
         return ""
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"network {path}: cannot be read: {error.strerror}") from None
+        return file_digest(Path(path), LARGEST_NETWORK)
+    except UserError as error:
+        raise UserError(f"network {error}") from None
 
 
 def save(path: Path, saved: Saved) -> None:
@@ -133,6 +133,8 @@ def _moves(rows: Sequence[Sequence[Any]]) -> tuple[Candidate, ...]:
     if not rows:
         raise ValueError
     return tuple(
-        Candidate(str(move), int(visits), float(prior), float(rate), tuple(str(variation).split()))
+        Candidate(
+            str(move), int(visits), None if prior is None else float(prior), float(rate), tuple(str(variation).split())
+        )
         for move, visits, prior, rate, variation in rows
     )

@@ -61,7 +61,7 @@ class Candidate:
 
     move: str
     visits: int
-    prior: float
+    prior: float | None  # None where the bot has none: every move is alike to it before the search
     win_rate: float  # Black's, the mean of the move's visits
     variation: tuple[str, ...] = ()  # the move first; only of the most visited
 
@@ -207,14 +207,15 @@ def choice_of(found: Sequence[Finding]) -> str:
     if len(tied) < 2:
         return "".join(tied)
     together = [_together([move for one in found for move in one.moves if move.move == name]) for name in tied]
-    return max(together, key=lambda one: (one.visits, one.prior)).move
+    return max(together, key=lambda one: (one.visits, one.prior or 0.0)).move
 
 
 def _together(moves: Sequence[Candidate]) -> Candidate:
     visits = sum(one.visits for one in moves)
     rates = math.fsum(max(1, one.visits) * one.win_rate for one in moves) / sum(max(1, one.visits) for one in moves)
     said = max((one for one in moves if one.variation), key=lambda one: one.visits, default=moves[0])
-    prior = math.fsum(one.prior for one in moves) / len(moves)
+    priors = [one.prior for one in moves if one.prior is not None]
+    prior = math.fsum(priors) / len(priors) if priors else None
     return Candidate(moves[0].move, visits, prior, rates, said.variation)
 
 
@@ -235,10 +236,10 @@ def reviewed_position(position: Position, evidence: Evidence, comment: str = "")
 
 def reviewed_move(
     position: Position, move: str, before: ReviewedPosition, after: Place, evidence: Evidence, thresholds: Thresholds,
-    judged: bool = True,
+    judged: bool = True, knows: bool = True,
 ) -> ReviewedMove:  # fmt: skip
     """The move that was made in a position; ``after`` is where its own worth was searched. One that is not ``judged``
-    has no loss."""
+    has no loss. knows: see :func:`grade_of`."""
     assert position.next_move is not None
     player, point = position.player, position.next_move[1]
     best = before.candidates[0] if before.candidates else None
@@ -271,7 +272,7 @@ def reviewed_move(
         lead_before=leads[0],
         lead_after=leads[1],
         lead_loss=leads[2] - leads[1] if compared and leads[1] is not None and leads[2] is not None else None,
-        grade=grade_of(loss, worse, thresholds),
+        grade=grade_of(loss, worse, thresholds, knows),
         rank=None if own is None else own + 1,
         visits=0 if own is None else before.candidates[own].visits,
         simulations=before.simulations,
@@ -293,12 +294,13 @@ def _signed(lead: float | None, player: int) -> float | None:
     return -lead if lead is not None and player else lead
 
 
-def grade_of(loss: float, worse: float, thresholds: Thresholds) -> str:
-    """What a move is called. Nothing, whatever its loss, where it is not sure enough that it has lost anything."""
+def grade_of(loss: float, worse: float, thresholds: Thresholds, knows: bool = True) -> str:
+    """What a move is called. Nothing, whatever its loss, where it is not sure enough that it has lost anything. knows:
+    a bot that does not know enough of the game calls nothing better than its own choice."""
     if worse >= thresholds.sure:
         levels = (thresholds.inaccuracy, thresholds.mistake, thresholds.blunder)
         passed = sum(loss >= level for level in levels)
         return GRADES[passed - 1] if passed else ""
-    if 1 - worse >= thresholds.sure and -loss >= thresholds.inaccuracy:
+    if knows and 1 - worse >= thresholds.sure and -loss >= thresholds.inaccuracy:
         return SURPRISE
     return ""

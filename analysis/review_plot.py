@@ -10,6 +10,7 @@ import numpy as np
 from rich.text import Text
 
 from jubango.analysis.plot import drawable, font_names, save_figure
+from jubango.sgf_games.extras import need
 from jubango.sgf_games.printable import printable
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ def draw_leads(curves: Curves, axes: Axes) -> None:
 
 
 def figure_of(curves: Curves, figure: Figure | None = None) -> Figure:
-    """The curves below each other, on a new figure if none is given; graded moves explained below."""
+    """The curves below each other, on a new figure if none is given; graded moves explained below. Raises UserError
+    where matplotlib is not installed."""
+    need("matplotlib")
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 

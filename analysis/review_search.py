@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jubango.analysis.lead import leads
 from jubango.analysis.position import LONGEST_VARIATION, MOST_LANES
 from jubango.analysis.review_moves import Candidate, Finding, Place
-from jubango.bots.composition import search_for
+from jubango.bots.composition import evaluator_for, search_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.roster import affordable_lanes, run_bot
 from jubango.bots.search.result import SearchResult
@@ -62,10 +62,12 @@ def search(
             on_progress(first + size * done / max(1, wanted), len(wishes))
 
         positions, dice = [wish.position for wish in batch], [seed_of(wish, seed) for wish in batch]
-        # Of the bot's choices too only what a network says: the difference of two means of random games is noise.
-        ahead = leads(positions, dice, bot, by_games=not all(wish.place.after for wish in batch))
         found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
-        yield [(wish, finding(wish, result, lead)) for wish, result, lead in zip(batch, found, ahead, strict=True)]
+        # Of the bot's choices too only what a network says: elsewhere the difference of two leads is noise.
+        ahead = leads(positions, found, dice, bot, by_games=not all(wish.place.after for wish in batch))
+        has_prior = evaluator_for(positions[0].game, bot).has_prior
+        told = zip(batch, found, ahead, strict=True)
+        yield [(wish, finding(wish, result, lead, has_prior)) for wish, result, lead in told]
 
 
 def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
@@ -77,7 +79,7 @@ def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
     return min(best, affordable_lanes(game, [bot]))
 
 
-def finding(wish: Wish, result: SearchResult, lead: float | None) -> Finding:
+def finding(wish: Wish, result: SearchResult, lead: float | None, has_prior: bool = True) -> Finding:
     """What is kept of a search, as it is on the game's own board: its visited moves, with variations of the most
     visited. Of a position that is not the game's own only the best move."""
     position, game, visits = wish.position, wish.position.game, result.visits
@@ -99,7 +101,7 @@ def finding(wish: Wish, result: SearchResult, lead: float | None) -> Finding:
         Candidate(
             game.action_text(own),
             seen,
-            round(prior, 6),
+            round(prior, 6) if has_prior else None,
             black(value if seen else result.value),
             line(action) if i < told else (),
         )

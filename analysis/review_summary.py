@@ -23,17 +23,19 @@ class Summary:
     best: int  # of them the bot's own choice
     mean_loss: float  # of win rate; signed, so that noise cancels out
     error: float  # half of its 95 % interval
-    accuracy: float  # in [0, 1]
+    accuracy: float  # in [0, 1]; nan where the bot is too weak to know
+    accuracy_error: float  # half of its 95 % interval
     mean_lead_loss: float | None  # points
     grades: dict[str, int]
     histogram: tuple[int, ...]  # of losses, by BINS
     worst: tuple[int, ...]  # numbers of the graded moves that lost most
 
 
-def summaries(moves: Sequence[ReviewedMove]) -> tuple[Summary, ...]:
-    """Black's and White's: all moves, then those of the phases."""
+def summaries(moves: Sequence[ReviewedMove], knows: bool = True) -> tuple[Summary, ...]:
+    """Black's and White's: all moves, then those of the phases. knows: the bot knows enough of the game to say how
+    accurate its players are."""
     return tuple(
-        _summary([m for m in moves if m.player == player and phase in (ALL, m.phase)], player, phase)
+        _summary([m for m in moves if m.player == player and phase in (ALL, m.phase)], player, phase, knows)
         for player in (0, 1)
         for phase in (ALL, *PHASES)
     )
@@ -45,7 +47,12 @@ def accuracy_of(loss: float) -> float:
     return min(1.0, max(0.0, (103.1668 * math.exp(-4.354 * max(0.0, loss)) - 3.1669) / 100))
 
 
-def _summary(moves: Sequence[ReviewedMove], player: int, phase: str) -> Summary:
+def accuracy_text(one: Summary) -> str:
+    """``97.3 % ± 1.2``; nothing where it is not known."""
+    return f"{100 * one.accuracy:.1f} % ± {100 * one.accuracy_error:.1f}" if one.accuracy == one.accuracy else ""
+
+
+def _summary(moves: Sequence[ReviewedMove], player: int, phase: str, knows: bool) -> Summary:
     judged = [move for move in moves if not math.isnan(move.loss)]
     mean = math.fsum(move.loss for move in judged) / len(judged) if judged else math.nan
     error = math.sqrt(math.fsum(move.error**2 for move in judged)) / len(judged) if judged else math.nan
@@ -58,7 +65,8 @@ def _summary(moves: Sequence[ReviewedMove], player: int, phase: str) -> Summary:
         sum(move.is_best for move in judged),
         mean,
         error,
-        accuracy_of(mean) if judged else math.nan,
+        accuracy_of(mean) if judged and knows else math.nan,
+        (accuracy_of(mean - error) - accuracy_of(mean + error)) / 2 if judged and knows else math.nan,
         math.fsum(points) / len(points) if points else None,
         {grade: sum(move.grade == grade for move in judged) for grade in (*GRADES, SURPRISE)},
         histogram([move.loss for move in judged]),

@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from jubango.analysis.review import Review
 from jubango.analysis.review_file import Saved, Subject, load, save, subject_of
 from jubango.analysis.review_moves import Evidence, Finding, Place, Thresholds, choice_of
 from jubango.analysis.review_search import Wish, agreed_result, result_of, search
+from jubango.bots.bot_keys import BotKeys
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.sgf_games.errors import UserError
@@ -190,12 +191,13 @@ def searched(
 def review(
     games: Record | Path | str, bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
     thresholds: Thresholds = ..., file: Path | str | None = ..., on_progress: Callable[[Progress], None] = ...,
-    **keys: object,
+    **keys: Unpack[BotKeys],
 ) -> Review: ...  # fmt: skip
 @overload
 def review(
     games: list[Record | Path | str], bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
-    thresholds: Thresholds = ..., file: None = ..., on_progress: Callable[[Progress], None] = ..., **keys: object,
+    thresholds: Thresholds = ..., file: None = ..., on_progress: Callable[[Progress], None] = ...,
+    **keys: Unpack[BotKeys],
 ) -> list[Review]: ...  # fmt: skip
 def review(
     games: Record | Path | str | list[Record | Path | str],
@@ -206,7 +208,7 @@ def review(
     thresholds: Thresholds = Thresholds(),  # noqa: B008 - a tuple
     file: Path | str | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-    **keys: object,
+    **keys: Unpack[BotKeys],
 ) -> Review | list[Review]:
     """Look a game through, or many at once: what every move lost, how surely, and what would have been better.
 
@@ -221,10 +223,10 @@ def review(
     another game's.
     """
     if isinstance(games, Record | Path | str):
-        return _review([games], bot, repeats, seed, thresholds, file, on_progress, keys)[0]
+        return _review([games], bot, repeats, seed, thresholds, file, on_progress, {**keys})[0]
     if file is not None:
         raise UserError("review: file= keeps one game's searches; review these one after another, or without it")
-    return _review(games, bot, repeats, seed, thresholds, None, on_progress, keys)
+    return _review(games, bot, repeats, seed, thresholds, None, on_progress, {**keys})
 
 
 def _review(

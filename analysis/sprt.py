@@ -157,13 +157,14 @@ class SprtState(NamedTuple):
         games = "1 game" if self.games == 1 else f"{self.games:,} games"
         llr = f"LLR {self.llr + 0.0:.2f}, bounds {lower:.2f} and {upper:.2f}, after {games}"
         units = {"logistic": "Elo", "normalized": "nElo", "bayesian": "BayesElo"}[sprt.model]
+        low, high = (f"{elo:+g}" if elo else "0" for elo in (sprt.elo0, sprt.elo1))
         if self.accepted:
-            more = f"{sprt.elo1:+g} {units} or more", f"{sprt.elo0:+g} {units} or less"
-            found_, not_ = more if self.accepted == "H1" else more[::-1]
-            ahead = f"{first} is {found_} against {second}, not {not_}"
-            said = [f"{self.accepted} accepted: {ahead} ({llr})"]
+            near, far = (high, low) if self.accepted == "H1" else (low, high)
+            said = [
+                f"{self.accepted} accepted: {first} is nearer to {near} than to {far} {units} against {second} ({llr})"
+            ]
         else:
-            said = [f"undecided between {sprt.elo0:+g} and {sprt.elo1:+g} {units} of {first} against {second} ({llr})"]
+            said = [f"undecided between {low} and {high} {units} of {first} against {second} ({llr})"]
         kind = "pairs from both lost to both won" if sprt.pairs else "losses, draws, wins"
         said.append(f"{found}; {kind}: {', '.join(map(str, self.counts))}")
         return said
@@ -207,6 +208,11 @@ class SequentialTest:
             self._counts[round(2 * sum(scores))] += 1
             self._llr = self.sprt.llr(self._counts)
             self._accepted = self.sprt.decision(self._llr)
+
+    @property
+    def looked(self) -> int:
+        """How many games it has looked at, those that were left out included: the first so many."""
+        return self._next
 
     @property
     def state(self) -> SprtState:

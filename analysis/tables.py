@@ -6,18 +6,29 @@ import contextlib
 import io
 import math
 import sqlite3
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jubango.analysis.moves import PlayedGame, moves_table, played_game
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import ENDINGS, Result, crosstable_cells
+from jubango.sgf_games.database import (
+    BLANKS,
+    COLUMNS,
+    DATABASE,
+    ERRORS,
+    check_rows,
+    columns,
+    connect,
+    damaged,
+    read_beside,
+)
 from jubango.sgf_games.errors import UserError, nearest
-from jubango.sgf_games.files import read_file
-from jubango.sgf_games.library import BLANKS, COLUMNS, DATABASE, read_beside
+from jubango.sgf_games.files import check_file, read_file
+from jubango.sgf_games.folder import Folder
 from jubango.sgf_games.record import Failure, GameRecord, place_in_pairing, score_of
-from jubango.sgf_games.sgf import SgfGame, read_games
+from jubango.sgf_games.sgf import LARGEST_FILE, SgfGame, read_games
 from jubango.sgf_games.turns import turned_moves, turned_nodes
 
 if TYPE_CHECKING:
@@ -29,49 +40,45 @@ LARGEST_CSV = 500_000_000  # bytes
 def games_frame(folder: Path | str) -> pd.DataFrame:
     """A run's games, one row each, as in ``results.sqlite``; what an older version has not kept is blank."""
     with _results(folder) as db:
-        return _games(db, folder)
+        return _games(db)
 
 
 def kept_after(folder: Path | str, row: int) -> tuple[pd.DataFrame, pd.DataFrame, int]:
     """The games, and their moves, that were kept after row number ``row`` of the table (0: all), and the number of the
     last one: for who follows a run that is being played."""
-    with _results(folder) as db:
+    with _results(folder, check="") as db:
         db.execute("begin")  # what is kept meanwhile waits for the next time
-        games = _games(db, folder, f"where rowid > {row}")
+        games = _games(db, f"where games.rowid > {row}")
         moves = _moves_in(db, f"where games.rowid > {row}")
         (last,) = db.execute("select ifnull(max(rowid), 0) from games").fetchone()
         return games, moves, last
 
 
-def _games(db: sqlite3.Connection, folder: Path | str, where: str = "") -> pd.DataFrame:
+def _games(db: sqlite3.Connection, where: str = "") -> pd.DataFrame:
     import pandas as pd
 
-    found = [row[0] for row in db.execute("select name from pragma_table_info('games')")]
+    found = columns(db, "games")
     missing = [column for column in COLUMNS if column not in found and column not in BLANKS]
     if found and missing:
-        path = Path(folder) / DATABASE
-        raise UserError(f'{path}: is no results file: its table "games" has no column "{missing[0]}"')
-    columns = [name if name in found else f"{BLANKS.get(name)} as {name}" for name in COLUMNS]
-    return pd.read_sql_query(f"select {', '.join(columns)} from games {where} order by game_id", db)
+        raise sqlite3.DatabaseError(f'its table "games" has no column "{missing[0]}"')
+    check_rows(db, where)
+    chosen = [name if name in found else f"{BLANKS.get(name)} as {name}" for name in COLUMNS]
+    return pd.read_sql_query(f"select {', '.join(chosen)} from games {where} order by game_id", db)
 
 
 @contextlib.contextmanager
-def _results(folder: Path | str) -> Iterator[sqlite3.Connection]:
+def _results(folder: Path | str, check: str = "quick_check") -> Iterator[sqlite3.Connection]:
     """A run's database, to be read. Raises UserError, also for what goes wrong while it is."""
     import pandas as pd
 
-    path = Path(folder) / DATABASE
-    if not path.is_file():
+    own = Folder(folder)
+    if not own.has(DATABASE):
         raise UserError(f"{folder}: holds no {DATABASE}; name a run's folder")
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        with contextlib.closing(connect(own, check=check)) as db:
             yield db
-    except (sqlite3.Error, pd.errors.DatabaseError) as error:
-        cause = error.__cause__ or error  # without the statement
-        raise UserError(
-            f"{path}: is no results file: {str(cause).splitlines()[0]}; "
-            f"jubango check {folder} --rebuild makes one from games/"
-        ) from None
+    except (*ERRORS, pd.errors.DatabaseError) as error:
+        raise damaged(own, error.__cause__ or error) from None  # without the statement
 
 
 def moves_frame(folder: Path | str) -> pd.DataFrame:
@@ -85,7 +92,8 @@ def moves_frame(folder: Path | str) -> pd.DataFrame:
 
 
 def _moves_in(db: sqlite3.Connection, where: str = "") -> pd.DataFrame:
-    beside = {row[1] for table in ("games", "files") for row in db.execute(f"pragma table_info({table})")}
+    check_rows(db, where)
+    beside = {*columns(db, "games"), *columns(db, "files")}
     kept = ((name, name if name in beside else "null") for name in ("opening_plies", "thoughts", "comments"))
     files = "left join files using (game_id)" if "checksum" in beside else ""
     more = ", ".join(f"{column} as {name}" for name, column in kept)
@@ -96,8 +104,11 @@ def _moves_in(db: sqlite3.Connection, where: str = "") -> pd.DataFrame:
 def _played(
     game_id: str, black: str, white: str, moves: str, opening: int | None, thoughts: bytes | None, comments: str | None
 ) -> PlayedGame:  # fmt: skip
-    beside = read_beside(comments)
-    left = beside.get("time_left", ())
+    try:
+        beside = read_beside(comments)
+    except UserError as error:
+        raise UserError(f"{game_id}: {error}") from None
+    left = beside.get("time_left", ())[: len(moves.split())]
     return PlayedGame(game_id, (black, white), moves.split(), opening or 0, thoughts or b"", beside["comments"], left)
 
 
@@ -174,9 +185,10 @@ def results_of(
     left_out: list[UserError] | None = None,
     guesses: list[str] | None = None,
     apart: Collection[str] = (),
+    without: Mapping[Path, Collection[str]] | None = None,
 ) -> list[Result]:
     """The games of runs' folders, SGF files or folders of them, and CSVs. Who has the same name is the same player, but
-    those of ``apart`` are others in every path, ``NAME (PATH)``.
+    those of ``apart`` are others in every path, ``NAME (PATH)``. ``without``: ids of games of a run that do not count.
 
     Files of folders that cannot be read are left out, if there is a list for what is wrong with them.
     ``guesses`` gains a line for every file whose encoding had to be guessed. Raises UserError.
@@ -187,7 +199,7 @@ def results_of(
     for i, path in enumerate(paths):
         if any(path.resolve() == other.resolve() for other in paths[:i]):
             raise UserError(f"{path}: is named twice; its games would count twice")
-        own = _results_in(path, left_out, guesses)
+        own = _results_in(path, left_out, guesses, (without or {}).get(path, ()))
         if len(paths) > 1:  # runs may call their pairs of games alike
             own = [result._replace(pair=result.pair and (i, result.pair)) for result in own]
         if apart:
@@ -206,21 +218,25 @@ def results_of(
     return results
 
 
-def _results_in(path: Path, left_out: list[UserError] | None, guesses: list[str]) -> list[Result]:
+def _results_in(
+    path: Path, left_out: list[UserError] | None, guesses: list[str], without: Collection[str]
+) -> list[Result]:
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
     if path.suffix.lower() == ".csv" and path.is_file():
         return _csv_results(path)
     if not path.is_dir():
         return _sgf_results(path, guesses)
-    if (path / DATABASE).is_file():
-        return frame_results(games_frame(path))
+    if Folder(path).has(DATABASE):
+        games = games_frame(path)
+        return frame_results(games[~games["game_id"].isin(without)])
     files = sorted(path.rglob("*.sgf"))
     if not files:
         raise UserError(f"{path}: holds neither a {DATABASE} nor .sgf files")
     results = []
     for file in files:
         try:
+            check_file(file, LARGEST_FILE)
             results += _sgf_results(file, guesses)
         except UserError as error:
             if left_out is None:

@@ -28,14 +28,21 @@ from jubango.bots.thinker import Findings, Position, Thinker
 from jubango.bots.watched import WatchedPlayer
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
+from jubango.sgf_games.go import Go
 from jubango.sgf_games.library import write_safely
+from jubango.sgf_games.race import Race
 from jubango.sgf_games.record import GameRecord
 from jubango.sgf_games.sgf import write_record
 
-HELP = "a move like D4 (or a column in connect four), pass, hint, undo, swap (sides), resign, help, quit"
+HELP = "a move like D4 (in connect four a column, D or 4), pass, hint, undo, swap (sides), resign, help, quit"
 SIDES = ("Black ●", "White ○")
 SHOWN_LINE = 8  # moves of a variation
 SHOWN_MOVES = 5  # of a hint
+RESULTS = {0.0: "lost", 0.5: "drawn", 1.0: "won"}  # of a move, where that is proved
+PROVED = {  # of the position, with who is to move and who is not
+    (0.0, 0.0): "{1} wins", (0.5, 0.5): "a draw", (1.0, 1.0): "{0} wins",
+    (0.5, 1.0): "{0} does not lose", (0.0, 0.5): "{0} does not win",
+}  # fmt: skip
 SCORED = ("score", "agreed", "cleanup", "disputed")  # reasons whose detail says how
 
 
@@ -131,7 +138,9 @@ class Session:
             self._keep(self._unfinished())
 
     def _ask(self, request: MoveRequest, states: State) -> MoveAnswer:
-        """Ask until there is a move, a resignation or a wish to take back."""
+        """Ask until there is a move, a resignation or a wish to take back; nobody is asked who can but wait."""
+        if isinstance(self.game, Race) and request.legal[self.game.wait]:
+            return MoveAnswer(request.lane, self.game.wait)
         while True:
             text = self._input(f"{SIDES[request.colour]} to move: ").strip().lower()
             if text in ("", "help", "?"):
@@ -152,7 +161,8 @@ class Session:
                 self.console.print("there is nothing to take back")
             else:
                 try:
-                    action = self.game.parse_action(text)
+                    state = jax.tree.map(lambda x: x[..., request.lane], states)
+                    action = self.game.parse_move(state, text)
                 except UserError as error:
                     self.console.print(str(error), highlight=False, markup=False)
                     continue
@@ -179,10 +189,9 @@ class Session:
         return f", expecting {self._line(line)}" if line else ""
 
     def _hint(self, request: MoveRequest, states: State) -> None:
-        """What the bot, or the strongest one there is where it does not search, makes of the position."""
-
-        bots = [bot for bot in self.bots if isinstance(bot, SearchConfig) and bot.simulations > 1]
-        bot = bots[0] if bots else bot_from_spec(strongest(self.game))
+        """What the strongest bot there is makes of the position, whoever plays, and what it has proved."""
+        spec = strongest(self.game)
+        bot = bot_from_spec(spec if isinstance(self.game, Go) else f"{spec},solver=true")  # no game of Go is proved
         assert isinstance(bot, SearchConfig)
         if self._adviser is None:
             with shown(self.console, Preparing(f"{self.game.spec} for {bot.name}")):
@@ -203,11 +212,17 @@ class Session:
         stones, last = self.table.boards([request.lane])[0]
         heat = Heat(np.where(counts > 0, counts, np.nan), "visits")
         self.console.print(heat_text(stones, last, heat, self.console.width))
-        self.console.print(f"move  {SIDES[request.colour][:-2]} wins  visits  expected", style="dim")
+        side, other = (SIDES[colour][:-2] for colour in (request.colour, 1 - request.colour))
+        known = max(move.bounds[0] for move in found.moves), max(move.bounds[1] for move in found.moves)
+        if known in PROVED:
+            self.console.print(f"proved: {PROVED[known].format(side, other)}", style="bold")
+        self.console.print(f"move  {side} wins  visits  expected", style="dim")
         for move in found.moves[:SHOWN_MOVES]:
             text = self.game.action_text(move.action)
+            low, high = move.bounds
+            rate = RESULTS[low] if low == high and low in RESULTS else f"{100 * move.win_rate:.1f} %"
             self.console.print(
-                f"{text:<4}  {100 * move.win_rate:8.1f} %  {move.visits:>6,}  {self._line(move.variation)}",
+                f"{text:<4}  {rate:>10}  {move.visits:>6,}  {self._line(move.variation)}",
                 highlight=False, markup=False, no_wrap=True, overflow="ellipsis",
             )  # fmt: skip
 

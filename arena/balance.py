@@ -20,6 +20,7 @@ from jubango.sgf_games.sgf import write_line
 
 GLANCE = 2  # simulations that show the policy
 FLATTER = 0.5  # the power of the policy that moves are drawn by, or openings would be too much alike
+STALE = 10  # times that nothing new is drawn, before it is given up
 TRIES = 50  # candidates for each opening that is wanted, before it is given up
 
 
@@ -28,6 +29,22 @@ class Balanced(NamedTuple):
 
     opening: Opening
     win_rate: float  # Black's, draws counting half, in [0, 1]
+
+
+class TooFew(UserError):
+    """There are not so many; ``found`` are those that there are, the most even first."""
+
+    def __init__(self, said: str, found: list[Balanced]) -> None:
+        super().__init__(said)
+        self.found = found
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C; ``found`` are those so far, the most even first."""
+
+    def __init__(self, found: list[Balanced]) -> None:
+        super().__init__(f"{len(found)} openings had been found")
+        self.found = found
 
 
 def balanced_openings(
@@ -44,14 +61,27 @@ def balanced_openings(
     ``bot`` (the strongest there is for the game), the most even first. Their moves are drawn by the root of the
     policy of the bot's network, or are random if it has none; no two can be turned or mirrored into each other.
 
-    ``on_progress`` is told how many are kept and how many were looked at. Raises UserError if there are not enough.
+    ``on_progress`` is told how many are kept and how many were looked at. Raises TooFew, a
+    UserError, if there are not enough, and Interrupted; both hold what was found.
     """
     searching = searching_bot(bot or strongest(game), **keys)
     informed = bool(network_file(game, searching))
-    low, high = between
     kept: list[Balanced] = []
+    try:
+        _look(game, count, plies, searching, informed, between, seed, on_progress, kept)
+    except KeyboardInterrupt:
+        raise Interrupted(_even(kept, count)) from None
+    return _even(kept, count)
+
+
+def _look(
+    game: Game, count: int, plies: int, searching: BotConfig, informed: bool, between: tuple[float, float],
+    seed: int, on_progress: Callable[[int, int], object], kept: list[Balanced],
+) -> None:  # fmt: skip
+    """Go on until ``kept`` has as many as are wanted. Raises TooFew."""
+    low, high = between
     seen: set[bytes] = set()
-    looked = 0
+    looked, stale = 0, 0
     while len(kept) < count:
         candidates = _drawn(game, plies, searching if informed else None, seed, looked)
         looked += len(candidates) or TOGETHER  # none where all games end before
@@ -65,11 +95,17 @@ def balanced_openings(
             if low <= found.win_rate.black <= high:
                 kept.append(Balanced(Opening("", moves), found.win_rate.black))
         on_progress(min(len(kept), count), looked)
-        if looked >= TRIES * max(count, TOGETHER) and len(kept) < count:
-            raise UserError(
+        stale = 0 if new else stale + 1
+        if len(kept) < count and (stale == STALE or looked >= TRIES * max(count, TOGETHER)):
+            raise TooFew(
                 f"openings: of {looked:,} openings of {plies} moves {len(kept)} are between {100 * low:g} and "
-                f"{100 * high:g} %, not {count}; ask for fewer, other plies, or a wider range"
+                f"{100 * high:g} %, not {count}; ask for fewer, other plies, or a wider range",
+                _even(kept, count),
             )
+
+
+def _even(kept: list[Balanced], count: int) -> list[Balanced]:
+    """The first ``count``, with their names, the most even first."""
     best = sorted(kept[:count], key=lambda one: abs(one.win_rate - 0.5))
     return [one._replace(opening=Opening(f"balanced {i}", one.opening.moves)) for i, one in enumerate(best, 1)]
 

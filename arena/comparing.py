@@ -11,7 +11,7 @@ from jubango.analysis.comparison import Comparison, RunGames, compared
 from jubango.arena.plan import Plan
 from jubango.arena.run import Run
 from jubango.arena.run_folder import open_run, plan_in
-from jubango.arena.weights import network_of
+from jubango.arena.weights import network_name
 from jubango.sgf_games.errors import UserError
 
 
@@ -23,14 +23,14 @@ def compare_runs(first: Run | Path | str, second: Run | Path | str) -> Compariso
     if not isinstance(first, Run) and not isinstance(second, Run) and Path(first).resolve() == Path(second).resolve():
         raise UserError(f"compare: {first} twice; name two runs")
     runs = [run if isinstance(run, Run) else open_run(run) for run in (first, second)]
-    return compared(*(RunGames(_label(run), run.plan.game.spec, settings(run.plan), run.games) for run in runs))
+    return compared(*(RunGames(_label(run), run.plan.game.spec, settings(run.plan), run.counting) for run in runs))
 
 
 def settings(plan: Plan) -> dict[str, str]:
     """Of every bot its spec, with the beginning of its weights' digest where that is known."""
     found = {}
     for bot in plan.bots:
-        digest = plan.networks.get(network_of(plan, bot), "")
+        digest = plan.networks.get(network_name(plan, bot), "")
         found[bot.name] = f"{bot.spec} (weights {digest[:8]})" if digest else bot.spec
     return found
 
@@ -56,6 +56,18 @@ def other_settings(folders: Iterable[Path], apart: Collection[str] = ()) -> list
             mend = f"--apart {shlex.quote(name)} tells them apart"
             said.append(f'"{name}" is rated as one player, though it is {_where(own)}; {mend}')
     return said
+
+
+def left_out_of(folders: Iterable[Path]) -> dict[Path, list[str]]:
+    """Of every run's folder whose test, or search for the best, has decided: the games behind those on which it has,
+    which count for nothing."""
+    found: dict[Path, list[str]] = {}
+    for folder in folders:
+        with contextlib.suppress(UserError):  # who reads its games will say so
+            plan = plan_in(folder)
+            if (plan.sprt or plan.format.kind == "best") and (own := open_run(folder).left_out):
+                found[folder] = own
+    return found
 
 
 def _where(found: Mapping[str, Path]) -> str:

@@ -119,7 +119,7 @@ class Dashboard:
     def speeds(self, run: Run) -> tuple[float, float, float | None]:
         """(games a second, simulations a second, seconds left or None if unknown)."""
         elapsed = max(1e-9, time.perf_counter() - self._began)
-        done = len(run.results) - run.before
+        done = len(run.finished) - run.before
         simulations = run.table.simulations / elapsed if run.table else 0.0
         return done / elapsed, simulations, run.seconds_left(elapsed)
 

@@ -76,6 +76,18 @@ class Format:
         known = self.known(results)
         return sum(sum(one.values()) for one in known) + self.games * (self._pairings - sum(map(len, known)))
 
+    def to_come(self, results: Results) -> list[int]:
+        """How many games each of the rounds will have that the results do not decide yet, if no match is tied."""
+        if self.kind == "swiss":
+            later = self._rounds - len(self.known(results))
+            return [self.games * (len(self.names) // 2)] * later
+        left = len(self.names) - sum(map(len, self.known(results))) if self.kind == "knockout" else 1
+        rounds = []
+        while left > 1:
+            rounds.append(self.games * (left // 2))
+            left -= left // 2
+        return rounds
+
     @property
     def _pairings(self) -> int:
         """How many there will be."""

@@ -9,18 +9,17 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
-from jubango.analysis.report.run_page import RunPage
 from jubango.analysis.tables import kept_after
+from jubango.arena.machines import this_machine
+from jubango.arena.page_server import HOST, Answer, PageServer
 from jubango.arena.plan import Plan
-from jubango.arena.run import Run
+from jubango.arena.run import Run, page_of
+from jubango.sgf_games.database import DATABASE
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.library import DATABASE
 
-HOST = "127.0.0.1"
 SECONDS = 1.0  # between two questions of a browser
 PATIENCE = 3.0  # seconds that the end is kept for a browser that has been asking
 
@@ -32,57 +31,67 @@ class Live:
     """
 
     def __init__(self, plan: Plan, folder: Path, port: int = 0) -> None:
-        self._folder, self._page = folder, RunPage(plan.name, plan.game, [bot.name for bot in plan.bots])
+        self._folder, self._plan, self._page = folder, plan, page_of(plan, [this_machine()])
         self._row = 0  # of the last game that the page has
         self._due = 0.0  # when to look for more
-        self._lock = threading.Lock()
         self._total, self._told, self._line = 0, list[str](), "the run begins"
         self._summary = self._page.summary(live=self._line)
+        self._made = b""  # the page with that summary
+        self._left_out, self._without = list[str](), list[str]()  # games that count for nothing, now and in the page
         self._noted = self._asked = -PATIENCE
         self._over, self._said_so = "", threading.Event()
         try:
-            self._server = ThreadingHTTPServer((HOST, port), lambda *request: _Handler(self, *request))
+            self._server = PageServer(self._answer, port)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
             raise UserError(f"--port {port}: cannot be listened to: {why}; leave it out for any that is free") from None
-        self._server.daemon_threads = True
-        self.port = self._server.server_port
-        self.url = f"http://{HOST}:{self.port}/"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://{HOST}:{self._server.port}/"
 
     def note(self, run: Run, line: Callable[[Run], str]) -> None:
         """Keep what the run says of itself, and what ``line`` says of it, for who asks. For the thread that plays."""
         now = time.perf_counter()
         if now - self._noted >= SECONDS or not run.missing:
             self._noted, self._total, self._told, self._line = now, run.total, run.told, line(run)
+            self._left_out = run.left_out
 
     def close(self, said: str) -> None:
         """The run has ended, as ``said``; who is looking is told."""
         self._over = said
         if time.perf_counter() - self._asked < PATIENCE:
             self._said_so.wait(PATIENCE)
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()
 
-    # -- for the threads that answer -------------------------------------------------------------
+    # -- for the thread that answers -------------------------------------------------------------
 
-    def whole(self) -> str:
-        """The page."""
-        with self._lock:
-            self._look()
-            return self._page.page(self._summary, live=True)
+    def _answer(self, asked: str) -> Answer:
+        path, _, query = asked.partition("?")
+        since = parse_qs(query).get("since", ["0"])[0]
+        if path == "/":
+            return Answer(HTTPStatus.OK, "text/html", self._whole())
+        if path == "/new" and re.fullmatch("[0-9]{1,9}", since):
+            return Answer(HTTPStatus.OK, "application/json", self._new(int(since)).encode())
+        return Answer(HTTPStatus.NOT_FOUND)
 
-    def new(self, since: int) -> str:
+    def _whole(self) -> bytes:
+        """The page, the same until there is more to look at."""
+        self._look()
+        if not self._made:
+            began = time.thread_time()
+            self._made = self._page.page(self._summary, live=True).encode()
+            self._due += 50 * (time.thread_time() - began)
+        return self._made
+
+    def _new(self, since: int) -> str:
         """What a page lacks that has ``since`` games, as JSON: what the run says of itself, and the summary where there
         are more games."""
-        with self._lock:
-            over = self._over
-            self._look(bool(over))
-            more = over or len(self._page.games) > since
-            answer = {
-                "line": over or self._line, "again": 0 if over else SECONDS, "summary": self._summary if more else "",
-                **self._page.more(since),
-            }  # fmt: skip
+        over = self._over
+        self._look(bool(over))
+        begin = 0 if self._without else since  # the page was made again, with fewer games
+        more = over or len(self._page.games) > begin
+        answer = {
+            "since": begin, "line": over or self._line, "again": 0 if over else SECONDS,
+            "summary": self._summary if more else "", **self._page.more(begin),
+        }  # fmt: skip
         if over:
             self._said_so.set()
         return json.dumps(answer, allow_nan=False)
@@ -94,44 +103,11 @@ class Live:
             return  # before the first note games may still be taken back, to be played anew
         began = time.thread_time()
         with suppress(UserError):  # the table is being made
+            if self._left_out != self._without:
+                self._row, self._without, self._page = 0, self._left_out, page_of(self._plan, [this_machine()])
             games, moves, row = kept_after(self._folder, self._row)
-            self._page.add(games, moves)
+            self._page.add(*(found[~found["game_id"].isin(self._without)] for found in (games, moves)))
             self._row = row
         self._summary = self._page.summary(self._total, self._told, self._over or self._line)
+        self._made = b""
         self._due = self._asked + 50 * (time.thread_time() - began)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def __init__(self, live: Live, *request: object) -> None:
-        self._live = live
-        super().__init__(*request)  # type: ignore[arg-type]
-
-    def do_GET(self) -> None:
-        port = self._live.port
-        if self.headers.get("Host") not in (f"{HOST}:{port}", f"localhost:{port}"):  # another site's name for us
-            self.send_error(HTTPStatus.FORBIDDEN)
-            return
-        asked = urlsplit(self.path)
-        since = parse_qs(asked.query).get("since", ["0"])[0]
-        if asked.path == "/":
-            self._answer("text/html", self._live.whole())
-        elif asked.path == "/new" and re.fullmatch("[0-9]{1,9}", since):
-            self._answer("application/json", self._live.new(int(since)))
-        else:
-            self.send_error(HTTPStatus.NOT_FOUND)
-
-    def _answer(self, kind: str, text: str) -> None:
-        data = text.encode()
-        self.send_response(HTTPStatus.OK)
-        headers = {
-            "Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(data)), "Cache-Control": "no-store",
-            "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "frame-ancestors 'none'",
-        }  # fmt: skip
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        with suppress(ConnectionError):
-            self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        pass

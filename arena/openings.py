@@ -16,11 +16,13 @@ import jax
 import numpy as np
 
 from jubango.arena.pairings import Opening, drawn
+from jubango.sgf_games import shell
 from jubango.sgf_games.compiled import initial_states, rules
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.files import check_file
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.sgf import SgfGame, handicap_points, parse_sgf, read_games
+from jubango.sgf_games.sgf import LARGEST_FILE, SgfGame, handicap_points, parse_sgf, read_games
 
 RANDOM, BALANCED = "random", "balanced"
 PLIES = 4  # of a random opening, unless somebody says otherwise
@@ -74,6 +76,8 @@ def openings_of(game: Game, source: str, plies: int, seed: int) -> Openings:
         files = sorted(path.rglob("*.sgf")) if path.is_dir() else [path]
         if not files:
             raise UserError(f"openings: {source}: holds no .sgf files")
+        for file in files:
+            check_file(file, LARGEST_FILE)  # a tournament's file may come from anybody, and a pipe never end
         games = [game for file in files for game in read_games(file)]
     return listed_openings(game, [_opening(game, sgf, plies) for sgf in games], seed)
 
@@ -126,9 +130,10 @@ def _shipped(game: Game) -> list[SgfGame]:
     file = folder / name
     if not file.is_file():
         known = sorted(entry.name.removesuffix(".sgf") for entry in folder.iterdir() if entry.name.endswith(".sgf"))
+        make = shell.command("openings", "--game", game.spec, "--out", "openings.sgf")
         raise UserError(
             f"openings: no balanced set comes with jubango for {game.spec} (but for {', '.join(known)}); "
-            f'"random" draws moves, jubango openings makes a set'
+            f'"random" draws moves, {make} makes a set'
         )
     return parse_sgf(file.read_bytes(), name)
 

@@ -24,6 +24,7 @@ from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.files import parse_toml, read_text
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
+from jubango.sgf_games.race import Race, for_two
 
 MOST_OF_A_TEST = 100_000  # games, unless somebody says otherwise
 LARGEST_FILE = 10_000_000  # bytes
@@ -241,9 +242,8 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
         raise UserError(f'{source}: two bots are called "{twice}"; give each a name of its own')
     if len(bots) < 2:
         raise UserError(f"{source}: has {len(bots)} bot(s); a tournament needs two or more [[bots]]")
-    if game.num_players != 2:
-        raise UserError(f"{source}: {game.spec} has {game.num_players} player(s); tournaments are for two")
     try:
+        game = for_two(game)
         terms = _terms(head, game, names)
         fixed = next((one.black for one in terms.values() if one.black), "")
         if fixed and (head.sprt or head.format == "best"):
@@ -282,6 +282,10 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
 
 def _openings(head: _File, game: Game) -> Openings | None:
     """Raises UserError."""
+    if head.openings and isinstance(game, Race):
+        raise UserError(
+            f"openings: there are none for {game.game.spec}, which both players play from its first position"
+        )
     if isinstance(head.openings, str):
         if not head.openings and head.opening_plies:
             raise UserError(f'opening_plies = {head.opening_plies}: of which openings? Say openings = "random"')

@@ -21,17 +21,24 @@ from jubango.analysis.tables import crosstable, failures_in, frame_results, rati
 from jubango.analysis.verdicts import Verdict, scored, verdict
 from jubango.arena.console import Console
 from jubango.arena.formats import OPEN, Tally
-from jubango.arena.pace import Pace
-from jubango.arena.pairings import GameTask, Pairing, pairing
+from jubango.arena.pace import Pace, Playing
+from jubango.arena.pairings import GameTask, Pairing, game_id, pairing
 from jubango.arena.plan import Plan
 from jubango.arena.standings import print_standings, standings_html
 from jubango.arena.table import Table
+from jubango.bots.config import GtpConfig, RandomConfig, SearchConfig
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.library import write_safely
 from jubango.sgf_games.printable import printable
 from jubango.sgf_games.record import GameRecord, place_in_pairing
 
 REPEATED = 0.9  # of the games at most are distinct: a test should say so
+
+
+def page_of(plan: Plan, machines: Sequence[str]) -> RunPage:
+    """The page of a run that has no games yet."""
+    made = [f"Seed {plan.seed}.", *(f"Played with {machine}." for machine in machines)]
+    return RunPage(plan.name, plan.game, {bot.name: bot.spec for bot in plan.bots}, made)
 
 
 class Kept(Protocol):
@@ -52,6 +59,11 @@ class Kept(Protocol):
     def forget(self, reasons: Sequence[str]) -> None: ...
 
     def begin(self, plan: Plan) -> None: ...
+
+    @property
+    def machines(self) -> list[str]:
+        """Where the games were played: versions and machines."""
+        ...
 
     def add(self, records: list[GameRecord]) -> None: ...
 
@@ -75,17 +87,16 @@ class Run:
     def __init__(self, plan: Plan, kept: Kept) -> None:
         self.plan, self.kept = plan, kept
         games = kept.frame()
-        self.finished: set[str] = set(games["game_id"])
-        self.results: list[Result] = frame_results(games)  # undecided ones too
+        self._results = dict(zip(games["game_id"], frame_results(games), strict=True))  # undecided ones too
         self._test = SequentialTest(plan.sprt) if plan.sprt else None
         self._race = plan.format.race()
-        self.before = len(self.results)  # games that were done when playing began
+        self.before = len(self._results)  # games that were done when playing began
         self.tallies: dict[Pairing, Tally] = {}
         columns = (games[column] for column in ("game_id", "black", "white", "score"))
-        for game_id, black, white, score in zip(*columns, strict=True):
-            self._look(game_id, black, white, score)
+        for own, black, white, score in zip(*columns, strict=True):
+            self._look(own, black, white, score)
             self._count(black, white, score)
-        self.pace = Pace(self._missing_games())
+        self.pace = _pace_of(plan, self._missing_games(), games)
         self._ended: list[GameRecord] = []  # not kept yet
         self.latest: deque[GameRecord] = deque(maxlen=8)  # that ended, for display
         self._due = 0.0  # when they may be
@@ -111,12 +122,12 @@ class Run:
         self.latest += records
         ended = time.perf_counter()
         self._due = ended + min(9 * (ended - began), 0.5)
-        self.finished.update(record.game_id for record in records)
-        self.results += map(record_result, records)
+        self._results |= {record.game_id: record_result(record) for record in records}
         for record in records:
             self._look(record.game_id, record.black, record.white, record.score)
             self._count(record.black, record.white, record.score)
-            self.pace.add(record.black, record.white, record.seconds)
+            pair, moves = pairing(record.black, record.white), len(record.moves) - record.opening_plies
+            self.pace.add(Playing(record.game_id, pair, moves, record.seconds))
 
     def _count(self, black: str, white: str, score: float) -> None:
         """A game has ended."""
@@ -136,7 +147,7 @@ class Run:
             tasks = self.plan.duels([] if self.decided else self._race.schedule)
         else:
             tasks = self.plan.tasks(self.plan.format.known(self.tallies))
-        return (task for task in tasks if task.game_id not in self.finished)
+        return (task for task in tasks if task.game_id not in self._results)
 
     def _missing_games(self) -> dict[Pairing, int]:
         if self._race:
@@ -210,14 +221,56 @@ class Run:
         """Has the plan's test, or its search for the best, come to its end?"""
         return (self._test is not None and bool(self._test.state.accepted)) or bool(self._race and self._race.decided)
 
+    @property
+    def finished(self) -> set[str]:
+        """The ids of all games that have ended, those included that count for nothing."""
+        return set(self._results)
+
+    @property
+    def results(self) -> list[Result]:
+        """The games that count: all, until the plan's test or its search for the best has decided; then those on which
+        it has, whatever else had ended by then. At the end in the order of their ids, however they were played."""
+        if self._evidence is not None:
+            return [self._results[own] for own in sorted(self._evidence & self._results.keys())]
+        whole = not self._race and len(self._results) >= self.plan.format.total(self.tallies)
+        return [result for _, result in sorted(self._results.items())] if whole else list(self._results.values())
+
+    @property
+    def left_out(self) -> list[str]:
+        """The ids of the games that count for nothing, as they are behind those on which the plan's test, or its search
+        for the best, has decided: which of these had ended by then is chance."""
+        return [] if self._evidence is None else sorted(self._results.keys() - self._evidence)
+
+    @property
+    def counting(self) -> pd.DataFrame:
+        """The rows of ``games`` that count."""
+        games = self.games
+        return games[~games["game_id"].isin(self.left_out)].reset_index(drop=True)
+
+    @property
+    def _evidence(self) -> set[str] | None:
+        """The games on which the test, or the search for the best, has decided; None if none has."""
+        if self._test is not None and self._test.state.accepted:
+            first, second = self.plan.bots
+            return {game_id(pairing(first.name, second.name), number) for number in range(self._test.looked)}
+        if self._race and self._race.decided:
+            duels = self._race.schedule[: self._race.state.pairs]
+            return {game_id((d.first, d.second), number) for d in duels for number in (2 * d.number, 2 * d.number + 1)}
+        return None
+
     def seconds_left(self, elapsed: float) -> float | None:
         """Until the end, with ``elapsed`` seconds of playing behind; None if nobody knows yet."""
         if not self.missing:
             return 0.0
         now = time.perf_counter()
         lanes = self.table.lanes if self.table else []
-        under_way = [(pairing(lane.task.black, lane.task.white), now - lane.began) for lane in lanes if lane]
-        return self.pace.left(under_way, elapsed)
+        under_way = [
+            Playing(task.game_id, pairing(task.black, task.white), len(lane.moves) - lane.opening, now - lane.began)
+            for lane in lanes
+            if lane and (task := lane.task)
+        ]
+        rounds = () if self._race else self.plan.format.to_come(self.tallies)
+        return self.pace.left(under_way, elapsed, len(lanes) or min(self.missing, self.plan.games_at_once), rounds)
 
     @property
     def folder(self) -> Path | None:
@@ -227,20 +280,20 @@ class Run:
     @property
     def missing(self) -> int:
         """Games of the plan that are still to be played."""
-        return 0 if self.decided else self.total - len(self.results)
+        return 0 if self.decided else self.total - len(self._results)
 
     @property
     def total(self) -> int:
-        """How many games the plan has, as far as the results tell; where its test has decided, as many as there are."""
+        """How many games the plan has, as far as the results tell; where its test has decided, as many as count."""
         if self.decided:
             return len(self.results)
         return 2 * len(self._race.schedule) if self._race else self.plan.format.total(self.tallies)
 
     @property
     def games(self) -> pd.DataFrame:
-        """A row for each game, as in ``results.sqlite``: game_id, game, black, white, black_spec, white_spec, seed,
-        result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date, event, opening,
-        opening_plies, sgf."""
+        """A row for each game, :attr:`left_out` included, as in ``results.sqlite``: game_id, game, black, white,
+        black_spec, white_spec, seed, result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date,
+        event, opening, opening_plies, counted, sgf."""
         return self.kept.frame()
 
     @property
@@ -284,8 +337,8 @@ class Run:
 
     def save_report(self, path: Path | str) -> None:
         """Write the run as one HTML page, with every game to be replayed. Raises UserError."""
-        report = RunPage(self.plan.name, self.plan.game, [bot.name for bot in self.plan.bots])
-        report.add(self.games, self.moves)
+        report, moves = page_of(self.plan, self.kept.machines), self.moves
+        report.add(self.counting, moves[~moves["game_id"].isin(self.left_out)])
         try:
             write_safely(Path(path), report.page(report.summary(self.total, self.told)).encode())
         except OSError as error:
@@ -294,7 +347,7 @@ class Run:
     @property
     def failures(self) -> dict[str, dict[str, int]]:
         """Of every bot that has failed: how many games it has lost by time, crash, error or illegal moves."""
-        return failures_in(self.games)
+        return failures_in(self.counting)
 
     @property
     def remarks(self) -> list[str]:
@@ -318,3 +371,17 @@ class Run:
         if self.missing:
             count = f"{len(self.results)} of {self.total} games, {self.missing} are missing"
         return f"{self.plan.name}, {self.plan.game.spec}: {count}"
+
+
+def _pace_of(plan: Plan, missing: dict[Pairing, int], games: pd.DataFrame) -> Pace:
+    """What is known of the time that a plan's games take before they are played, ``games`` having been."""
+    work = {
+        bot.name: float(max(1, bot.simulations)) if isinstance(bot, SearchConfig) else 1.0
+        for bot in plan.bots
+        if isinstance(bot, RandomConfig) or (isinstance(bot, SearchConfig) and not bot.seconds and not plan.timed)
+    }
+    pace = Pace(missing, work, {bot.name: bot.processes for bot in plan.bots if isinstance(bot, GtpConfig)})
+    columns = (games[column] for column in ("black", "white", "plies", "opening_plies", "seconds"))
+    for black, white, plies, opening, seconds in zip(*columns, strict=True):
+        pace.known(pairing(black, white), plies - opening, seconds)
+    return pace

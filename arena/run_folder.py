@@ -11,18 +11,22 @@ from filelock import FileLock, Timeout
 
 from jubango.analysis.tables import games_frame, moves_frame, records_frame, records_moves
 from jubango.arena.formats import OPEN
+from jubango.arena.machines import FILE as MACHINES
+from jubango.arena.machines import and_this_machine, machines, this_machine
 from jubango.arena.pairings import game_seed
 from jubango.arena.plan import NO_TERMS, Plan, read_plan
 from jubango.arena.run import Run
-from jubango.arena.weights import SHIPPED, check_stated, network_of, with_digests
+from jubango.arena.weights import SHIPPED, check_stated, network_name, with_digests
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import CannotGoOn, UserError
+from jubango.sgf_games.folder import Folder
 from jubango.sgf_games.game import Game
-from jubango.sgf_games.library import Library, write_safely
+from jubango.sgf_games.library import Library
 from jubango.sgf_games.record import GameRecord
 from jubango.sgf_games.recovery import Problem, rebuild
 
 PLAN_FILE = "tournament.toml"
+RATINGS, CROSSTABLE = "ratings.csv", "crosstable.csv"
 LOCK = ".lock"
 
 
@@ -49,6 +53,10 @@ class Memory:
     def add(self, records: list[GameRecord]) -> None:
         self.records += records
 
+    @property
+    def machines(self) -> list[str]:
+        return [this_machine()]
+
     def frame(self) -> pd.DataFrame:
         return records_frame(self._sorted)
 
@@ -65,11 +73,13 @@ class Memory:
 
 class RunFolder:
     """``tournament.toml`` (what is played), ``results.sqlite`` and ``games/*.sgf`` (what has been), and the tables
-    ``ratings.csv`` and ``crosstable.csv``. It can be read at any time; who plays into it claims it first."""
+    ``ratings.csv`` and ``crosstable.csv``; ``machines.txt`` (where). It can be read at any time; who plays into it
+    claims it first."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         self.notes: list[str] = []
+        self._files = Folder(folder)
         self._library: Library | None = None
         self._networks: dict[str, str] = {}  # digests of the weights that are played with
 
@@ -79,10 +89,12 @@ class RunFolder:
         folder = self.folder
         _check_the_game_is_named(plan.game, folder)
         with locked(folder):
-            begun = (folder / PLAN_FILE).exists()
+            for name in (RATINGS, CROSSTABLE, MACHINES):
+                self._files.file(name)
+            begun = self._files.has(PLAN_FILE)
             self._networks = check_stated(plan)
             if begun:
-                old = read_plan(folder / PLAN_FILE)
+                old = plan_in(folder)
                 check_same_run(old, plan, self._networks, folder)
                 self._networks = {**old.networks, **self._networks}
             with contextlib.closing(Library(folder)) as self._library:
@@ -102,11 +114,17 @@ class RunFolder:
     def begin(self, plan: Plan) -> None:
         """The first game is about to begin."""
         self._write(PLAN_FILE, with_digests(plan, self._networks))
+        if text := and_this_machine(self.machines):
+            self._write(MACHINES, text)
 
     def add(self, records: list[GameRecord]) -> None:
         """Keep finished games; only while the folder is claimed."""
         assert self._library is not None
         self._library.add(records)
+
+    @property
+    def machines(self) -> list[str]:
+        return machines(self._files)
 
     def frame(self) -> pd.DataFrame:
         return games_frame(self.folder)
@@ -120,12 +138,12 @@ class RunFolder:
         self._library.check_in_place()
         ratings = run.ratings
         ratings["elo"] = ratings["elo"].round(2) + 0.0  # no -0.00
-        self._write("ratings.csv", ratings.to_csv(index=False, float_format="%.2f"))
-        self._write("crosstable.csv", run.crosstable.to_csv())
+        self._write(RATINGS, ratings.to_csv(index=False, float_format="%.2f"))
+        self._write(CROSSTABLE, run.crosstable.to_csv())
 
     def _write(self, name: str, text: str) -> None:
         try:
-            write_safely(self.folder / name, text.encode())
+            self._files.write(name, text.encode())
         except OSError as error:
             raise CannotGoOn(f"{self.folder / name}: cannot be written: {error.strerror}") from None
 
@@ -147,13 +165,13 @@ def open_run(folder: Path | str) -> Run:
 
     It may be at play at this moment. Raises UserError if the folder holds no run.
     """
-    path = Path(folder)
+    path = Folder(folder).path
     return Run(plan_in(path), RunFolder(path))
 
 
 def plan_in(folder: Path) -> Plan:
     """What is played in a run's folder. Raises UserError if it is none."""
-    if not (folder / PLAN_FILE).is_file():
+    if not Folder(folder).has(PLAN_FILE):
         what = "is a tuning's folder" if (folder / "tune.toml").is_file() else f"holds no {PLAN_FILE}"
         raise UserError(f"{folder}: {what}; name a run's folder")
     return read_plan(folder / PLAN_FILE)
@@ -198,12 +216,12 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Pa
         if bot.name not in bots:
             refuse(f'a bot "{bot.name}" that is missing now')
         now = bots[bot.name]
-        before, after = old.networks.get(network_of(old, bot)), networks.get(network_of(new, now))
-        if after and not before and network_of(new, now) == SHIPPED:
+        before, after = old.networks.get(network_name(old, bot)), networks.get(network_name(new, now))
+        if after and not before and network_name(new, now) == SHIPPED:
             refuse(f'bot "{bot.name}" before the network that comes with jubango now for {new.game.spec}')
         if before and after:
             if before != after:
-                refuse(f'other weights of bot "{bot.name}" than {network_of(new, now)} holds now')
+                refuse(f'other weights of bot "{bot.name}" than {network_name(new, now)} holds now')
             now = now.model_copy(update={"network": bot.model_dump()["network"]})
         if now != bot:
             refuse(f'bot "{bot.name}" = {bot.spec}, not {now.spec}')
@@ -222,10 +240,10 @@ def _check_the_game_is_named(game: Game, folder: Path) -> None:
 
 
 def is_at_play(folder: Path) -> bool:
-    """Is a process working in the folder?"""
-    if not (folder / LOCK).exists():
+    """Is a process working in the folder? Raises UserError."""
+    if not Folder(folder).has(LOCK):
         return False
-    lock = FileLock(folder / LOCK, timeout=0)
+    lock = FileLock(Folder(folder).in_place(LOCK), timeout=0)
     try:
         lock.acquire()
     except (Timeout, OSError):
@@ -237,9 +255,9 @@ def is_at_play(folder: Path) -> bool:
 @contextlib.contextmanager
 def locked(folder: Path, doing: str = "playing into") -> Iterator[None]:
     """Only one process works in a folder. The lock is the system's: it goes with the process, however that ends."""
-    lock = FileLock(folder / LOCK, timeout=0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(Folder(folder).in_place(LOCK), timeout=0)
         lock.acquire()
     except Timeout:
         raise UserError(f"{folder}: another process is {doing} this folder") from None

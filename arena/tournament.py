@@ -23,6 +23,7 @@ from jubango.bots.config import BotConfig, GtpConfig
 from jubango.bots.roster import affordable_lanes
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.game import Game
+from jubango.sgf_games.machine import claim
 from jubango.sgf_games.record import Failure
 
 
@@ -94,6 +95,7 @@ def tournament(
 
     Raises UserError for input that cannot be used, Interrupted, a KeyboardInterrupt, and Stopped if a bot is lost.
     """
+    claim()  # before a game of pgx starts JAX
     given = {
         "games": games,
         "seed": seed,
@@ -142,6 +144,7 @@ def match(
     """Play two bots against each other in colour-swapped pairs; ``match(...).verdict`` says who is stronger, by how
     much, how surely. The arguments are those of :func:`tournament`, with a clock one game at a time. With ``sprt``,
     "0,20" for instance, the match ends where that test of the first bot decides, ``match(...).sprt``."""
+    claim()
     begin = {"openings": as_key(openings), "opening_plies": opening_plies}
     keys = {key: value for key, value in begin.items() if value is not None}
     plan = match_plan(first, second, game, games, seed, clock or "", str(sprt or ""), keys)

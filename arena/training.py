@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-import os
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +11,27 @@ from typing import NamedTuple
 
 import tomli_w
 
-from jubango.analysis.learning import save_curve
+from jubango.analysis.learning import curve_png
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.results import decided
 from jubango.arena.plan import match_plan
 from jubango.arena.run_folder import locked
 from jubango.arena.tournament import play_plan
+from jubango.arena.training_tables import NAME, PROGRESS_COLUMNS, Match, matches_of, progress_of
 from jubango.bots.config import Bot, BotConfig, bot_from_spec, checked
 from jubango.bots.gtp.protocol import program
-from jubango.bots.learning.trainer import Settings, Trainer, Turn
-from jubango.bots.networks.checkpoint import save_weights
+from jubango.bots.learning.positions import set_aside
+from jubango.bots.learning.trainer import NEWEST, Settings, Trainer, Turn
+from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.errors import CannotGoOn, UserError, nearest
+from jubango.sgf_games.extras import installed
+from jubango.sgf_games.files import parse_toml
+from jubango.sgf_games.folder import Folder
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
-from jubango.sgf_games.library import write_safely
+from jubango.sgf_games.machine import claim
+from jubango.sgf_games.race import for_two
 
 SETTINGS = "train.toml"
 PROGRESS = "progress.csv"  # a row every so often: how learning goes
@@ -37,14 +39,14 @@ MATCHES = "matches.csv"  # a row for each match of a network
 CURVE = "curve.png"
 BEST = "best.safetensors"
 SLOWING, SLOWEST = 0.85, 0.1  # the share of a run after which it learns at less than the rate; and at how much less
-NEWEST = "newest.safetensors"
+NETWORKS = "networks"  # the folder of all that were measured
+FILES, FOLDERS = (SETTINGS, PROGRESS, MATCHES, CURVE, BEST, NEWEST), (NETWORKS, "samples", "checkpoints", "damaged")
 ROW_SECONDS = 15.0
 SAVE_SECONDS = 300.0
 EASY = 0.97  # a score from which on an opponent is met only now and then
 SELDOM = 4  # measurements
 HOPELESS = 0.05  # a score up to which nobody stronger is met
 LARGEST_OF_GNUGO = 19  # boards
-NETWORK = "net-"
 LASTING = "channels", "blocks", "start", "seed"  # settings that a run keeps
 GNUGO = "gnugo --mode gtp --level {} --chinese-rules"
 
@@ -59,30 +61,15 @@ class Measuring:
     simulations: int = 32
 
 
-class Match(NamedTuple):
-    """What a network has done against an opponent; a row of ``matches.csv``."""
-
-    seconds: float  # of training when it was made
-    trained_games: int
-    network: str
-    opponent: str
-    wins: int
-    draws: int
-    losses: int
-
-    @property
-    def score(self) -> float:
-        return (self.wins + self.draws / 2) / max(1, self.wins + self.draws + self.losses)
-
-
 class Progress(NamedTuple):
     """How a training run stands."""
 
     training: Training
     turn: Turn | None
     stage: str
-    seconds: float  # trained so far, all sittings
+    seconds: float  # trained so far, all sittings, without compiling and measuring
     left: float | None  # seconds, if known
+    doing: str = ""  # what is compiled, or measured against
 
 
 class Training:
@@ -90,20 +77,34 @@ class Training:
     of a run that goes on, those that are to be different now. Raises UserError."""
 
     def __init__(self, given: Mapping[str, object], folder: Path, measuring: Measuring | None = None) -> None:
-        self.folder = folder
+        self.folder, self._run = folder, Folder(folder)
         self.measuring = measuring or Measuring()
+        for name in FILES:  # before hours are spent on what cannot be kept
+            self._run.file(name)
+        for name in FOLDERS:
+            self._run.folder(name)
         self.settings = self._stated(given)
         self.trainer = Trainer(self.settings, folder)
-        write_safely(folder / SETTINGS, tomli_w.dumps(self.settings.model_dump(mode="json")).encode())
+        folder.mkdir(parents=True, exist_ok=True)
+        self._run.write(SETTINGS, tomli_w.dumps(self.settings.model_dump(mode="json")).encode())
         self.notes = self.trainer.notes
-        self.matches = [_match(row) for row in _rows(folder / MATCHES)]
-        self.rows = [{key: float(value) for key, value in row.items()} for row in _rows(folder / PROGRESS)]
+        self._matches = matches_of(self._run, MATCHES, self.notes)
+        self._progress = progress_of(self._run, PROGRESS, self.notes)
+        self._lost: set[str] = set()  # networks whose files cannot be read
         self._easy: dict[str, int] = {}  # measurements until an opponent is met again
         self._unfit: set[str] = set()  # opponents that cannot play here
         self._rated: tuple[int, list[tuple[float, float, float]]] = (0, [])  # by so many matches
-        best = folder / "networks" / f"{self.best}.safetensors"
-        if self.best and best.exists():  # who was left in the middle of measuring may not have come to it
-            write_safely(folder / BEST, best.read_bytes())
+        self._restore_best()
+
+    @property
+    def matches(self) -> list[Match]:
+        """All there have been, the oldest first."""
+        return self._matches.rows
+
+    @property
+    def rows(self) -> list[dict[str, float]]:
+        """Of ``progress.csv``."""
+        return self._progress.rows
 
     @property
     def game(self) -> Game:
@@ -118,7 +119,6 @@ class Training:
         """Train until so many minutes or games of self-play have been spent in all; yields after every turn and stage.
         Leaving it at any time loses nothing but the last minutes; :meth:`save` before keeps these too."""
         trainer, began, begun_games = self.trainer, self.seconds, self.trainer.counts["games"]
-        last_row = last_save = time.perf_counter()
         often = 60 * self.measuring.minutes
         due = min(self.matches[-1].seconds if self.matches else 0.0, self.seconds)
         due = min(due + often if self.matches else min(60.0, often / 4), 60 * minutes)
@@ -131,7 +131,10 @@ class Training:
             least = min(by_time, by_games)
             return max(0.0, least) if math.isfinite(least) else None
 
-        yield Progress(self, None, "compiling", self.seconds, left())
+        if self.seconds < 60 * minutes and trainer.counts["games"] < games:
+            for program in trainer.compile():
+                yield Progress(self, None, "compiling", self.seconds, left(), program)
+        last_row = last_save = time.perf_counter()
         while self.seconds < 60 * minutes and trainer.counts["games"] < games:
             trainer.pace = pace(max(self.seconds / (60 * minutes), trainer.counts["games"] / games))
             turn = trainer.turn()
@@ -144,32 +147,40 @@ class Training:
                 self.save()
                 last_save = now
             if self.seconds >= due and trainer.steps:
-                yield Progress(self, turn, "measuring", self.seconds, left())
-                self.measure()
-                self.save()
+                self.save()  # measuring may take longer than what it measures
+                for opponent in self.measure():
+                    yield Progress(self, turn, "measuring", self.seconds, left(), opponent)
                 last_save = time.perf_counter()
                 due = self.seconds + often
         self.save()
         if trainer.steps and (not self.matches or self.matches[-1].seconds < self.seconds):
-            yield Progress(self, None, "measuring", self.seconds, 0.0)
-            self.measure()
+            for opponent in self.measure():
+                yield Progress(self, None, "measuring", self.seconds, 0.0, opponent)
         yield Progress(self, None, "done", self.seconds, 0.0)
 
     def save(self) -> None:
-        """Keep everything: a checkpoint, the newest network, the tables' pictures."""
-        self.trainer.save()
-        self._save_network(self.folder / NEWEST)
-        if not (self.folder / BEST).exists():
-            self._save_network(self.folder / BEST)
-        self.draw()
+        """Keep everything: a checkpoint, the newest network, the tables' pictures. Of a network that has learnt nothing
+        there is no file. Raises UserError and CannotGoOn."""
+        try:
+            self.trainer.save()
+            if self.trainer.steps:
+                self._save_network(NEWEST)
+                if not self._run.has(BEST):
+                    self._save_network(BEST)
+                self.draw()
+        except OSError as error:
+            raise CannotGoOn(f"{self.folder}: cannot be written: {error.strerror}") from None
 
     def draw(self) -> None:
-        """The picture: Elo over hours and games, losses, and how good the network's values are."""
+        """The picture, where one can be drawn: Elo over hours and games, losses, how good the network's values are."""
+        if not installed("matplotlib"):
+            return
         ratings = self.ratings
         measured = {match.network: float(match.trained_games) for match in self.matches}
         others = {r.name: r.elo for r in ratings.ratings if r.name not in measured} if ratings else {}
         said = self.trainer.said
-        save_curve(self.folder / CURVE, self.rows, self.elo, list(measured.values()), others, said, self.title)
+        games = list(measured.values())
+        self._run.write(CURVE, curve_png(self.rows, self.elo, games, others, said, self.title))
 
     @property
     def title(self) -> str:
@@ -178,26 +189,27 @@ class Training:
 
     # -- strength ----------------------------------------------------------------------------
 
-    def measure(self) -> None:
-        """Matches of the newest network against the best so far and the ladder; it becomes the best by beating it."""
-        folder = self.folder / "networks"
-        folder.mkdir(exist_ok=True)
-        name = f"{NETWORK}{len(list(folder.glob('*.safetensors'))) + 1:04d}"
-        path = folder / f"{name}.safetensors"
-        self._save_network(path)
+    def measure(self) -> Iterator[str]:
+        """Matches of the newest network against the best so far and the ladder; it becomes the best by beating it.
+        Yields the name of each opponent before they play."""
+        (self.folder / NETWORKS).mkdir(exist_ok=True)
+        name = self._new_name()
+        self._save_network(_file_of(name))
+        path = self._run.file(_file_of(name))
         newest, best = self._player(name, path), self.best
-        before = folder / f"{best}.safetensors"
-        if best and before.exists():
-            self._match(newest, self._player(best, before))
+        if best:
+            yield best
+            self._match(newest, self._player(best, self._run.file(_file_of(best))))
         first = not self.matches
         if not best or self.best == name:
-            write_safely(self.folder / BEST, path.read_bytes())
+            self._run.write(BEST, path.read_bytes())
         for opponent in ladder(self.game)[: 1 if first else None]:  # at first what is quick
             if opponent.name in self._unfit:
                 continue
             if self._easy.get(opponent.name, 0) > 0:
                 self._easy[opponent.name] -= 1
                 continue
+            yield opponent.name
             score = self._match(newest, opponent).score
             if score >= EASY:
                 self._easy[opponent.name] = SELDOM - 1
@@ -205,11 +217,39 @@ class Training:
                 break
         self.draw()
 
+    def _new_name(self) -> str:
+        """Of a network: one that none has had yet."""
+        files = [Path(file).stem for file in self._run.files(NETWORKS, ".safetensors")]
+        names = [name for name in (*files, *(match.network for match in self.matches)) if NAME.fullmatch(name)]
+        return f"net-{max((int(name[4:]) for name in names), default=0) + 1:04d}"
+
+    def _restore_best(self) -> None:
+        """The best network lies in two files; each is made good by the other (who was left in the middle of measuring
+        may not have come to the second). If both are lost, the best one of the others is the best."""
+        while best := self.best:
+            name = _file_of(best)
+            for there, lacking in ((name, BEST), (BEST, name)):
+                if self._can_be_read(there):
+                    (self.folder / NETWORKS).mkdir(exist_ok=True)
+                    self._run.write(lacking, (self.folder / there).read_bytes())
+                    return
+            self._lost.add(best)
+
+    def _can_be_read(self, name: str) -> bool:
+        """Is it a whole file of weights? A damaged one is put aside."""
+        try:
+            if self._run.has(name):
+                load_weights(self.folder / name)
+                return True
+        except UserError as error:
+            self.notes.append(f"{error}; it is left out: {set_aside(self._run, name)}")
+        return False
+
     @property
     def best(self) -> str:
         """The network that has beaten the best one before it, and so on from the first; empty before there is one."""
         best = ""
-        for match in self.matches:
+        for match in (match for match in self.matches if match.network not in self._lost):
             if not best or (match.opponent == best and match.score > 0.5):
                 best = match.network
         return best
@@ -229,8 +269,7 @@ class Training:
             return match
         scores = [r.score if r.black == newest.name else 1 - r.score for r in results]
         match = match._replace(wins=scores.count(1.0), draws=scores.count(0.5), losses=scores.count(0.0))
-        self.matches.append(match)
-        _append(self.folder / MATCHES, match._asdict())
+        self._matches.append(match, match)
         return match
 
     @property
@@ -261,15 +300,12 @@ class Training:
 
     def _stated(self, given: Mapping[str, object]) -> Settings:
         """The settings of the run: those it was begun with, but for what may change on the way. Raises UserError."""
-        path = self.folder / SETTINGS
-        settings = _settings(given)
-        if not path.exists():
+        settings, path = _settings(given), str(self.folder / SETTINGS)
+        text = self._run.read_text(SETTINGS)
+        if text is None:
             return settings.chosen()
-        try:
-            before = _settings(tomllib.loads(path.read_text()), str(path))
-        except (OSError, ValueError) as error:
-            raise UserError(f"{path}: is no training run's settings: {error}") from None
-        games = tuple(make_game(spec).spec for spec in settings.games)
+        before = _settings(parse_toml(text, path), path)
+        games = tuple(for_two(make_game(spec)).spec for spec in settings.games)
         both = min(len(games), len(before.games))
         if games[:both] != before.games[:both]:  # boards may come and go, after the one that counts
             raise UserError(f"{self.folder}: trains {' + '.join(before.games)}; use another --out folder")
@@ -283,7 +319,7 @@ class Training:
             changed[key] = value
         return _settings({**dict(before), **changed}).chosen()
 
-    def _save_network(self, path: Path) -> None:
+    def _save_network(self, file: str) -> None:
         counts = self.trainer.counts
         settings = self.settings.model_dump(mode="json", exclude={"games"})
         settings["start"] = Path(self.settings.start).name  # where it lay is nobody's business
@@ -296,23 +332,21 @@ class Training:
             "steps": self.trainer.steps,
             "settings": settings,
         }
-        save_weights(path, self.trainer.weights, self.trainer.shape, how)
+        self._run.write(file, packed_weights(self.trainer.weights, self.trainer.shape, how))
 
     def _note(self, turn: Turn) -> None:
         assert turn.losses is not None
         counts = self.trainer.counts
-        row = {
-            "seconds": round(self.seconds, 1),
-            "games": int(counts["games"]),
-            "positions": int(counts["positions"]),
-            "steps": self.trainer.steps,
-            **{key: round(float(value), 5) for key, value in turn.losses._asdict().items()},
-            "plies": turn.games.plies / max(1, turn.games.number),
-            "first_won": round(turn.games.first_won, 4),
-            "resign": turn.resign,
-        }
-        self.rows.append({key: float(value) for key, value in row.items()})
-        _append(self.folder / PROGRESS, row)
+        row: list[float] = [
+            round(self.seconds, 1), int(counts["games"]), int(counts["positions"]), self.trainer.steps,
+            *(round(float(value), 5) for value in turn.losses), turn.games.plies / max(1, turn.games.number),
+            round(turn.games.first_won, 4), turn.resign,
+        ]  # fmt: skip
+        self._progress.append(dict(zip(PROGRESS_COLUMNS, map(float, row), strict=True)), row)
+
+
+def _file_of(network: str) -> str:
+    return f"{NETWORKS}/{network}.safetensors"
 
 
 def pace(share: float) -> float:
@@ -345,8 +379,9 @@ def train(
     of the whole run. Other keys are those of :class:`jubango.bots.learning.trainer.Settings`; a run that is gone on
     with keeps its own, unless they are given and may change. Raises UserError.
     """
+    claim()
     given = {"games": (game,) if isinstance(game, str) else tuple(game), **settings}
-    folder = Path(out)
+    folder = Folder(out).path
     with locked(folder, "training in"):
         training = Training(given, folder, measuring)
         try:
@@ -362,32 +397,3 @@ def _settings(given: Mapping[str, object], where: str = "train") -> Settings:
         if key not in Settings.model_fields:
             raise UserError(f'{where}: no key "{key}"{nearest(key, Settings.model_fields)}')
     return checked(Settings, given, where, " = ")
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    """What a CSV holds. A last line that was cut off goes, so that the next one stands by itself."""
-    if not path.exists():
-        return []
-    text = path.read_text()
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        write_safely(path, whole.encode())
-    return [row for row in csv.DictReader(io.StringIO(whole)) if None not in row.values() and None not in row]
-
-
-def _append(path: Path, row: Mapping[str, object]) -> None:
-    new = not path.exists() or not path.stat().st_size
-    with open(path, "a", newline="") as file:
-        writer = csv.DictWriter(file, list(row), lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _match(row: dict[str, str]) -> Match:
-    return Match(
-        float(row["seconds"]), int(row["trained_games"]), row["network"], row["opponent"],
-        int(row["wins"]), int(row["draws"]), int(row["losses"]),
-    )  # fmt: skip

@@ -15,10 +15,12 @@ from rich.text import Text
 from jubango.analysis.plot import board_text
 from jubango.arena.console import Console
 from jubango.arena.dashboard import clock
+from jubango.arena.preparing import Busy, Line, Preparing
 from jubango.arena.training import Progress
 
 BARS = "▁▂▃▄▅▆▇█"
 LINE_SECONDS = 10.0  # between two plain lines
+REFRESHES = 2  # a second
 RECENT = 20  # turns that speeds are taken over
 STAGES = {"rollouts": "learning from rollouts", "self-play": "self-play", "catching up": "learning from earlier games"}
 
@@ -33,12 +35,15 @@ class TrainingView:
         self._recent: deque[tuple[float, int, int]] = deque(maxlen=RECENT)  # seconds, games, positions of turns
         self._told = 0
         self._began = time.perf_counter()
+        self._waiting: Line | None = None  # while something is made or measured
+        self._stage = ("", "")
 
     @contextmanager
     def running(self) -> Iterator[TrainingView]:
         try:
             if self.console.is_terminal:
-                self._live = Live(Text("starting"), console=self.console, auto_refresh=False, screen=True)
+                starting = Line(Busy("starting"))
+                self._live = Live(starting, console=self.console, refresh_per_second=REFRESHES, screen=True)
                 self._live.start()
             yield self
         finally:
@@ -50,6 +55,11 @@ class TrainingView:
         turn = progress.turn
         if turn is not None:
             self._recent.append((sum(turn.seconds), turn.games.number, turn.samples))
+        new = (progress.stage, progress.doing) != self._stage
+        if new:
+            self._stage = progress.stage, progress.doing
+            kind = {"compiling": Preparing, "measuring": Busy}.get(progress.stage)
+            self._waiting = Line(kind(doing(progress))) if kind else None
         if self._live is not None:
             self._live.update(self.render(progress), refresh=True)
             return
@@ -57,14 +67,17 @@ class TrainingView:
             self.console.print(note, highlight=False, markup=False, soft_wrap=True)
         self._told = len(progress.training.notes)
         now = time.perf_counter()
-        if now - self._last >= LINE_SECONDS or progress.stage in ("measuring", "done"):
+        if progress.stage == "compiling":
+            since = f", {clock(now - self._began)} so far" if now - self._began >= 1 else ""
+            self.console.print(f"compiling {progress.doing}{since}", highlight=False, markup=False, soft_wrap=True)
+        elif now - self._last >= LINE_SECONDS or (new and self._waiting) or progress.stage == "done":
             self._last = now
             self.console.print(self.line(progress), highlight=False, soft_wrap=True)
 
     def line(self, progress: Progress) -> Text:
         counts, training = progress.training.trainer.counts, progress.training
         parts = [
-            STAGES.get(progress.stage, progress.stage),
+            doing(progress),
             f"{clock(progress.seconds)} trained",
             f"{int(counts['games']):,} games",
             f"{int(counts['positions']):,} positions",
@@ -99,10 +112,7 @@ class TrainingView:
         def row(name: str, value: str) -> None:
             table.add_row(Text(name, style="dim"), Text(value))
 
-        stage = STAGES.get(progress.stage, progress.stage)
-        if progress.stage == "compiling":
-            stage += ", a minute or two the first time"
-        row("stage", stage)
+        table.add_row(Text("stage", style="dim"), self._waiting or Text(doing(progress)))
         left = "" if progress.left is None else f", {clock(progress.left)} left"
         row("time", f"{clock(progress.seconds)} trained{left}")
         seconds = sum(one[0] for one in self._recent)
@@ -124,6 +134,15 @@ class TrainingView:
         for match in last:
             row("", f"{match.wins}-{match.draws}-{match.losses} against {match.opponent}")
         return table
+
+
+def doing(progress: Progress) -> str:
+    """The stage in words, with what is compiled or measured against."""
+    if progress.stage == "compiling":  # which is said of all programs that are made
+        return progress.doing
+    if progress.stage == "measuring":
+        return f"measuring against {progress.doing}"
+    return STAGES.get(progress.stage, progress.stage)
 
 
 def spark(values: Sequence[float], width: int = 24) -> str:

@@ -24,9 +24,12 @@ from jubango.arena.weights import check_stated, with_digests
 from jubango.bots.config import BotConfig, GtpConfig
 from jubango.bots.roster import affordable_lanes
 from jubango.sgf_games.errors import CannotGoOn, UserError
+from jubango.sgf_games.extras import installed
 from jubango.sgf_games.files import parse_toml
+from jubango.sgf_games.folder import Folder
 from jubango.sgf_games.game import Game
-from jubango.sgf_games.library import Library, write_safely
+from jubango.sgf_games.library import Library
+from jubango.sgf_games.machine import claim
 from jubango.sgf_games.record import GameRecord
 
 TUNE_FILE = "tune.toml"
@@ -65,7 +68,7 @@ def play_tuning(
         if folder is None:
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jubango-")))
         else:
-            kept = Path(folder)
+            kept = Folder(folder).path
         stack.enter_context(locked(kept, "tuning in"))
         stated = _claim(plan, kept)
         library = stack.enter_context(contextlib.closing(Library(kept)))
@@ -76,7 +79,7 @@ def play_tuning(
             on_progress(tuning)
             match = confirmation(tuning)
             if match is not None:
-                own = None if folder is None else kept / f"confirm-{tuning.done}"
+                own = None if folder is None else Folder(kept).folder(f"confirm-{tuning.done}").path
                 tuning.confirmed = play_plan(match, own, on_confirming, preparing)
         except Interrupted as interrupted:  # during that match
             tuning.confirmed = interrupted.run
@@ -109,10 +112,11 @@ def confirmation(tuning: Tuning) -> Plan | None:
 
 def _claim(plan: TunePlan, folder: Path) -> str:
     """What the tuning's file in the folder is to say. Raises UserError if what was played there is not part of it."""
-    networks = check_stated(plan.playing)
-    path = folder / TUNE_FILE
+    networks, files = check_stated(plan.playing), Folder(folder)
+    path = files.file(TUNE_FILE)
+    files.file(PICTURE)
     if not path.exists():
-        if (folder / SETTINGS).exists() or any(folder.glob("*.sqlite")):
+        if files.has(SETTINGS) or any(folder.glob("*.sqlite")):
             raise UserError(f"{folder}: holds games but no {TUNE_FILE}; use another --out folder")
         return with_digests(plan.playing, networks)
     old = read_tune_plan(path)
@@ -165,7 +169,10 @@ def _play(
         tuning.response  # noqa: B018 (nothing is to be played; what does it say?)
         return
     assert tuning.folder is not None
-    _write(tuning.folder / TUNE_FILE, stated)
+    try:
+        Folder(tuning.folder).write(TUNE_FILE, stated.encode())
+    except OSError as error:
+        raise CannotGoOn(f"{tuning.folder / TUNE_FILE}: cannot be written: {error.strerror}") from None
     bots = _players(plan)
 
     def tick(table: Table) -> None:
@@ -211,21 +218,16 @@ def _lanes(plan: TunePlan, bots: Sequence[BotConfig]) -> int:
 
 
 def _conclude(tuning: Tuning) -> None:
-    """Write the table and the picture. Raises CannotGoOn."""
+    """Write the table and, where it can be drawn, the picture. Raises CannotGoOn."""
     if tuning.response is None or tuning.folder is None:
         return
     tuning.save()
+    if not installed("matplotlib"):
+        return
     try:
-        tuning.plot(tuning.folder / PICTURE)
+        tuning.plot(Folder(tuning.folder).file(PICTURE))
     except OSError as error:
         raise CannotGoOn(f"{tuning.folder / PICTURE}: cannot be written: {error.strerror}") from None
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_safely(path, text.encode())
-    except OSError as error:
-        raise CannotGoOn(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def tune(
@@ -260,6 +262,7 @@ def tune(
     With ``out``, a folder, all is kept there and what was begun there goes on. ``progress`` is shown on terminals;
     False hides it, True shows it anywhere. Raises UserError and TuningInterrupted, a KeyboardInterrupt.
     """
+    claim()
     given = {
         "games": games,
         "seed": seed,

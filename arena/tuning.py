@@ -18,10 +18,11 @@ from jubango.analysis.verdicts import signed
 from jubango.arena.pairings import GameTask, game_id, pairing
 from jubango.arena.run import Run
 from jubango.arena.table import Table
-from jubango.arena.tune_plan import TUNED, TunePlan
+from jubango.arena.tune_plan import TUNED, Setting, TunePlan
 from jubango.bots.config import SearchConfig
+from jubango.sgf_games.database import DATABASE
 from jubango.sgf_games.errors import CannotGoOn, UserError
-from jubango.sgf_games.library import DATABASE, write_safely
+from jubango.sgf_games.folder import Folder
 from jubango.sgf_games.printable import printable
 from jubango.sgf_games.record import Failure, GameRecord
 from jubango.sgf_games.specs import value_text
@@ -66,9 +67,9 @@ class Tuning:
     def __init__(self, plan: TunePlan, folder: Path) -> None:
         self.plan = plan
         self.folder: Path | None = folder
-        self.trials = _read_trials(folder / SETTINGS, plan)
+        self.trials = _read_trials(folder, plan)
         self.scores: dict[str, float] = {}  # the tuned bot's in each finished game; nan: not decided
-        if (folder / DATABASE).exists():
+        if Folder(folder).has(DATABASE):
             games = games_frame(folder)
             for row in zip(*(games[key] for key in ("game_id", "black", "score", "reason")), strict=True):
                 self._count(*row)
@@ -262,7 +263,7 @@ class Tuning:
         assert self.folder is not None
         text = self.frame.to_csv(index=False, lineterminator="\n")
         try:
-            write_safely(self.folder / SETTINGS, text.encode())
+            Folder(self.folder).write(SETTINGS, text.encode())
         except OSError as error:
             raise CannotGoOn(f"{self.folder / SETTINGS}: cannot be written: {error.strerror}") from None
 
@@ -289,18 +290,24 @@ def interval_text(found: Found) -> str:
     return f"{value_text(found.low)} to {value_text(found.high)}"
 
 
-def _read_trials(path: Path, plan: TunePlan) -> list[Trial]:
+def _read_trials(folder: Path, plan: TunePlan) -> list[Trial]:
     """What has been tried, by ``settings.csv``. Raises UserError."""
-    if not path.exists():
-        return []
+    text = Folder(folder).read_text(SETTINGS)
     names = [bot.name for bot in plan.opponents]
     try:
-        return [
+        trials = [
             Trial(
                 int(row["number"]), int(row["round"]), names.index(row["opponent"]),
                 tuple((int if s.whole else float)(row[s.key]) for s in plan.settings),
             )
-            for row in csv.DictReader(io.StringIO(path.read_text()))
+            for row in csv.DictReader(io.StringIO(text or ""))
         ]  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: is not what a tuning with these settings wrote: {error}; use another --out") from None
+        for number, trial in enumerate(trials, 1):
+            last = trials[number - 2].round if number > 1 else 0
+            inside = all(map(Setting.holds, plan.settings, trial.values))
+            if trial.number != number or trial.round not in (max(1, last), last + 1) or not inside:
+                raise ValueError(f"row {number} is none that it would have written")
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        where = f"{folder / SETTINGS}: is not what a tuning with these settings wrote"
+        raise UserError(f"{where}: {error}; use another --out") from None
+    return trials

@@ -35,14 +35,14 @@ def mctx_peer(pipe: Any) -> None:
     import pgx
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from jubango.bots.networks.model import apply, new_network, weights_of
+    from jubango.bots.networks.model import apply, new_weights
     from jubango.bots.networks.shape import Shape
 
     searches: dict = {}
 
     def make(env_id: str, trees: int, simulations: int, plies: int, shape: Shape | None, devices: int) -> Any:
         env = pgx.make(env_id)
-        weights = {} if shape is None else weights_of(new_network(shape))
+        weights = {} if shape is None else new_weights(shape)
 
         def judged(weights, state):
             """(logits, value) of positions."""
@@ -116,7 +116,7 @@ def lines() -> list[tuple]:
     from jubango.arena.benchmark import SearchCase
     from jubango.bots.evaluators.network import NetworkEvaluator
     from jubango.bots.evaluators.rollout import Rollout
-    from jubango.bots.networks.model import new_network, weights_of
+    from jubango.bots.networks.model import new_weights
     from jubango.bots.networks.shape import Shape
     from jubango.bots.search.rules.ucb1 import Ucb1
     from jubango.sgf_games.catalogue import make_game
@@ -125,7 +125,7 @@ def lines() -> list[tuple]:
     go, connect_four = (Shape.of(make_game(spec), channels=32, blocks=4) for spec in ("go:9", "connect_four"))
 
     def with_network(spec: str, trees: int, simulations: int, shape: Shape, leaves: int = 1) -> SearchCase:
-        weights = weights_of(new_network(shape))
+        weights = new_weights(shape)
         return SearchCase(spec, trees, simulations, NetworkEvaluator(shape), leaves=leaves, params=weights)
 
     networks = [

@@ -22,6 +22,7 @@ from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
+from jubango.sgf_games import shell
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
@@ -130,7 +131,25 @@ def note_on(game: Game, bot: BotConfig) -> str:
         return ""
     return (
         f'"{bot.name}" has no network=FILE, and none comes with jubango for {game.spec}: a uniform prior and the value '
-        "of rollouts stand in (jubango train makes one)"
+        f"of rollouts stand in ({shell.command('train', '--game', game.spec)} makes one)"
+    )
+
+
+LARGE = 81  # points: on larger boards of Go random games are far from good play
+
+
+def judging_note(game: Game, bot: BotConfig) -> str:
+    """What a person should know of a bot's judgement of positions, or nothing: that no network has learnt a large board
+    of Go, and random games judge. How strong that is there nobody has measured."""
+    if not isinstance(game, Go) or game.height * game.width <= LARGE or not isinstance(bot, SearchConfig):
+        return ""
+    if bot.evaluator not in ("rollout", "network", "mixed") or network_file(game, bot):
+        return ""
+    size = f"{game.width}" if game.width == game.height else f"{game.width}x{game.height}"
+    games = "tactical random games" if bot.rollout_moves == "tactical" else "random games"
+    return (
+        f"no network for go:{size}: {games} judge, how well on this board nobody has measured; strong players see "
+        "more, and what it says of their moves may be noise"
     )
 
 

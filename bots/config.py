@@ -8,11 +8,13 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar, Unpack
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
+from jubango.bots.bot_keys import BotKeys
+from jubango.sgf_games import shell
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.specs import parse_spec, value_text
 
@@ -274,7 +276,7 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
 }
 
 
-def Bot(use: str, *, name: str | None = None, **keys: object) -> BotConfig:
+def Bot(use: str, *, name: str | None = None, **keys: Unpack[BotKeys]) -> BotConfig:
     """A bot as a ``[[bots]]`` table describes it: ``Bot("uct", simulations=800, c=1.0)``.
 
     It is called ``name``, or by its spec string, an engine by its program. Raises UserError for an unknown bot or key,
@@ -282,11 +284,11 @@ def Bot(use: str, *, name: str | None = None, **keys: object) -> BotConfig:
     ``[Bot("uct", c=c) for c in (0.7, 1.4)]``.
     """
     where = f'bot "{use if name is None else name}"'
-    keys = {key: value.item() if isinstance(value, np.generic) else value for key, value in keys.items()}
-    for key, value in keys.items():
+    plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in keys.items()}
+    for key, value in plain.items():
         if isinstance(value, list | tuple | set | np.ndarray):
             raise UserError(f"{where}: {key} is a list; make one Bot for each of its values")
-    bot = bot_from_table({"name": "bot" if name is None else name, "use": use, **keys}, where)
+    bot = bot_from_table({"name": "bot" if name is None else name, "use": use, **plain}, where)
     return bot if name is not None else bot.model_copy(update={"name": bot.usual_name})
 
 
@@ -327,7 +329,7 @@ def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
     use = table.get("use", "uct")
     if not isinstance(use, str) or use not in PRESETS:
         if use == HUMAN:
-            raise UserError(f"{where}: people play with jubango play")
+            raise UserError(f"{where}: people play with {shell.command('play')}")
         raise UserError(f'{where}: no bot is called "{use}"{nearest(str(use), PRESETS)}')
     kind, defaults, _ = PRESETS[use]
     model = KINDS[kind]

@@ -137,7 +137,7 @@ def idle_note(game: Game, bots: Sequence[BotConfig], lanes: int) -> str:
 
 def run_bot(
     game: Game,
-    bot: SearchConfig,
+    bot: BotConfig,
     states: Sequence[State],
     seeds: Sequence[int],
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,

@@ -14,6 +14,7 @@ from jubango.bots.config import SearchConfig
 from jubango.bots.roster import affordable_lanes, filling
 from jubango.bots.search.driver import Driver
 from jubango.bots.search.orders import Order
+from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree import LONGEST_LINE
 from jubango.bots.search.variations import variations
@@ -34,6 +35,7 @@ class Found(NamedTuple):
     lcb: float  # the lower end of its 95 % interval
     prior: float
     variation: tuple[int, ...]  # the principal variation, this move first
+    bounds: tuple[float, float] = (0.0, 1.0)  # of the win rate that perfect play would have, as far as a solver proved
 
 
 class Findings(NamedTuple):
@@ -42,6 +44,9 @@ class Findings(NamedTuple):
     moves: tuple[Found, ...]  # all legal ones: the best first, then by visits, then by prior
     visits: int
     win_rate: float  # in [0, 1], for the player to move: the mean of the search
+
+
+NOTHING = Findings((), 0, 0.5)
 
 
 class Position(NamedTuple):
@@ -104,6 +109,11 @@ class Thinker:
         """Is there anything left to do?"""
         return bool(self.driver.busy.any())
 
+    @property
+    def has_prior(self) -> bool:
+        """Is what it says of moves before a search more than that they are all alike?"""
+        return self.driver.search.evaluator.has_prior
+
     def advance(self, most: float = 0.1) -> None:
         """Search for ``most`` seconds at most."""
         self.driver.advance(most)
@@ -114,6 +124,7 @@ class Thinker:
         found, legal = self.driver.statistics(1), np.flatnonzero(self.position.legal)
         visits, values, priors, mean = found.visits[0], found.value[0], found.prior[0], float(found.mean[0])
         lines = variations(self.driver.searching, LONGEST_VARIATION)
+        proved = 0.5 + 0.5 * found.bounds[0] if self.bot.solver else None
         best = self._choice(0.0)
         order = sorted(
             legal.tolist(), key=lambda a: (a != best, -visits[a], -values[a] if visits[a] else 0, -priors[a], a)
@@ -123,7 +134,8 @@ class Thinker:
             seen = int(visits[action])
             rate = 0.5 + 0.5 * float(values[action] if seen else mean)
             variation = tuple(a for a in lines[action].tolist() if a >= 0)
-            moves.append(Found(action, seen, rate, lower(rate, seen), float(priors[action]), variation))
+            bounds = (0.0, 1.0) if proved is None else (float(proved[0, action]), float(proved[1, action]))
+            moves.append(Found(action, seen, rate, lower(rate, seen), float(priors[action]), variation, bounds))
         return Findings(tuple(moves), int(visits.sum()), 0.5 + 0.5 * mean)
 
     def choice(self) -> int:
@@ -133,8 +145,9 @@ class Thinker:
 
     def _choice(self, temperature: float) -> int:
         assert self.position is not None
-        found = self.driver.statistics(1)
-        return int(final_moves(found, [self.bot.move], [temperature], [self.position.seed], self.bot.ties)[0])
+        found, state = self.driver.statistics(1), self.position.state
+        chosen = final_moves(found, [self.bot.move], [temperature], [self.position.seed], self.bot.ties)
+        return int(without_early_passes(self.driver.search, chosen, found, [self.bot.move], lambda _: state)[0])
 
     def close(self) -> None:
         self.driver.close()

@@ -3,7 +3,8 @@
     import jubango as jb
 
 The front door: what is named here is imported when it is first used, so that importing jubango is quick and does not
-start JAX. The first search or game takes every core and the compile cache by itself; :func:`configure` chooses others.
+start JAX. What plays and searches by itself takes every core and a cache of compiled programs when it is first used;
+:func:`configure` chooses others. Games, environments and searches in programs of your own leave JAX as it is.
 """
 
 from __future__ import annotations
@@ -30,33 +31,51 @@ if TYPE_CHECKING:
     from jubango.arena.training import train as train
     from jubango.arena.tuner import tune as tune
     from jubango.arena.tuning import Tuning as Tuning
+    from jubango.bots.bot_keys import BotKeys as BotKeys
     from jubango.bots.config import Bot as Bot
+    from jubango.bots.config import BotConfig as BotConfig
     from jubango.bots.evaluators.evaluator import Evaluation as Evaluation
     from jubango.bots.evaluators.evaluator import Evaluator as Evaluator
+    from jubango.bots.evaluators.evaluator import Firsts as Firsts
     from jubango.bots.evaluators.evaluator import Heuristic as Heuristic
+    from jubango.bots.evaluators.evaluator import Params as Params
     from jubango.bots.evaluators.evaluator import Uniform as Uniform
     from jubango.bots.evaluators.evaluator import evaluator as evaluator
     from jubango.bots.evaluators.mixed import Mixed as Mixed
     from jubango.bots.evaluators.network import NetworkEvaluator as NetworkEvaluator
+    from jubango.bots.evaluators.policy_value import PolicyValue as PolicyValue
     from jubango.bots.evaluators.rollout import Rollout as Rollout
+    from jubango.bots.learning.learner import Recipe as Recipe
+    from jubango.bots.learning.replay import Collector as Collector
+    from jubango.bots.learning.replay import Replay as Replay
+    from jubango.bots.learning.replay import Samples as Samples
+    from jubango.bots.learning.self_play import Moves as Moves
+    from jubango.bots.learning.self_play import SelfPlay as SelfPlay
+    from jubango.bots.search.output import SearchOutput as SearchOutput
     from jubango.bots.search.result import SearchResult as SearchResult
+    from jubango.bots.search.result import SearchTree as SearchTree
     from jubango.bots.search.root import Numbers as Numbers
     from jubango.bots.search.rules.alphago import AlphaGo as AlphaGo
     from jubango.bots.search.rules.gumbel import Gumbel as Gumbel
     from jubango.bots.search.rules.puct import Puct as Puct
     from jubango.bots.search.rules.rave import Rave as Rave
+    from jubango.bots.search.rules.rule import Edges as Edges
     from jubango.bots.search.rules.rule import Rule as Rule
+    from jubango.bots.search.rules.rule import Settings as Settings
     from jubango.bots.search.rules.ucb1 import Ucb1 as Ucb1
     from jubango.bots.search.run import run as run
     from jubango.bots.search.run import run_many as run_many
     from jubango.bots.search.search import Search as Search
-    from jubango.bots.search.search import SearchOutput as SearchOutput
     from jubango.sgf_games.catalogue import game as game
     from jubango.sgf_games.catalogue import make_game as make_game
+    from jubango.sgf_games.env import Env as Env
+    from jubango.sgf_games.env import EnvState as EnvState
     from jubango.sgf_games.env import auto_reset as auto_reset
     from jubango.sgf_games.env import env as env
+    from jubango.sgf_games.errors import SetupWarning as SetupWarning
     from jubango.sgf_games.errors import UserError as UserError
     from jubango.sgf_games.game import Game as Game
+    from jubango.sgf_games.game import State as State
     from jubango.sgf_games.machine import configure as configure
     from jubango.sgf_games.programs import jit as jit
     from jubango.sgf_games.replay import Position as Position
@@ -81,25 +100,31 @@ _HOMES = {
     "arena.training": ("train",),
     "arena.tuner": ("tune",),
     "arena.tuning": ("Tuning",),
-    "bots.config": ("Bot",),
-    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Heuristic", "Uniform", "evaluator"),
+    "bots.bot_keys": ("BotKeys",),
+    "bots.config": ("Bot", "BotConfig"),
+    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Firsts", "Heuristic", "Params", "Uniform", "evaluator"),
     "bots.evaluators.mixed": ("Mixed",),
     "bots.evaluators.network": ("NetworkEvaluator",),
+    "bots.evaluators.policy_value": ("PolicyValue",),
     "bots.evaluators.rollout": ("Rollout",),
-    "bots.search.result": ("SearchResult",),
+    "bots.learning.learner": ("Recipe",),
+    "bots.learning.replay": ("Collector", "Replay", "Samples"),
+    "bots.learning.self_play": ("Moves", "SelfPlay"),
+    "bots.search.output": ("SearchOutput",),
+    "bots.search.result": ("SearchResult", "SearchTree"),
     "bots.search.root": ("Numbers",),
     "bots.search.rules.alphago": ("AlphaGo",),
     "bots.search.rules.gumbel": ("Gumbel",),
     "bots.search.rules.puct": ("Puct",),
-    "bots.search.rules.rule": ("Rule",),
     "bots.search.rules.rave": ("Rave",),
+    "bots.search.rules.rule": ("Edges", "Rule", "Settings"),
     "bots.search.rules.ucb1": ("Ucb1",),
     "bots.search.run": ("run", "run_many"),
-    "bots.search.search": ("Search", "SearchOutput"),
+    "bots.search.search": ("Search",),
     "sgf_games.catalogue": ("game", "make_game"),
-    "sgf_games.env": ("auto_reset", "env"),
-    "sgf_games.errors": ("UserError",),
-    "sgf_games.game": ("Game",),
+    "sgf_games.env": ("Env", "EnvState", "auto_reset", "env"),
+    "sgf_games.errors": ("SetupWarning", "UserError"),
+    "sgf_games.game": ("Game", "State"),
     "sgf_games.machine": ("configure",),
     "sgf_games.programs": ("jit",),
     "sgf_games.replay": ("Position", "Record", "position", "read_sgf"),

@@ -210,7 +210,7 @@ def to_bits(board: jax.Array, width: int) -> jax.Array:
 def owners(first: Rows, second: Rows, width: int) -> jax.Array:
     """int32 [H * W, B] of rows [B]: 0 for a point of the first player, 1 for one of the second, else -1."""
     bits = jax.vmap(functools.partial(to_bits, width=width), in_axes=-1, out_axes=-1)
-    return jnp.where(bits(pack(first)), 0, jnp.where(bits(pack(second)), 1, -1))
+    return jnp.where(bits(pack(first)), 0, jnp.where(bits(pack(second)), 1, -1)).astype(jnp.int32)
 
 
 def drawn(own: jax.Array, opp: jax.Array, player: int, width: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, dataclass_transform
 
 from jubango.sgf_games.connect_four import ConnectFour
 from jubango.sgf_games.errors import UserError, nearest
@@ -15,6 +15,7 @@ from jubango.sgf_games.go import KO_RULES, Go
 from jubango.sgf_games.mnk import Mnk
 from jubango.sgf_games.pgx_adapter import GAMES as PGX_GAMES
 from jubango.sgf_games.pgx_adapter import PgxGame
+from jubango.sgf_games.race import Race
 from jubango.sgf_games.specs import parse_spec
 
 
@@ -50,6 +51,7 @@ def register_game(name: str, make: Callable[..., Game], size: str = "", about: s
 _Made = TypeVar("_Made", bound=type[Game])
 
 
+@dataclass_transform(frozen_default=True)
 def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]:
     """Add a game of one's own: decorates a subclass of Game, which becomes a frozen dataclass of its annotated fields,
     if it is none yet. ``game("target_sum")`` makes it known as ``target_sum,target=21,...``.
@@ -71,7 +73,10 @@ def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]
 
 
 def make_game(spec: str) -> Game:
-    """The game a spec string names, e.g. ``go:9,komi=7.0,ko=positional``. Raises UserError."""
+    """The game a spec string names, e.g. ``go:9,komi=7.0,ko=positional``; ``race:SPEC`` is for two players of a game
+    for one. Raises UserError."""
+    if spec.startswith("race:"):
+        return Race(make_game(spec.removeprefix("race:")))
     name, size, options = parse_spec(spec, "game")
     entry = CATALOGUE.get(name)
     if entry is None:
@@ -85,6 +90,9 @@ def make_game(spec: str) -> Game:
         size = ""
     if size:
         parts = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", size.lower(), re.ASCII)
+        if not {"width", "height"} <= fields.keys():
+            keys = f"its keys: {', '.join(fields)}" if fields else "nor anything else to choose"
+            raise UserError(f'game "{spec}": {name} has no sizes, {keys}')
         if not parts:
             raise UserError(f'game "{spec}": size "{size}" must be like 9 or 9x13 (width x height)')
         values |= {"width": int(parts[1]), "height": int(parts[2] or parts[1])}

@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding
 
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import where_needed
-from jubango.sgf_games.machine import shard, split_last, spread
+from jubango.sgf_games.machine import claim, shard, split_last, spread
 from jubango.sgf_games.programs import jit
 
 Array = TypeVar("Array", jax.Array, np.ndarray)
@@ -42,6 +42,7 @@ class Rules(NamedTuple):
 
 def rules(game: Game) -> Rules:
     """``step`` and ``view`` take one state, the others a batch of them, batch axis last."""
+    claim()
     return _rules(game.compiled_as)
 
 
@@ -156,6 +157,7 @@ def _table_program(
 @functools.cache
 def initial_state(game: Game) -> State:
     """``game.init()``, compiled unless numbers of this game alone would be part of the program."""
+    claim()
     return (jit(game.init) if game.compiled_as == game else game.init)()
 
 

@@ -85,11 +85,24 @@ class ConnectFour(LineGame):
         return COLUMNS[action]
 
     def parse_action(self, text: str) -> int:
-        """A column: ``D``; a point of it, ``D1``, will do as well."""
+        """A column: ``D``; its number, ``4``, or a point of it, ``D1``, will do as well."""
         word = text.strip().upper()
+        if word.isdecimal() and 0 < int(word) <= self.width:
+            return int(word) - 1
         if word in COLUMNS and len(word) == 1:
             word += "1"
         return self.point_action(parse_vertex(word, self.height, self.width))
+
+    def parse_move(self, state: LineState, text: str) -> int:
+        action, word = self.parse_action(text), text.strip().upper()
+        if word.isdecimal() or word in COLUMNS:
+            return action
+        point, named = self.action_point(state, action), parse_vertex(word, self.height, self.width)
+        if point is None or point[0] < 0 or point == named:
+            return action
+        column, below = self.action_text(action), named is not None and named[0] < point[0]
+        why = "nothing lies below it" if below else "it is taken"
+        raise UserError(f"{word}: {why}; a stone in column {column} comes to lie on {self.point_text(point)}: {column}")
 
 
 def falling_points(columns: list[int], height: int) -> list[tuple[int, int] | None]:

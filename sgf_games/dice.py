@@ -20,7 +20,7 @@ def random_bits(seed: jax.Array, counter: jax.Array) -> jax.Array:
 
 def coin(seed: jax.Array) -> jax.Array:
     """float32: 1 or -1, evenly."""
-    return jnp.where(mix(seed ^ jnp.uint32(0x51ED27)) >> 31 == 1, 1.0, -1.0)
+    return jnp.where(mix(seed ^ jnp.uint32(0x51ED27)) >> 31 == 1, jnp.float32(1), jnp.float32(-1))
 
 
 def lottery(weights: jax.Array, seed: jax.Array) -> jax.Array:

@@ -22,17 +22,27 @@ import jax.numpy as jnp
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.connect_four import ConnectFour
+from jubango.sgf_games.env_games import (
+    ConnectFourOfEnv,
+    GoOfEnv,
+    GoStateOfEnv,
+    MnkOfEnv,
+    Observation,
+    as_words,
+    look_again,
+    planes_seen,
+    seen_by_the_other,
+)
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go, GoState
 from jubango.sgf_games.go_area import area_margin
 from jubango.sgf_games.go_board import GoBoard, empty_board, legal_points, play
-from jubango.sgf_games.kernels import fused, where_needed
+from jubango.sgf_games.go_moves import first_point
+from jubango.sgf_games.kernels import where_needed
 from jubango.sgf_games.mnk import LineGame, LineState, Mnk
 
 ILLEGAL_ACTION_PENALTY = -1.0
-BOARDS_SEEN = 8  # positions in an observation of Go, the present one included
-PLANES = (1 << 2 * BOARDS_SEEN) - 1  # their bits in a word
 
 
 @functools.partial(
@@ -121,7 +131,7 @@ class Env:
             _past=past,
         )
 
-    def step(self, state: EnvState, action: jax.Array, key: jax.Array | None = None) -> EnvState:
+    def step(self, state: EnvState, action: jax.typing.ArrayLike, key: jax.Array | None = None) -> EnvState:
         """The state after ``action`` (an integer; ``key`` is taken for pgx's sake and not used: there is no chance).
 
         An illegal action ends the game, the board staying as it is: -1 for who made it, N - 1 for everybody else.
@@ -152,7 +162,7 @@ class Env:
             _past=past,
         )
 
-    def observe(self, state: EnvState, player_id: jax.Array | None = None) -> jax.Array:
+    def observe(self, state: EnvState, player_id: jax.typing.ArrayLike | None = None) -> jax.Array:
         """The observation of a player, by default of the one to move. Raises UserError for games that show a position
         to the player to move only."""
         if player_id is None:
@@ -160,6 +170,10 @@ class Env:
         return jnp.where(
             player_id == state.current_player, self._observe(state._x), self._observe(self._turned(state._x))
         )
+
+    def position(self, state: EnvState) -> State:
+        """The state of ``game`` that a state holds, with what the rules need of its past: what a search begins with."""
+        return game_state(self.game, state)
 
     def _name(self, seat: jax.Array, first: jax.Array) -> jax.Array:
         return ((seat + first) % self.num_players).astype(jnp.int32)
@@ -181,6 +195,7 @@ class Env:
         return Outcome(game.current_player(x), game.legal_action_mask(x), game.is_terminal(x), game.returns(x))
 
     def _observe(self, x: State) -> jax.Array:
+        """The observation, which is ``game.observe`` of :meth:`position`."""
         return self.game.observe(x)
 
     def _turned(self, x: State) -> State:
@@ -189,19 +204,11 @@ class Env:
 
 
 class LineEnv(Env):
-    """Games of stones in a row. Those of pgx are seen as in pgx, bool [H, W, 2]: own stones, the opponent's."""
-
-    game: LineGame
+    """Games of stones in a row."""
 
     @property
     def id(self) -> str:
-        return {Mnk(3, 3, 3): "tic_tac_toe", ConnectFour(): "connect_four"}.get(self.game, self.game.spec)
-
-    def _observe(self, x: LineState) -> jax.Array:
-        if not (isinstance(self.game, ConnectFour) or self.game == Mnk(3, 3, 3)):
-            return self.game.observe(x)
-        planes = jnp.stack([x.own, x.opp], axis=-1)
-        return _bits(planes, self.game.width)
+        return "connect_four" if self.game.spec == ConnectFour().spec else self.game.spec
 
     def _turned(self, x: LineState) -> LineState:
         return x._replace(own=x.opp, opp=x.own, player=1 - x.player)
@@ -212,33 +219,35 @@ class GoPosition(NamedTuple):
     or nothing where the rules themselves forbid repetition."""
 
     board: GoBoard | GoState
-    seen: jax.Array  # uint32 [H * W]: bit i is plane i of the observation
+    seen: jax.Array  # as in GoStateOfEnv
+    last: jax.Array  # int32, the point of the last move, or -1
     passes: jax.Array  # int32, in a row
     ply: jax.Array  # int32
 
 
 class GoEnv(Env):
-    """Go, seen as in pgx: bool [H, W, 17], the last eight boards (own stones, the opponent's), all ones for White."""
+    """Go, by rules that know which chains are safe."""
 
     version = "v1"
-    game: Go
+    game: GoOfEnv
 
-    def __init__(self, game: Go) -> None:
+    def __init__(self, game: GoOfEnv) -> None:
         super().__init__(game)
-        self.max_plies = 2 * game.width * game.height
+        self.max_plies = game.max_plies
         self._repetition_loses = game.ko == "simple" and not game.suicide
+        self._rules = Go(game.width, game.height, game.komi, game.ko, game.suicide)
 
     @property
     def id(self) -> str:
         width, height = self.game.width, self.game.height
-        return f"go_{width}x{height}" if self.game == Go(width, height) else self.game.spec
+        return f"go_{width}x{height}" if self.game.spec == Go(width, height).spec else self.game.spec
 
     def _begin(self) -> tuple[GoPosition, State, Outcome]:
         game = self.game
-        board = empty_board(game.width, game.height) if self._repetition_loses else game.init()
+        board = empty_board(game.width, game.height) if self._repetition_loses else self._rules.init()
         past = (jnp.zeros(self.max_plies, jnp.uint32),) * 2 if self._repetition_loses else ()
-        seen = jnp.zeros(game.height * game.width, jnp.uint32)
-        x = GoPosition(board, seen, jnp.int32(0), jnp.int32(0))
+        seen = jnp.zeros(game.height * game.width if game.pgx_planes else 0, jnp.uint32)
+        x = GoPosition(board, seen, jnp.int32(-1), jnp.int32(0), jnp.int32(0))
         return x, past, Outcome(jnp.int32(0), self._legal(x), jnp.bool_(False), jnp.zeros(2, jnp.float32))
 
     def _advance(
@@ -256,14 +265,18 @@ class GoEnv(Env):
             known = (past[0] == key[0]) & (past[1] == key[1]) & (jnp.arange(self.max_plies) < x.ply)
             repeats = going & ~passed & jnp.any(known)
         else:
-            new: GoState = jax.tree.map(lambda a, b: jnp.where(going, a, b), game.step(x.board, action), x.board)
+            after = self._rules.step(x.board, action)
+            new: GoState = jax.tree.map(lambda a, b: jnp.where(going, a, b), after, x.board)
             own, opp = bb.unpack(new.own), bb.unpack(new.opp)
             board = new
         ply = x.ply + going
         passes = jnp.where(going, jnp.where(passed, x.passes + 1, 0), x.passes)
+        last = jnp.where(going, jnp.where(passed, -1, action), x.last)
         player = ply % 2
-        seen = _look_again(x.seen, _points(own, game.width), _points(opp, game.width), player, going)
-        x = GoPosition(board, seen, passes, ply)
+        seen = x.seen
+        if game.pgx_planes:
+            seen = look_again(seen, as_words(own, game.width), as_words(opp, game.width), player, going)
+        x = GoPosition(board, seen, last, passes, ply)
         over = (passes >= 2) | (ply >= self.max_plies) | repeats
         # An unfinished game is an empty board here, which settles at once.
         finished = bb.only_if(over, own), bb.only_if(over, opp)
@@ -274,48 +287,61 @@ class GoEnv(Env):
 
     def _legal(self, x: GoPosition) -> jax.Array:
         if isinstance(x.board, GoState):
-            return self.game.legal_action_mask(x.board)
+            return self._rules.legal_action_mask(x.board)
         return jnp.append(legal_points(x.board, self.game.width), True)
 
     def _observe(self, x: GoPosition) -> jax.Array:
-        planes = (x.seen[:, None] >> jnp.arange(2 * BOARDS_SEEN + 1, dtype=jnp.uint32)) & 1
-        return planes.astype(bool).reshape(self.game.height, self.game.width, -1)
+        game = self.game
+        return planes_seen(x.seen, game.height, game.width) if game.pgx_planes else game.observe(_go_state(game, x, ()))
 
     def _turned(self, x: GoPosition) -> GoPosition:
-        colour = ~x.seen & (1 << 2 * BOARDS_SEEN)
-        return x._replace(seen=_sides_swapped(x.seen) & PLANES | colour)
+        return x._replace(seen=seen_by_the_other(x.seen)) if self.game.pgx_planes else super()._turned(x)
 
 
-@fused
-def _look_again(seen: jax.Array, own: jax.Array, opp: jax.Array, player: jax.Array, going: jax.Array) -> jax.Array:
-    """What is seen of each point after a move: the boards of the past are seen from the other side now. (As a kernel
-    of its own; the compiler would make each word anew for every bit of the observation.)"""
-    colour = (player << 2 * BOARDS_SEEN).astype(jnp.uint32)
-    return jnp.where(going, (_sides_swapped(seen) << 2) & PLANES | own | opp << 1 | colour, seen)
+def _go_state(game: GoOfEnv, x: GoPosition, past: State) -> GoStateOfEnv:
+    """The position as ``game`` has it."""
+    met, player, komi = jnp.zeros((0, 2), jnp.uint32), x.ply % 2, jnp.float32(game.komi)
+    if isinstance(x.board, GoState):
+        return GoStateOfEnv(*x.board._replace(passes=x.passes, komi=komi), x.seen, met)
+    board = x.board
+    ko = jnp.where(bb.some(board.ko), first_point(board.ko, game.width), -1)
+    if past:
+        met = jnp.stack(past, axis=-1)
+    nothing = jnp.zeros((0, 2), jnp.uint32)
+    own, opp = bb.pack(board.own), bb.pack(board.opp)
+    return GoStateOfEnv(own, opp, ko, x.last, x.passes, player, x.ply, komi, nothing, x.seen, met)
 
 
-def _sides_swapped(seen: jax.Array) -> jax.Array:
-    """Own stones for the opponent's, in every board seen."""
-    return (seen & 0x5555) << 1 | (seen & 0xAAAA) >> 1
+def game_state(game: Game, state: EnvState) -> State:
+    """The position of one ``state`` of an environment as ``game``, the environment's, has it, with what the rules need
+    of its past. Raises UserError for a game that shows positions otherwise than the environment."""
+    x = state._x
+    if isinstance(x, GoPosition):
+        x = _go_state(game, x, state._past) if isinstance(game, GoOfEnv) else ()
+    seen = jax.eval_shape(game.observe, x) if jax.tree.leaves(x) else None
+    if seen is None or (seen.shape, seen.dtype) != (state.observation.shape, state.observation.dtype):
+        raise UserError(f"{game.spec}: these are states of its environment; make the search of that, Search(env, ...)")
+    return x
 
 
-def _points(rows: bb.Rows, width: int) -> jax.Array:
-    """uint32 [H * W]: 1 where a point is set."""
-    columns = jnp.arange(width, dtype=rows[0].dtype)
-    return ((bb.pack(rows)[:, None] >> columns) & 1).reshape(-1).astype(jnp.uint32)
+def env(spec: str | Game, observation: Observation = "pgx") -> Env:
+    """The environment of a game, given as a spec string (``go:9``, ``connect_four``) or itself.
 
-
-def _bits(planes: jax.Array, width: int) -> jax.Array:
-    """Rows [H, C] -> bool [H, W, C]."""
-    columns = jnp.arange(width, dtype=planes.dtype)
-    return ((planes[:, None, :] >> columns[:, None]) & 1).astype(bool)
-
-
-def env(spec: str | Game) -> Env:
-    """The environment of a game, given as a spec string (``go:9``, ``connect_four``) or itself. Raises UserError."""
+    observation: what its states show. ``"pgx"``: what pgx shows of Go, connect four and tic-tac-toe, and of other games
+        what their own ``observe`` says; ``"game"``: that of all games, which is what jubango's networks see.
+    Raises UserError.
+    """
+    if observation not in ("pgx", "game"):
+        raise UserError(f'env: observation="{observation}" must be "pgx" or "game"')
     game = make_game(spec) if isinstance(spec, str) else spec
-    if isinstance(game, Go):
+    if type(game) is Go:
+        return GoEnv(GoOfEnv(game.width, game.height, game.komi, game.ko, game.suicide, observation))
+    if isinstance(game, GoOfEnv):
         return GoEnv(game)
+    if observation == "pgx" and type(game) is ConnectFour:
+        game = ConnectFourOfEnv(game.width, game.height, game.k)
+    elif observation == "pgx" and game == Mnk(3, 3, 3):
+        game = MnkOfEnv(3, 3, 3)
     return LineEnv(game) if isinstance(game, LineGame) else Env(game)
 
 

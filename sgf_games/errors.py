@@ -19,6 +19,10 @@ class UserError(ValueError):
         super().__init__(printable(message))
 
 
+class SetupWarning(UserWarning):
+    """All works, but not as on a machine that is set up for it: on fewer cores, without a cache. One line."""
+
+
 class CannotGoOn(RuntimeError):
     """Something that play needs is there no more, an engine's program or room on the disk; what was kept stays."""
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import stat
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from jubango.sgf_games.errors import UserError
+
+MOST_DOTS = 100  # of a key in TOML: the library takes time by their square
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_KEY = re.compile(rf"""(?<![\w"'.-]){_PART}(?:\.[ \t]*+{_PART}){{{MOST_DOTS},}}+""")
 
 
 def read_file(path: Path | str, most: int, what: str) -> bytes:
@@ -41,6 +47,16 @@ def check_file(path: Path, most: int) -> None:
         raise UserError(f"{path}: {found.st_size:,} bytes are too many; at most {most:,}")
 
 
+def file_digest(path: Path, most: int) -> str:
+    """SHA-256 of a regular file of at most ``most`` bytes. Raises UserError, which begins with the path."""
+    check_file(path, most)
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def read_text(path: Path, most: int, what: str) -> str:
     """A regular file's text, of at most ``most`` bytes. Raises UserError, which begins with the path."""
     check_file(path, most)
@@ -52,6 +68,10 @@ def read_text(path: Path, most: int, what: str) -> str:
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
     """What TOML says. Raises UserError, which begins with ``source``."""
+    found = _KEY.search(text)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        raise UserError(f"{source}: line {line}: a name of more than {MOST_DOTS} parts with dots in between")
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -19,11 +19,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jubango.sgf_games.coordinates import parse_vertex, vertex
 from jubango.sgf_games.dice import mix, random_bits
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.loops import while_loop
 from jubango.sgf_games.programs import jit
 
 State: TypeAlias = Any  # a pytree of arrays, one type per game; a game's own methods name theirs
@@ -109,7 +109,9 @@ class Game(ABC):
         flat = jnp.concatenate([w for w in words if w.size])
         place = jnp.arange(1, flat.size + 1, dtype=jnp.uint32)
         salts = (0x9E3779B9, 0x85EBCA77)
-        return jnp.stack([mix(jnp.sum(mix(mix(flat + place * jnp.uint32(s)) ^ place))) for s in salts])
+        return jnp.stack(
+            [mix(jnp.sum(mix(mix(flat + place * jnp.uint32(s)) ^ place), dtype=jnp.uint32)) for s in salts]
+        )
 
     # -- for networks ------------------------------------------------------------------------
 
@@ -191,7 +193,7 @@ class Game(ABC):
         def going_on(carry: tuple[State, jax.Array, Any]) -> jax.Array:
             return ~jnp.all(terminal(carry[0])) & (carry[1] < self.max_plies)
 
-        states, _, noted = lax.while_loop(going_on, body, (states, jnp.int32(0), noted))
+        states, _, noted = while_loop(going_on, body, (states, jnp.int32(0), noted))
         return jax.vmap(self.returns, in_axes=-1, out_axes=-1)(states), noted
 
     # -- words and pictures ------------------------------------------------------------------
@@ -222,6 +224,16 @@ class Game(ABC):
         """Where the stone of ``action`` lies in ``state``, the position it led to; None for a pass."""
         return self.action_point(state, action)
 
+    @property
+    def pass_action(self) -> int:
+        """The action that leaves the board as it is; -1 where there is none."""
+        return -1
+
+    def open_actions(self, state: State) -> np.ndarray:
+        """bool [A]: moves on the board that there is no reason to pass before, as nobody owns these points yet. None by
+        default."""
+        return np.zeros(self.num_actions, bool)
+
     def point_action(self, point: tuple[int, int] | None) -> int:
         """The action that puts a stone on ``point``; None is the pass. Raises UserError."""
         if point is None:
@@ -239,6 +251,11 @@ class Game(ABC):
     def parse_action(self, text: str) -> int:
         """The inverse of :meth:`action_text`. Raises UserError."""
         return self.point_action(parse_vertex(text, self.height, self.width))
+
+    def parse_move(self, state: State, text: str) -> int:
+        """The action that a text means in ``state``. Raises UserError, also for a point where no stone would lie."""
+        del state
+        return self.parse_action(text)
 
     def margin(self, state: State) -> jax.Array:
         """float32: by how much the first player has won a finished game: in Go points, elsewhere the return."""

@@ -312,6 +312,22 @@ class Go(Game):
     def stones(self, state: GoState) -> np.ndarray:
         return bb.drawn(state.own, state.opp, int(state.player), self.width)
 
+    def open_actions(self, state: GoState) -> np.ndarray:
+        """The points of empty regions that touch both colours or none, and of what has the opponent's colour all around
+        and more than half of the board. None after a pass: another one ends the game."""
+        from scipy.ndimage import binary_dilation, label
+
+        out = np.zeros(self.num_actions, bool)
+        if int(state.passes):
+            return out
+        stones, opponent = self.stones(state), 2 - int(state.player)
+        regions, number = label(stones == 0)
+        for region in (regions == i for i in range(1, number + 1)):
+            beside = set(stones[binary_dilation(region) & ~region].tolist())
+            if len(beside) != 1 or (beside == {opponent} and 2 * region.sum() > region.size):
+                out[:-1] |= region.ravel()
+        return out
+
     def point_action(self, point: Point | None) -> int:
         return self.pass_action if point is None else super().point_action(point)
 

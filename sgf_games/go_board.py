@@ -106,7 +106,7 @@ def _stages(width: int, height: int) -> tuple[Callable, Callable, Callable, Call
     ) -> tuple[GoBoard, Key]:  # fmt: skip
         after = opp, own, opp_safe, bb.either(own_safe, gained), ko
         kept = [bb.choose(going, new, old) for new, old in zip(after, board, strict=True)]
-        return GoBoard(*kept), _key(bb.choose(black, own, opp), bb.choose(black, opp, own))
+        return GoBoard(*kept), board_key(bb.choose(black, own, opp), bb.choose(black, opp, own))
 
     return put, capture, recount, finish
 
@@ -122,7 +122,8 @@ def _allowed(width: int) -> Callable[[GoBoard], bb.Rows]:
     return allowed
 
 
-def _key(black: bb.Rows, white: bb.Rows) -> Key:
+def board_key(black: bb.Rows, white: bb.Rows) -> Key:
+    """Of the stones on a board."""
     words = []
     for salt in (0x9E3779B9, 0x85EBCA77):
         word = jnp.uint32(salt)

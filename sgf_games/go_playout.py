@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.dice import random_bits
 from jubango.sgf_games.go_tactics import Last, preferred
 from jubango.sgf_games.kernels import fused, twice
+from jubango.sgf_games.loops import while_loop
 from jubango.sgf_games.machine import VECTOR
 
 REACH = 3  # of a flood to lower columns, at every row it passes: what is farther away waits for the next step
@@ -86,7 +86,7 @@ def playout(
 
     def until(p: Playing, left: int) -> Playing:
         """Play on while more than so many lanes are live."""
-        return lax.while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
+        return while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
 
     playing = start(own, opp, ko, passes, over, seed, width, firsts, last)
     if seed.size < 3 * VECTOR:

@@ -22,17 +22,18 @@ from jubango.sgf_games.go_playout import playout
 from jubango.sgf_games.programs import jit
 
 LANES, ROUNDS = 64, 8  # random games at once, and how often; either colour begins half of them
-SURE = 0.9  # the share of them in which a dead chain's points end as the opponent's
+LOST = 0.55  # the share of them in which a dead chain's points end as the opponent's
 
 
 def dead_by_playouts(game: Go, state: GoState) -> np.ndarray:
-    """Chains whose points the opponent gets in nearly all random games from here."""
-    program = playout_program(game.width, game.height)
+    """Chains whose points the opponent gets in most random games from here, in which chains are taken and saved
+    (tactical ones). How often that is what GNU Go says: docs/design-notes.md."""
+    program = playout_program(game.width, game.height, tactics=True)
     shares = np.mean([program(state.own, state.opp, np.uint32(k)) for k in range(ROUNDS)], axis=0)
     dead = np.zeros((game.height, game.width), bool)
     for stones, lost in zip(_stones(game, state), shares.reshape(2, *dead.shape), strict=True):
         for chain in _chains(stones):
-            dead |= chain & (lost[chain].mean() >= SURE)
+            dead |= chain & (lost[chain].mean() >= LOST)
     return dead
 
 
@@ -65,9 +66,10 @@ def chains(game: Go, state: GoState) -> list[np.ndarray]:
 
 
 @functools.lru_cache(maxsize=8)
-def playout_program(width: int, height: int) -> Callable[..., jax.Array]:
-    """One for each size of board: ``(own, opp, seed) -> float32 [2, H * W]``, the share of random games in which a
-    point ends as the opponent's, and as the own."""
+def playout_program(width: int, height: int, tactics: bool = False) -> Callable[..., jax.Array]:
+    """One for each size of board: ``(own, opp, seed) -> float32 [2, H * W]``, the share of random games, with
+    ``tactics`` (:mod:`jubango.sgf_games.go_tactics`) or without, in which a point ends as the opponent's, and as the
+    own."""
 
     def shares(own: jax.Array, opp: jax.Array, seed: jax.Array) -> jax.Array:
         lane = jnp.arange(LANES)
@@ -75,14 +77,15 @@ def playout_program(width: int, height: int) -> Callable[..., jax.Array]:
         mine, theirs = (bb.choose(first, bb.unpack(a), bb.unpack(b)) for a, b in ((own, opp), (opp, own)))
         none, seeds = jnp.zeros(LANES, jnp.int32), mix(seed * LANES + lane.astype(jnp.uint32))
         limit = 4 * width * height + 40
-        mine, theirs, turn, _ = playout(mine, theirs, none - 1, none, none > 0, seeds, width, limit)
+        last = none - 1 if tactics else None
+        mine, theirs, turn, _ = playout(mine, theirs, none - 1, none, none > 0, seeds, width, limit, last=last)
         mover, other = areas(mine, theirs, width)
         same = first == (turn % 2 == 0)  # lanes in which ``own`` is to move at the end
         sides = bb.choose(same, other, mover), bb.choose(same, mover, other)
         bits = jax.vmap(functools.partial(bb.to_bits, width=width), in_axes=-1)
         return jnp.stack([jnp.mean(bits(bb.pack(side)).astype(jnp.float32), axis=0) for side in sides])
 
-    return jit(shares, parts=("shares", width, height))
+    return jit(shares, parts=("shares", width, height, tactics))
 
 
 def _stones(game: Go, state: GoState) -> list[np.ndarray]:

@@ -27,6 +27,7 @@ from jax.custom_batching import custom_vmap
 from jax.interpreters import partial_eval as pe
 
 from jubango.sgf_games import machine
+from jubango.sgf_games.loops import alike, while_loop
 from jubango.sgf_games.reduction_check import reduction_holds
 
 S = TypeVar("S")
@@ -267,7 +268,7 @@ def until_settled(step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]], unsettled
 
         shape = jnp.broadcast_shapes(*[x.shape for x in values])
         first = [jnp.broadcast_to(x, shape) for x in values]
-        return lax.while_loop(lambda c: c[1], body, (first, jnp.any(unsettled)))[0]
+        return while_loop(lambda c: c[1], body, (first, jnp.any(unsettled)))[0]
 
     run.def_vmap(_batch_is_lanes(run))
     return jax.tree.unflatten(tree, run(unsettled, *leaves))
@@ -289,12 +290,12 @@ def where_needed(needed: jax.Array, function: Callable[[*Ts], R], *args: *Ts) ->
         def compute(*values: jax.Array) -> list[jax.Array]:
             nonlocal out_tree
             out, out_tree = jax.tree.flatten(function(*jax.tree.unflatten(tree, values)))
-            return out
+            return alike(out, values)
 
         shapes = jax.eval_shape(compute, *values)
 
         def nothing(*values: jax.Array) -> list[jax.Array]:
-            return [jnp.zeros(x.shape, x.dtype) for x in shapes]
+            return alike([jnp.zeros(x.shape, x.dtype) for x in shapes], values)
 
         return lax.cond(jnp.any(needed), compute, nothing, *values)
 

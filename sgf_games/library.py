@@ -21,43 +21,45 @@ import os
 import re
 import sqlite3
 import zlib
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sgfmill import sgf_grammar
-
+from jubango.sgf_games import shell
+from jubango.sgf_games.database import (
+    BLANKS,
+    COLUMNS,
+    DATABASE,
+    ERRORS,
+    FILE_COLUMNS,
+    Damaged,
+    check_files,
+    check_rows,
+    columns,
+    connect,
+    damaged,
+    read_beside,
+)
 from jubango.sgf_games.errors import CannotGoOn, UserError
+from jubango.sgf_games.folder import Folder, replace_file
+from jubango.sgf_games.grammar import sgf_grammar
 from jubango.sgf_games.record import GameRecord, score_of
 from jubango.sgf_games.sgf import write_record
 
 VERSION = 3  # of the tables; 0: a new file, or one from before they were counted
-DATABASE = "results.sqlite"
-COLUMNS = {
-    "game_id": "text primary key", "game": "text not null", "black": "text not null", "white": "text not null",
-    "black_spec": "text not null", "white_spec": "text not null", "seed": "integer not null",
-    "result": "text not null", "score": "real", "reason": "text not null", "detail": "text not null",
-    "plies": "integer not null", "moves": "text not null", "seconds": "real not null", "date": "text not null",
-    "event": "text not null", "opening": "text not null", "opening_plies": "integer not null",
-    "counted": "text not null",
-    "sgf": "text not null",
-}  # fmt: skip
-# What a row of an older file may lack, and has instead.
-BLANKS = {
-    "black_spec": "''", "white_spec": "''", "seed": "0", "reason": "'end'", "detail": "''", "seconds": "0",
-    "date": "''", "event": "''", "opening": "''", "opening_plies": "0", "counted": "''",
-}  # fmt: skip
-# Of a game's SGF, what the row does not say. Games of older libraries have no row here.
-FILE_COLUMNS = {
-    "game_id": "text primary key", "checksum": "integer not null", "comments": "text not null default ''",
-    "thoughts": "blob not null default x''",
+LARGEST = 20_000_000  # bytes of a game's file
+# Why a database cannot be written that is not damaged.
+NOT_NOW = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM,
 }  # fmt: skip
 FILES = f"create table if not exists files ({', '.join(f'{name} {kind}' for name, kind in FILE_COLUMNS.items())})"
 GAMES = f"create table if not exists games ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
 ADD_GAME = f"insert or ignore into games ({','.join(COLUMNS)}) values ({','.join('?' * len(COLUMNS))})"
 ADD_FILE = "insert or replace into files (game_id, checksum, comments, thoughts) values (?, ?, ?, ?)"
+GAME_FILES = "select game_id, sgf, checksum from games left join files using (game_id)"
 NOTE_FILE = "insert into files (game_id, checksum) values (?, ?)"
 
 # Names that Windows has for devices, whatever comes after the dot.
@@ -74,36 +76,47 @@ class Library:
     def __init__(self, folder: Path | str, anew: bool = False) -> None:
         self.folder = Path(folder)
         self.mended: list[str] = []
+        self._files = Folder(folder)
         path = self.folder / DATABASE
         try:
-            _make_folder(self.folder / "games")
+            _make_folder(self._files.folder("games").path)
+            games = self._files.files("games", ".sgf")
+            check_files(self._files)
             problem = "is empty" if path.exists() else "is missing"
-            if not anew and not _holds_something(path) and any((self.folder / "games").glob("*.sgf")):
+            if not anew and not _holds_something(path) and games:
                 raise UserError(
                     f"{path}: {problem}, though games/ holds games; "
-                    f"jubango check {self.folder} --rebuild makes it again"
+                    f"{shell.command('check', self.folder, '--rebuild')} makes it again"
                 )
-            self._db = sqlite3.connect(path, timeout=30)
+            self._db = connect(self._files, write=True, check="integrity_check" if anew else "quick_check")
             try:
                 self._open()
             except BaseException:
-                self._db.close()
+                self.close()
                 raise
             self._identity = _identity(path)
+        except UserError:
+            raise
         except OSError as error:
             raise UserError(f"{error.filename or self.folder}: cannot be written: {error.strerror}") from None
-        except sqlite3.OperationalError as error:
-            raise UserError(f"{path}: cannot be written: {error}") from None
-        except sqlite3.Error as error:
-            raise UserError(
-                f"{path}: is no results file: {error}; jubango check {self.folder} --rebuild makes one from games/"
-            ) from None
+        except ERRORS as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            # SQLite takes a database for read-only, too, whose own first bytes say so.
+            if code in NOT_NOW and not (code == sqlite3.SQLITE_READONLY and os.access(path, os.W_OK)):
+                raise UserError(f"{path}: cannot be written: {error}") from None
+            raise damaged(self._files, error) from None
 
     def _open(self) -> None:
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=full")
         self._db.execute("pragma fullfsync=on")  # macOS flushes the disk's own cache only when asked
         self._migrate()
+        for table, own in (("games", COLUMNS), ("files", FILE_COLUMNS)):
+            lacking = own.keys() - set(columns(self._db, table))
+            if lacking:
+                raise damaged(self._files, f"its {table} have no {min(lacking)}")
+        check_rows(self._db)
+        self._name_files()
         self._mend()
 
     def _migrate(self) -> None:
@@ -117,56 +130,72 @@ class Library:
             self._db.execute("begin immediate")
             self._db.execute(GAMES)
             self._db.execute(FILES)
-            found = {row[1] for row in self._db.execute("pragma table_info(games)")}
+            found = set(columns(self._db, "games"))
             for name in [name for name in COLUMNS if name not in found]:
                 if name not in BLANKS:
-                    raise UserError(f"{self.folder / DATABASE}: is no results file: its games have no {name}")
+                    raise damaged(self._files, f"its games have no {name}")
                 self._db.execute(f"alter table games add column {name} {COLUMNS[name]} default {BLANKS[name]}")
-            found = {row[1] for row in self._db.execute("pragma table_info(files)")}
-            if "thoughts" not in found:  # they came with version 3
+            if "thoughts" not in columns(self._db, "files"):  # they came with version 3
                 self._db.execute(f"alter table files add column thoughts {FILE_COLUMNS['thoughts']}")
             self._let_games_be_void()
-            self._share_no_file()
             self._db.execute(f"pragma user_version = {VERSION}")
 
-    def _share_no_file(self) -> None:
-        """Names that are one to one came with version 1: games that shared a file get one each, written by mending."""
-        sharing = defaultdict(list)
-        for game_id, name in self._db.execute("select game_id, sgf from games"):
-            sharing[_identity(self.folder / name) or name].append((game_id, name))
-        for games in sharing.values():
-            if len(games) > 1:
-                for game_id, name in games:
-                    self._db.execute("update games set sgf = ? where game_id = ?", (_sgf_name(game_id), game_id))
-                    (self.folder / name).unlink(missing_ok=True)
+    def _name_files(self) -> None:
+        """A game's file has the name that this version gives it, whatever the row says: what an older version has
+        called otherwise is renamed; what games shared, or the row has no right to, is written again by mending."""
+        games = [(*row, sgf_name(row[0])) for row in self._db.execute(GAME_FILES)]
+        others = [(game_id, name, checksum, own) for game_id, name, checksum, own in games if name != own]
+        if not others:
+            return
+        named, owned = Counter(name.casefold() for _, name, *_ in games), {own.casefold() for *_, own in games}
+        with self._db:
+            for game_id, name, checksum, own in others:
+                data, place = self._found(name), name.casefold()
+                if data and place not in owned:
+                    if not self._found(own) and (named[place] == 1 or zlib.crc32(data) == checksum):
+                        self._files.rename(name, own)
+                    else:
+                        self._files.delete(name)
+                self._db.execute("update games set sgf = ? where game_id = ?", (own, game_id))
+
+    def _found(self, name: str) -> bytes:
+        """What is in a game's file; nothing if there is none, or what is there is no file."""
+        try:
+            return self._files.read(name, LARGEST) or b""
+        except UserError:
+            return b""
 
     def add(self, records: list[GameRecord]) -> None:
         """Keep finished games, all or none: their files, then, in one transaction, their rows. Raises CannotGoOn."""
-        written: list[Path] = []
+        written: list[str] = []
         try:
             with self._db:
                 for record in records:
-                    name = _sgf_name(record.game_id)
+                    name = sgf_name(record.game_id)
                     if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
                         self._write(record, name)
-                        written.append(self.folder / name)
-        except (OSError, sqlite3.Error, UserError) as error:
-            for path in written:  # a full disk has better uses
+                        written.append(name)
+        except (OSError, UserError, *ERRORS) as error:
+            for name in written:  # a full disk has better uses
                 with contextlib.suppress(OSError):
-                    path.unlink()
+                    self._files.delete(name)
             if isinstance(error, UserError):
                 raise
             raise CannotGoOn(f"{self.folder}: finished games cannot be kept: {_reason(error)}") from None
         self.check_in_place()
 
     def adopt(self, record: GameRecord, name: str, data: bytes) -> None:
-        """Keep a game whose SGF is there already: ``data``, in the file ``name``. Raises CannotGoOn."""
+        """Keep a game whose SGF is there already: ``data``, in the file ``name``, which may get another name. Raises
+        CannotGoOn."""
+        own = sgf_name(record.game_id)
         try:
             with self._db:
-                if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
+                if self._db.execute(ADD_GAME, _row(record, own)).rowcount:
                     self._note(record, data)
-        except sqlite3.Error as error:
-            raise CannotGoOn(f"{self.folder}: {name} cannot be kept: {error}") from None
+                    if name != own:
+                        self._files.rename(name, own)
+        except (OSError, *ERRORS) as error:
+            raise CannotGoOn(f"{self.folder}: {name} cannot be kept: {_reason(error)}") from None
 
     def check_in_place(self) -> None:
         """Raises CannotGoOn if somebody has taken the database away: what is written goes nowhere then."""
@@ -174,22 +203,22 @@ class Library:
         if _identity(path) != self._identity:
             raise CannotGoOn(
                 f"{path}: was deleted or replaced while games were kept in it; their files are in games/, and "
-                f"jubango check {self.folder} --rebuild makes it again"
+                f"{shell.command('check', self.folder, '--rebuild')} makes it again"
             )
 
     def _let_games_be_void(self) -> None:
         """Older tables ask for a score of every game; a void one has none."""
         described = self._db.execute("pragma table_info(games)").fetchall()
         if any(name == "score" and needed for _, name, _, needed, *_ in described):
-            columns = ",".join(COLUMNS)
+            names = ",".join(COLUMNS)
             self._db.execute("alter table games rename to older")
             self._db.execute(GAMES)
-            self._db.execute(f"insert into games ({columns}) select {columns} from older")
+            self._db.execute(f"insert into games ({names}) select {names} from older")
             self._db.execute("drop table older")
 
     def _write(self, record: GameRecord, name: str) -> None:
         data = write_record(record)
-        _replace(f"{self.folder}/{name}", data)
+        self._files.write(name, data, flush=False)
         self._note(record, data)
 
     def _note(self, record: GameRecord, data: bytes) -> None:
@@ -197,14 +226,10 @@ class Library:
 
     def _mend(self) -> None:
         """Write the SGF files again that are missing or damaged, and note checksums that nobody has noted."""
-        games = self._db.execute("select game_id, sgf, checksum from games left join files using (game_id)").fetchall()
+        games = self._db.execute(GAME_FILES).fetchall()
         with self._db:
             for game_id, name, checksum in games:
-                try:
-                    with open(f"{self.folder}/{name}", "rb", buffering=0) as file:
-                        data = file.read()
-                except FileNotFoundError:
-                    data = b""
+                data = self._found(name)
                 found = zlib.crc32(data)
                 if found == checksum:
                     continue
@@ -216,35 +241,30 @@ class Library:
                     self._write(self._record(game_id), name)
                     self.mended.append(name)
                 except UserError as error:
-                    raise UserError(f"{self.folder / name}: is damaged and cannot be written again: {error}") from None
+                    raise Damaged(f"{self.folder / name}: is damaged and cannot be written again: {error}") from None
 
     def _record(self, game_id: str) -> GameRecord:
-        """A game as it was added, but for empty comments."""
-        query = "select * from games left join files using (game_id) where game_id = ?"
-        cursor = self._db.execute(query, (game_id,))
-        row = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
-        row["moves"], row["thoughts"] = tuple(row["moves"].split()), row["thoughts"] or b""
-        row |= read_beside(row.pop("comments"))
-        names = {field.name for field in dataclasses.fields(GameRecord)}
-        return GameRecord(**{key: value for key, value in row.items() if key in names})
+        """A game as it was added, but for empty comments. Raises UserError."""
+        known = [*COLUMNS, *(name for name in FILE_COLUMNS if name not in COLUMNS)]
+        query = f"select {', '.join(known)} from games left join files using (game_id) where game_id = ?"
+        row = self._db.execute(query, (game_id,)).fetchone()
+        if row is None:
+            raise UserError("its row is not found by its id")
+        return row_record(dict(zip(known, row, strict=True)))
 
     def finished(self) -> set[str]:
         """The ids of all finished games."""
         return {row[0] for row in self._db.execute("select game_id from games")}
 
-    def files(self) -> set[str]:
-        """The names of all games' files."""
-        return {row[0] for row in self._db.execute("select sgf from games")}
-
     def forget(self, reasons: Sequence[str]) -> None:
         """Games that ended by one of ``reasons`` are finished no more: their rows go, then their files."""
         marks = ",".join("?" * len(reasons))
         with self._db:
-            games = self._db.execute(f"select game_id, sgf from games where reason in ({marks})", reasons).fetchall()
+            games = self._db.execute(f"select game_id from games where reason in ({marks})", reasons).fetchall()
             for table in ("files", "games"):
-                self._db.executemany(f"delete from {table} where game_id = ?", [(game_id,) for game_id, _ in games])
-        for _, name in games:
-            (self.folder / name).unlink(missing_ok=True)
+                self._db.executemany(f"delete from {table} where game_id = ?", games)
+        for (game_id,) in games:
+            self._files.delete(sgf_name(game_id))
 
     def close(self) -> None:
         """Leave one file, which can be read where nothing may be written (unless others are reading just now)."""
@@ -264,8 +284,29 @@ def _row(record: GameRecord, name: str) -> tuple:
     )  # fmt: skip
 
 
-def _sgf_name(game_id: str) -> str:
+def sgf_name(game_id: str) -> str:
+    """The name of a game's file in the run's folder."""
     return f"games/{file_name(game_id)}.sgf"
+
+
+def row_record(row: Mapping[str, Any]) -> GameRecord:
+    """The record of which these are the values of the tables' columns. Raises UserError."""
+    fields = {field.name for field in dataclasses.fields(GameRecord)}
+    kinds = {key: kind.split()[0] for key, kind in {**COLUMNS, **FILE_COLUMNS}.items() if row.get(key) is not None}
+    wrong = next((key for key, kind in kinds.items() if not _is_of(kind, row[key])), None)
+    if wrong is not None:
+        raise UserError(f"its row's {wrong} is damaged")
+    own = {key: row[key] for key in kinds if key in fields}
+    return GameRecord(**{**own, **read_beside(row.get("comments")), "moves": tuple(row["moves"].split())})
+
+
+def _is_of(kind: str, value: object) -> bool:
+    """Is it a value that SQLite could keep in such a column?"""
+    if kind == "text" and isinstance(value, str):
+        with contextlib.suppress(UnicodeEncodeError):
+            return b"\0" not in value.encode()  # which no whole SGF holds
+        return False
+    return isinstance(value, {"integer": int, "real": int | float, "blob": bytes}.get(kind, ()))
 
 
 def _beside(record: GameRecord) -> str:
@@ -275,14 +316,6 @@ def _beside(record: GameRecord) -> str:
         more = {"main_time": record.main_time, "overtime": record.overtime, "time_left": record.time_left}
         return json.dumps({"comments": comments, **more}, ensure_ascii=False)
     return json.dumps(comments, ensure_ascii=False) if comments else ""
-
-
-def read_beside(text: str | None) -> dict[str, Any]:
-    """What the column ``comments`` of a game holds, as fields of its record; comments at least."""
-    beside = json.loads(text or "[]")
-    fields: dict[str, Any] = beside if isinstance(beside, dict) else {"comments": beside}
-    lists = {key: tuple(map(tuple, fields[key])) for key in fields.keys() & {"time_left"}}
-    return {**fields, "comments": tuple(fields["comments"]), **lists}
 
 
 def file_name(game_id: str) -> str:
@@ -310,23 +343,7 @@ def write_safely(path: Path, data: bytes) -> None:
         with path.open("ab") as file:
             file.write(data)
     else:
-        _replace(str(path.resolve()), data, flush=True)
-
-
-def _replace(path: str, data: bytes, flush: bool = False) -> None:
-    """The file has either all of ``data`` or its old content, for whoever reads it."""
-    partial = path + ".part"
-    try:
-        with open(partial, "wb") as file:
-            file.write(data)
-            if flush:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
+        replace_file(path.resolve(), data, flush=True)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -343,7 +360,7 @@ def _holds_something(path: Path) -> bool:
     return any(part.exists() and part.stat().st_size for part in (path, path.with_name(f"{path.name}-wal")))
 
 
-def _reason(error: OSError | sqlite3.Error) -> str:
+def _reason(error: Exception) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 

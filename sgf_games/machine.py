@@ -1,34 +1,42 @@
-"""This machine: its cores as JAX devices, and where programs are kept.
+"""This machine: its cores as JAX devices, and a cache of compiled programs.
 
-Importing this module tells JAX what jubango wants, every core a device and a cache of compiled programs, unless
-the user has chosen otherwise or has already used JAX. It starts no backend.
+:func:`claim` tells JAX what jubango wants, every core a device and programs kept on disk, unless the user has chosen
+otherwise. What runs games and searches by itself calls it before it uses JAX; games, environments and searches inside
+of somebody's own programs do not, and leave JAX as it is. Importing this module changes nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import platform
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-import platformdirs
 import psutil
+from jax.experimental.compilation_cache import compilation_cache
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.cache import cache_folder, choose
+from jubango.sgf_games.errors import SetupWarning, UserError
 
 
 def on_cpu() -> bool:
-    return devices()[0].platform == "cpu"
+    return present()[0].platform == "cpu"
 
 
 def devices() -> list[jax.Device]:
-    """The devices that searches are spread over. Raises UserError if there are none of the kind that is asked for."""
+    """The devices that searches are spread over, once the machine is claimed. Raises UserError as :func:`present`."""
+    claim()
+    return present()
+
+
+def present() -> list[jax.Device]:
+    """The devices that JAX has. Raises UserError if there are none of the kind that is asked for."""
     try:
         return jax.local_devices()
     except (RuntimeError, AssertionError):  # of an unknown kind, of a known one without a driver
@@ -53,7 +61,10 @@ def spread(games: int, lanes_each: int = 1, vector: int = VECTOR) -> tuple[int, 
     if lanes <= 2 or games == 1:
         return 1, games
     each = -(-vector // lanes_each)
-    number = 1 if lanes <= vector else min(len(devices()), -(-games // each))
+    wanted = 1 if lanes <= vector else -(-games // each)
+    number = min(len(devices()), wanted) if wanted > 1 else 1
+    if wanted > number:
+        _say_what_lies_idle()
     return number, -(-games // (number * each)) * each * number
 
 
@@ -110,45 +121,81 @@ def processor() -> str:
     return " ".join([platform.machine(), *said])
 
 
-_configured: list[str] = []  # the folder that configure() was told last
+_late: list[int] = []  # cores that were asked for when JAX had begun with others
+_debug: list[bool] = []  # what configure() was told last
 
 
-def cache_directory() -> Path:
-    """Where programs are kept: the user's cache folder, unless :func:`configure` or ``JUBANGO_CACHE`` name another."""
-    chosen = _configured[-1] if _configured else os.environ.get("JUBANGO_CACHE")
-    return Path(chosen) if chosen else platformdirs.user_cache_path("jubango", appauthor=False)
+def debugging() -> bool:
+    """Do programs look at every number that they are given, as ``jax_debug_nans`` has it?"""
+    return _debug[-1] if _debug else os.environ.get("JUBANGO_DEBUG", "") not in ("", "0")
 
 
-def configure(cores: int | None = None, cache: Path | str | None = None) -> None:
-    """Choose how many cores to use, a JAX device each, and where compiled programs are kept.
+def configure(cores: int | None = None, cache: Path | str | None = None, debug: bool | None = None) -> None:
+    """Set up JAX for jubango: how many cores to use, a JAX device each (by default every one), and the folder in which
+    compiled programs are kept (by default the user's cache folder).
 
-    Nothing needs this: without it every core is used and the cache is in the user's cache folder. It must be called
-    before JAX is first used; afterwards the number of devices stays as it is. Raises UserError for a number of cores
-    that is none.
+    What plays and searches by itself (tournaments, analyses, training) does this when it is first used; call it before
+    where JAX is used before that, or to choose. What JAX has been told already by its own settings stays, but for what
+    is named here. Once JAX is in use the number of devices stays as it is, which is warned of (SetupWarning), as is a
+    folder that cannot be trusted.
+
+    debug: programs that are compiled from now on look at everything that evaluators say, and fail with a line at the
+    first weight, logit or value that cannot be meant; slowly. Given alone it changes nothing else. Raises UserError for
+    a number of cores that is none.
     """
+    if debug is not None:
+        _debug[:] = [bool(debug)]
+        if cores is None and cache is None:
+            return
     if cores is not None:
         if not isinstance(cores, int) or cores < 1:
             raise UserError(f"configure: cores = {cores!r}: should be a whole number, 1 or more")
-        with contextlib.suppress(RuntimeError):  # a backend is already up: keep what it has
-            jax.config.update("jax_num_cpu_devices", cores)
+        _set_cores(cores)
+        _say_what_lies_idle()
     if cache is not None:
-        _configured.append(str(cache))
-        jax.config.update("jax_compilation_cache_dir", str(cache))
+        choose(cache)
+        _keep_programs()
+    claim()
 
 
-def _choose_defaults() -> None:
-    """What nobody has chosen. ``JUBANGO_CORES`` and ``JUBANGO_CACHE`` choose from outside."""
+@functools.cache
+def claim() -> None:
+    """The first call sets up what nobody has chosen; ``JUBANGO_CORES`` and ``JUBANGO_CACHE`` choose from outside. It
+    starts no backend. Raises UserError for a number of cores that is none."""
     asked = os.environ.get("JUBANGO_CORES") or str(cores())
     if not re.fullmatch("0*[1-9][0-9]{0,8}", asked):
         raise UserError(f"JUBANGO_CORES={asked}: should be a whole number, 1 or more")
-    devices_chosen = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
     now: Any = jax.config
-    if now.jax_num_cpu_devices <= 0 and not devices_chosen:
-        configure(cores=int(asked))
+    if now.jax_num_cpu_devices <= 0 and "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        _set_cores(int(asked))
     if not now.jax_compilation_cache_dir:
-        now.update("jax_compilation_cache_dir", str(cache_directory() / "xla"))
+        _keep_programs()
+
+
+def _set_cores(number: int) -> None:
+    try:
+        jax.config.update("jax_num_cpu_devices", number)
+    except RuntimeError:  # JAX is in use, and keeps what it has
+        _late[:] = [number]
+
+
+def _keep_programs() -> None:
+    """Have JAX keep compiled programs, small ones too, if there is a folder for them."""
+    folder = cache_folder("xla")
+    jax.config.update("jax_compilation_cache_dir", folder and str(folder))
+    compilation_cache.reset_cache()  # JAX opens one once, and would stay with it
+    if folder:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.03)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-_choose_defaults()
+def _say_what_lies_idle() -> None:
+    """Once, if JAX had begun before it could be told how many cores to use."""
+    if _late and on_cpu() and len(present()) < _late[0]:
+        warnings.warn(
+            f"JAX was in use before jubango: searches run on {len(present())} of {_late[0]} cores; call "
+            "jubango.configure() before JAX is first used",
+            SetupWarning,
+            stacklevel=3,
+        )
+    _late.clear()

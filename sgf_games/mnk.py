@@ -10,13 +10,13 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jubango.sgf_games import bitboard as bb
 from jubango.sgf_games.dice import random_bits
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, square_symmetries
 from jubango.sgf_games.kernels import fused, twice
+from jubango.sgf_games.loops import while_loop
 
 
 class LineState(NamedTuple):
@@ -100,8 +100,7 @@ class LineGame(Game):
         return state.won | full
 
     def returns(self, state: LineState) -> jax.Array:
-        first = jnp.where(state.won, jnp.where(state.player == 1, 1.0, -1.0), 0.0)
-        return jnp.stack([first, -first])
+        return _results(state.player, state.won)
 
     def heuristic(self, state: LineState) -> jax.Array:
         """Stones in lines that may still be completed, four times as much for every further stone."""
@@ -157,10 +156,9 @@ class LineGame(Game):
 
         start = (bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won)
         zero = jnp.zeros(seeds.shape, jnp.int32)
-        end = lax.while_loop(going_on, twice(lambda c: move(*c)), (*start, seeds, zero, zero))
+        end = while_loop(going_on, twice(lambda c: move(*c)), (*start, seeds, zero, zero))
         own, opp, player, won, *_ = end
-        first = jnp.where(won, jnp.where(player == 1, 1.0, -1.0), 0.0)
-        return jnp.stack([first, -first]), bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
+        return _results(player, won), bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
 
     def random_move(self, restart: bool = False) -> Callable[[*Playing], Playing]:
         """``move(own, opp, player, won, seed, turns, games)``: one random move in every lane, over the
@@ -188,6 +186,12 @@ class LineGame(Game):
 
     def stones(self, state: LineState) -> np.ndarray:
         return bb.drawn(state.own, state.opp, int(state.player), self.width)
+
+
+def _results(player: jax.Array, won: jax.Array) -> jax.Array:
+    """float32 [2, ...]: what games are worth that the player before ``player`` has ``won``, or that are even."""
+    first = jnp.where(won, jnp.where(player == 1, 1.0, -1.0), 0.0).astype(jnp.float32)
+    return jnp.stack([first, -first])
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from jubango.sgf_games.connect_four import falling_points
 from jubango.sgf_games.coordinates import COLUMNS, Point, vertex
 from jubango.sgf_games.errors import UserError, nearest
 from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.machine import devices
+from jubango.sgf_games.machine import present
 
 # What an action is: a point of the board, a column, or a number without a place; and the longest game.
 POINTS, COLUMN, NUMBER = "points", "column", "number"
@@ -187,7 +187,7 @@ def _sizes(name: str) -> _Sizes:
 
 @functools.cache
 def _environment(name: str) -> Any:
-    devices()  # pgx makes arrays when it is imported
+    present()  # pgx makes arrays when it is imported
     with jax.ensure_compile_time_eval():
         import pgx
 

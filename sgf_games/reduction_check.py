@@ -24,6 +24,7 @@ import numpy as np
 from jax import lax
 
 from jubango.sgf_games import machine
+from jubango.sgf_games.cache import cache_folder
 from jubango.sgf_games.programs import jit
 
 # What a vector of the rules holds (32 lanes), fewer, more, and enough to be shared among threads.
@@ -35,21 +36,20 @@ TYPES = tuple(np.dtype(t) for t in ("uint16", "uint16", "uint32", "int32", "bool
 def reduction_holds(reduction: Callable[[Callable, tuple], Callable]) -> bool:
     """Is ``reduction(lane, types)``, a function of one lane as a reduction over lanes, right here?
 
-    The outcome is kept in a small file in :func:`machine.cache_directory`, one for each jaxlib, its flags and kind of
+    The outcome is kept in a small file in :func:`cache_folder`, one for each jaxlib, its flags and kind of
     processor; without the file the check, half a second, is made again. Warns, once a process, if the answer is no.
     """
     known = _outcome_file(reduction)
-    try:
-        outcome = known.read_text()
-    except (OSError, ValueError):
-        outcome = ""
+    outcome = ""
+    with contextlib.suppress(OSError, ValueError):
+        outcome = known.read_text() if known else ""
     if outcome not in ("holds", "fails"):
         # In a thread of its own, since this one may be in the middle of somebody's trace.
         with concurrent.futures.ThreadPoolExecutor(1) as thread:
             outcome = "holds" if thread.submit(_is_right, reduction).result() else "fails"
         with contextlib.suppress(OSError):
-            known.parent.mkdir(parents=True, exist_ok=True)
-            known.write_text(outcome)
+            if known:
+                known.write_text(outcome)
     if outcome == "fails":
         warnings.warn(
             f"jaxlib {jaxlib.version.__version__} does not reduce on this CPU as jubango's fused kernels need it; "
@@ -60,12 +60,13 @@ def reduction_holds(reduction: Callable[[Callable, tuple], Callable]) -> bool:
     return outcome == "holds"
 
 
-def _outcome_file(reduction: Callable) -> Path:
+def _outcome_file(reduction: Callable) -> Path | None:
     decides = [jaxlib.version.__version__, machine.processor(), os.environ.get("XLA_FLAGS", "")]
     with contextlib.suppress(OSError):  # and the code that makes and checks reductions
         decides += [Path(file).read_text(encoding="utf-8") for file in (__file__, reduction.__code__.co_filename)]
     name = hashlib.sha256("\n".join(decides).encode()).hexdigest()[:16]
-    return machine.cache_directory() / f"fused-{name}.txt"
+    folder = cache_folder()
+    return folder and folder / f"fused-{name}.txt"
 
 
 def _is_right(reduction: Callable[[Callable, tuple], Callable]) -> bool:

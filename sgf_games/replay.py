@@ -100,7 +100,7 @@ class Position:
         """The position after one more move, ``D4``. Raises UserError for an illegal one."""
         game, where = self.game, f"{self.game.spec}: move {self.number + 1} ({move})"
         try:
-            action = game.parse_action(move)
+            action = game.parse_move(self.state, move)
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
         if not self.legal[action]:

@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sgfmill import sgf_grammar, sgf_properties
-
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.coordinates import Point, parse_sgf_pair, sgf_pair
@@ -24,7 +22,9 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.files import read_file
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
+from jubango.sgf_games.grammar import sgf_grammar, sgf_properties
 from jubango.sgf_games.record import GameRecord
+from jubango.sgf_games.servers import as_sgf
 from jubango.sgf_games.sgf_tree import Node, read_trees
 
 SPEC_PROPERTY = "JG"
@@ -219,8 +219,8 @@ class SgfGame:
 
 
 def read_games(path: Path | str) -> list[SgfGame]:
-    """The games of an SGF file. Raises UserError naming the file and the place."""
-    return parse_sgf(read_file(path, LARGEST_FILE, "an .sgf file"), str(path))
+    """The games of an SGF file, or the one of a .gib or .ngf file. Raises UserError naming the file and the place."""
+    return parse_sgf(as_sgf(read_file(path, LARGEST_FILE, "an .sgf file"), str(path)), str(path))
 
 
 def parse_sgf(data: bytes, source: str) -> list[SgfGame]:

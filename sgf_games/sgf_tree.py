@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sgfmill import sgf_grammar
-
 from jubango.sgf_games.encodings import decoded
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.grammar import sgf_grammar
 
 # Where an encoding is declared, and where a game begins.
 _DECLARED = re.compile(rb"(?<![A-Za-z])CA\s*\[([^\]\\]{0,40})\]")

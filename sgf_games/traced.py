@@ -19,7 +19,8 @@ import importlib.metadata
 import importlib.util
 import json
 import os
-import shutil
+import re
+import stat
 import struct
 import tempfile
 import time
@@ -33,12 +34,14 @@ import psutil
 from jax import export
 
 from jubango.sgf_games import machine
+from jubango.sgf_games.cache import cache_folder, read_own
 
 OURS = "jubango."
 FLOORS = "jubango.sgf_games", "jubango.bots", "jubango.analysis"  # whose code decides programs
-LIBRARIES = "jax", "jaxlib", "flax", "numpy"
+LIBRARIES = "jax", "jaxlib", "numpy"
 OLD = 30 * 86_400  # seconds after which what other versions of the code have left is thrown away
 LEAF = 0
+MARK = b"traced by jubango\n"  # every file begins with it
 
 
 def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) -> Callable[..., Any]:
@@ -105,15 +108,16 @@ def _path(program: str) -> Path | None:
     if code is None or not _unchanged():
         return None
     name = hashlib.sha256("\n".join([program, *_circumstances()]).encode()).hexdigest()[:32]
-    return machine.cache_directory() / "traced" / code / name
+    folder = cache_folder("traced", code)
+    return folder and folder / name
 
 
 def _circumstances() -> list[str]:
     """What decides a program besides our code and what it is made of."""
     settings = {key: value for key, value in jax.config.values.items() if "cache" not in key and "debug" not in key}
     environment = [os.environ.get("XLA_FLAGS", ""), machine.processor() if machine.on_cpu() else ""]
-    device = machine.devices()[0]
-    return [f"{settings}", *environment, f"{device.platform} {device.device_kind} {len(machine.devices())}"]
+    device = machine.present()[0]
+    return [f"{settings}", *environment, f"{device.platform} {device.device_kind} {len(machine.present())}"]
 
 
 @functools.cache
@@ -157,13 +161,17 @@ def _flat(exported: export.Exported) -> export.Exported:
 def _read(path: Path) -> tuple[export.Exported, jax.tree_util.PyTreeDef] | None:
     """What is kept there, if it is whole."""
     with contextlib.suppress(Exception):  # whatever it is: the program is traced again
-        content = path.read_bytes()
-        digest, content = content[:32], content[32:]
-        if hashlib.sha256(content).digest() == digest:
+        mark, digest, content = _split(read_own(path))
+        if mark == MARK and hashlib.sha256(content).digest() == digest:
             (length,) = struct.unpack("<I", content[:4])
             out = jax.tree.structure(_built(json.loads(content[4 : 4 + length])))
             return export.deserialize(bytearray(zlib.decompress(content[4 + length :]))), out
     return None
+
+
+def _split(whole: bytes) -> tuple[bytes, bytes, bytes]:
+    """(mark, digest, content) of a file."""
+    return whole[: len(MARK)], whole[len(MARK) : len(MARK) + 32], whole[len(MARK) + 32 :]
 
 
 def _write(path: Path, exported: export.Exported, out: jax.tree_util.PyTreeDef) -> None:
@@ -171,21 +179,42 @@ def _write(path: Path, exported: export.Exported, out: jax.tree_util.PyTreeDef) 
     with contextlib.suppress(Exception):  # what cannot be written down, or not there, is not kept
         tree = json.dumps(_described(jax.tree.unflatten(out, [LEAF] * out.num_leaves))).encode()
         content = struct.pack("<I", len(tree)) + tree + zlib.compress(exported.serialize(), 1)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        os.utime(path.parent)
         _throw_away(path.parent)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            new = Path(folder) / path.name
-            new.write_bytes(hashlib.sha256(content).digest() + content)
-            new.replace(path)
+        number, new = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".new")
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(MARK + hashlib.sha256(content).digest() + content)
+            os.replace(new, path)
+        except BaseException:
+            os.unlink(new)
+            raise
 
 
 def _throw_away(own: Path) -> None:
-    """What other versions of the code left long ago; ``own`` is that of this one."""
-    os.utime(own)
+    """What other versions of the code left long ago; ``own`` is the folder of this one. Only files that are named and
+    begin as :func:`_write` has it, and the folders that hold nothing else."""
     for other in own.parent.iterdir():
         with contextlib.suppress(OSError):
-            if time.time() - other.stat().st_mtime > OLD:
-                shutil.rmtree(other, ignore_errors=True)
+            found = other.lstat()
+            named = re.fullmatch("[0-9a-f]{16}", other.name) and stat.S_ISDIR(found.st_mode)
+            if named and time.time() - found.st_mtime > OLD:
+                _empty(other)
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        named = re.fullmatch(r"[0-9a-f]{32}(\.\w+\.new)?", path.name)
+        if named and stat.S_ISREG(path.lstat().st_mode) and _marked(path, unfinished=named[1] is not None):
+            path.unlink()
+    folder.rmdir()  # if that was all
+
+
+def _marked(path: Path, unfinished: bool) -> bool:
+    """Does it begin as ours do? One that is ``unfinished`` may end within the mark."""
+    with path.open("rb") as file:
+        found = file.read(len(MARK))
+    return found == MARK or (unfinished and MARK.startswith(found))
 
 
 def _described(tree: Any) -> Any:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import time
 
 import numpy as np
 import pytest
 from gtp_talk import Talk, command
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nets import random_network
 
 from jubango.bots.gtp.analysis_server import AnalysisServer
 from jubango.bots.gtp.query import QueryError, read_query
 from jubango.bots.gtp.session import Session
+from jubango.sgf_games.catalogue import make_game
 
 QUERY = {
     "id": "q", "rules": "chinese", "komi": 0, "boardXSize": 5, "boardYSize": 5,
@@ -31,7 +35,7 @@ ROOT = {
     "scoreStdev",
 }
 MOVE = {
-    "move", "visits", "edgeVisits", "weight", "order", "winrate", "utility", "lcb", "utilityLcb", "prior", "scoreLead",
+    "move", "visits", "edgeVisits", "weight", "order", "winrate", "utility", "lcb", "utilityLcb", "scoreLead",
     "scoreMean", "scoreSelfplay", "scoreStdev", "pv",
 }  # fmt: skip
 
@@ -39,6 +43,17 @@ MOVE = {
 @pytest.fixture(scope="module")
 def katago():
     talk = Talk(server=lambda bot, lines, output: AnalysisServer(bot, lines, output, room=64))
+    yield talk
+    talk.end()
+
+
+@pytest.fixture(scope="module")
+def networked(tmp_path_factory):
+    """With a bot that has a policy."""
+    weights = tmp_path_factory.mktemp("weights") / "w.safetensors"
+    random_network(weights, make_game("go:5"))
+    bot = f"alphazero:network={weights},simulations=8"
+    talk = Talk(bot=bot, server=lambda bot, lines, output: AnalysisServer(bot, lines, output, room=64))
     yield talk
     talk.end()
 
@@ -83,15 +98,22 @@ def test_values_are_in_the_view_that_is_asked_for(katago):
         )
     assert np.array(black["ownership"]) == pytest.approx(-np.array(white["ownership"]))
     assert len(black["ownership"]) == len(black["moveInfos"][0]["ownership"]) == 25
-    assert black["rootInfo"]["scoreLead"] == pytest.approx(sum(black["ownership"]), abs=1e-3)
+    assert black["rootInfo"]["scoreLead"] == black["moveInfos"][0]["scoreLead"], "the best move leads to no other"
     assert np.array(black["ownership"])[[12, 18]] == pytest.approx(1, abs=0.9)  # Black's stones are mostly Black's
 
 
-def test_the_policy_names_every_point(katago):
-    policy = ask(katago, **QUERY, includePolicy=True)[0]["policy"]
+def test_the_policy_names_every_point(networked):
+    found = ask(networked, **QUERY, includePolicy=True)[0]
+    policy = found["policy"]
     assert len(policy) == 26
     assert [i for i, p in enumerate(policy) if p == -1] == [12, 17, 18]
     assert sum(p for p in policy if p >= 0) == pytest.approx(1, abs=1e-3)
+    assert all(set(move) == {*MOVE, "prior"} for move in found["moveInfos"])
+
+
+def test_what_has_no_policy_shows_none(katago):
+    """To rollouts every move is alike: KaTrain would name the first ones as the best of a policy."""
+    assert "policy" not in ask(katago, **QUERY, includePolicy=True)[0]
 
 
 def test_moves_may_be_left_out_and_variations_cut(katago):
@@ -104,32 +126,32 @@ def test_moves_may_be_left_out_and_variations_cut(katago):
     assert "E5" in {move["move"] for move in found}
 
 
-def test_a_game_is_played_once(katago, monkeypatch):
+def test_a_game_is_played_once(networked, katago, monkeypatch):
     """However many queries there are of its positions, forwards and backwards; another game has its own."""
     played, play = [], Session.play
     moves = [["BW"[i % 2], f"{('AB', 'DE')[i % 2][i // 2 % 2]}{1 + i // 4}"] for i in range(10)]
     monkeypatch.setattr(Session, "play", lambda self, *move: played.append(move) or play(self, *move))
     for n in [*range(1, 11), *range(10, 0, -1)]:
-        (found,) = ask(katago, **{**QUERY, "moves": moves[:n]}, maxVisits=1, includePolicy=True)
+        (found,) = ask(networked, **{**QUERY, "moves": moves[:n]}, maxVisits=1, includePolicy=True)
         assert found["turnNumber"] == n and found["rootInfo"]["currentPlayer"] == "BW"[n % 2]
         assert found["policy"].count(-1) == n
     assert len(played) == 10
     other = [*moves[:4], ["B", "pass"], ["B", "E5"]]
-    found = ask(katago, 3, **{**QUERY, "moves": other}, maxVisits=1, analyzeTurns=[2, 5, 6], includePolicy=True)
+    found = ask(networked, 3, **{**QUERY, "moves": other}, maxVisits=1, analyzeTurns=[2, 5, 6], includePolicy=True)
     assert [own["policy"].count(-1) for own in found] == [2, 4, 5]
     assert [own["rootInfo"]["currentPlayer"] for own in found] == ["B", "B", "W"]
     assert len(played) == 12
-    komi, stones = (ask(katago, **{**QUERY, **own, "moves": moves[:1]})[0]
-                    for own in ({"komi": 50}, {"initialStones": [["W", "E5"]], "includePolicy": True}))  # fmt: skip
+    (komi,) = ask(katago, **{**QUERY, "komi": 50, "moves": moves[:1]})
+    (stones,) = ask(networked, **{**QUERY, "initialStones": [["W", "E5"]], "moves": moves[:1]}, includePolicy=True)
     assert komi["rootInfo"]["winrate"] < 0.1 and stones["policy"].count(-1) == 2
     (said,) = ask(katago, **{**QUERY, "moves": [*moves[:2], ["B", "A1"]], "analyzeTurns": [0, 1, 2]})
     assert (said["error"], said["field"]) == ("Illegal move 2: A1", "moves")
     assert ask(katago, id="v", action="clear_cache") == [{"id": "v", "action": "clear_cache"}]
 
 
-def test_stones_may_lie_there_first(katago):
+def test_stones_may_lie_there_first(networked):
     query = {**QUERY, "moves": [], "initialStones": [["B", "C3"], ["W", "D4"]], "initialPlayer": "W"}
-    found = ask(katago, **query, includePolicy=True)[0]
+    found = ask(networked, **query, includePolicy=True)[0]
     assert (found["rootInfo"]["currentPlayer"], found["turnNumber"]) == ("W", 0)
     assert [i for i, p in enumerate(found["policy"]) if p == -1] == [8, 12]
 
@@ -180,6 +202,28 @@ def test_priorities_come_first_and_what_is_ended_is_said(katago):
     assert {"id": "first", "isDuringSearch": False, "noResults": True, "turnNumber": 1} in said
 
 
+def test_all_may_be_asked_before_anything_is_read(katago):
+    """However much: reading and writing wait for nobody."""
+    lines = 10_000
+    asked = "".join(json.dumps({"id": str(i), "action": "query_version"}) + "\n" for i in range(lines))
+    for first in range(0, len(asked), 1 << 16):
+        katago.write(asked[first : first + (1 << 16)])
+    katago.write(json.dumps({**QUERY, "maxVisits": 2}) + "\n")
+    said = map(json.loads, katago.read_until(r'"id":"q"[^\n]*\n').splitlines())
+    assert [own["id"] for own in said] == [*map(str, range(lines)), "q"]
+
+
+def test_what_is_being_prepared_can_be_ended(katago):
+    """Others are answered meanwhile."""
+    katago.write(json.dumps({**QUERY, "moves": [["B", "pass"], ["W", "pass"]] * 1000}) + "\n")
+    time.sleep(0.1)
+    katago.write('{"id": "v", "action": "query_version"}\n{"id": "t", "action": "terminate_all"}\n')
+    said = [json.loads(katago.read_until("[^\n]*\n")) for _ in range(3)]
+    assert [own["id"] for own in said] == ["v", "t", "q"]
+    assert said[-1]["noResults"]
+    assert ask(katago, **QUERY)[0]["moveInfos"]
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -190,7 +234,12 @@ def test_priorities_come_first_and_what_is_ended_is_said(katago):
         ({"initialPlayer": "X"}, "initialPlayer"), ({"initialStones": [["B", "A1"], ["W", "A2"], ["W", "B1"]]}, "initialStones"),
         ({"overrideSettings": 3}, "overrideSettings"), ({"includePolicy": 1}, "includePolicy"), ({"priorities": [1, 2]}, "priorities"),
         ({"avoidMoves": [{"player": "B"}]}, "avoidMoves"), ({"id": 3}, "id"), ({"reportDuringSearchEvery": -1}, "reportDuringSearchEvery"),
-        ({"action": "dance"}, "action"), ({"action": "terminate"}, "terminateId"),
+        ({"action": "dance"}, "action"), ({"action": "terminate"}, "terminateId"), ({"action": "terminate_all", "turnNumbers": 3}, "turnNumbers"),
+        ({"overrideSettings": {"maxTime": 10**400}}, "overrideSettings"), ({"overrideSettings": {"maxTime": math.nan}}, "overrideSettings"),
+        ({"overrideSettings": {"maxTime": math.inf}}, "overrideSettings"), ({"overrideSettings": {"maxTime": -1}}, "overrideSettings"),
+        ({"maxVisits": 10**400}, "maxVisits"), ({"komi": math.inf}, "komi"), ({"priority": 10**400}, "priority"),
+        ({"analyzeTurns": [10**400]}, "analyzeTurns"), ({"priorities": [10**400]}, "priorities"), ({"analysisPVLen": 10**400}, "analysisPVLen"),
+        ({"avoidMoves": [{"player": "B", "moves": [], "untilDepth": 0}]}, "avoidMoves"), ({"moves": [["B", "pass"]] * 20_000}, "moves"),
     ],
 )  # fmt: skip
 def test_an_error_names_its_field(katago, change, field):
@@ -261,6 +310,6 @@ def test_the_command_answers_katrain():
     assert [own["id"] for own in said] == ["QUERY:1", "QUERY:2", "QUERY:1"]
     assert "warning" in said[0]
     final = said[-1]
-    assert len(final["policy"]) == 26 and len(final["ownership"]) == 25
+    assert "policy" not in final and len(final["ownership"]) == 25
     assert final["rootInfo"]["visits"] == 25 == sum(move["visits"] for move in final["moveInfos"])
     assert all(re.fullmatch(r"[A-E][1-5]|pass", move["move"]) for move in final["moveInfos"])

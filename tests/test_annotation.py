@@ -202,10 +202,12 @@ def test_other_programs_read_it(reviewed):
         assert (name, int(visits), len(lines)) == ("jubango", here.simulations, 1)
         for info, one in zip(lines[0].split(" info "), here.candidates, strict=False):
             words = info.split(" ")
-            pairs = dict(zip(words[:10:2], words[1:10:2], strict=True))
+            at = words.index("pv")
+            pairs = dict(zip(words[:at:2], words[1:at:2], strict=True))
+            assert set(pairs) == {"move", "visits", "winrate", "order"}, "to rollouts every move is alike: no prior"
             assert (pairs["move"], int(pairs["visits"])) == (one.move, one.visits)
             assert 0 <= int(pairs["winrate"]) <= 10_000
-            assert words[10:12] == ["pv", one.move], "the variation ends the segment"
+            assert words[at + 1] == one.move, "the variation ends the segment"
         marked = [point for key in ("CR", "TR", "MA") if node.has_property(key) for point in node.get(key)]
         assert len(marked) == len(set(marked)), "a point has one mark"
 

@@ -180,7 +180,7 @@ def test_a_run_is_kept_and_goes_on(tmp_path):
     whole, part = tmp_path / "whole", tmp_path / "part"
     play_plan(parse_plan(plan_text(), "x"), whole)
     assert sorted(p.name for p in whole.iterdir() if not p.name.startswith(".")) == [
-        "crosstable.csv", "games", "ratings.csv", "results.sqlite", "tournament.toml",
+        "crosstable.csv", "games", "machines.txt", "ratings.csv", "results.sqlite", "tournament.toml",
     ]  # fmt: skip
     expected = table_of(whole)
     assert len(expected) == 30

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from sgfmill import sgf_grammar
 
 import jubango as jb
 from jubango.bots.clock import Clock, TimeControl
+from jubango.sgf_games.grammar import sgf_grammar
 from jubango.sgf_games.library import Library
 from jubango.sgf_games.replay import read_sgf
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
-from jubango.arena.commands import run
+import jubango as jb
+from jubango.arena.commands import completion, run
+from jubango.arena.commands.app import app
+from jubango.bots.config import PRESETS
+from jubango.sgf_games import shell
+from jubango.sgf_games.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 
@@ -200,19 +208,51 @@ def test_the_examples_are_valid():
     [
         ("match UCT random", 'bot "UCT": no bot is called "UCT"; did you mean "uct"?'),
         ("match random random --game Go:9", 'game "Go:9": no game is called "Go"; did you mean "go"?'),
-        ("match human random", 'bot "human": people play with jubango play'),
+        ("match human random", 'bot "human": people play with {command} play'),
         ("play --black utc", 'bot "utc": no bot is called "utc"; did you mean "uct"? (a person is "human")'),
         ("play --black uct:c=x", 'bot "uct:c=x": c=x: should be a valid number, unable to parse string as a number'),
         ("check nowhere", "nowhere: holds no tournament.toml; name a run's folder"),
         ("analyze g.sgf --png a.pnk", 'a.pnk: pictures have no format "pnk"; did you mean "png"?'),
-        ("turnament x", "No such command 'turnament'. Did you mean 'tournament', 'tune'? (see jubango --help)"),
-        ("match uct", "Missing argument 'BOT' (see jubango match --help)"),
+        ("turnament x", "No such command 'turnament'. Did you mean 'tournament', 'tune'? (see {command} --help)"),
+        ("match uct", "Missing argument 'BOT' (see {command} match --help)"),
     ],
 )  # fmt: skip
 def test_a_slip_is_answered_by_what_was_meant(words, said, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(words.split()) == 2
-    assert capsys.readouterr().err == f"jubango: {said}\n"
+    assert capsys.readouterr().err == f"jubango: {said.replace('{command}', shell.command())}\n"
+
+
+@pytest.mark.parametrize("way", ["below", "by path", "by name", "another", "through Python"])
+def test_printed_commands_run_where_the_user_stands(way, tmp_path):
+    """In the folder of an environment, beside it, with it on the PATH, with another program of the name there, and
+    without its script."""
+    home = tmp_path / "a clone"
+    script = home / "env" / "jubango"
+    script.parent.mkdir(parents=True)
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from jubango.arena.commands import main; main()"
+    script.write_text(f"#!{sys.executable}\n{code}\n")
+    other = tmp_path / "other" / "jubango"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\necho another program\n")
+    for one in (script, other):
+        one.chmod(0o755)
+    ahead = {"by name": script.parent, "another": other.parent}.get(way, tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{ahead}:/usr/bin:/bin"}
+    typed = {
+        "below": "env/jubango", "another": "env/jubango", "by path": shlex.quote(str(script)), "by name": "jubango",
+        "through Python": f"{shlex.quote(sys.executable)} -m jubango.arena.commands",
+    }[way]  # fmt: skip
+    folder = tmp_path if way == "by path" else home
+
+    def said(line: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["/bin/sh", "-c", line], cwd=folder, env=environment, capture_output=True, text=True)
+
+    printed = re.search(r"\(see (.*)\)$", said(f"{typed} match uct").stderr.strip())[1]
+    place = "'a clone/env/jubango'" if way == "by path" else typed
+    assert printed == f"{place} match --help"
+    assert "two bots" not in said(printed).stderr
+    assert "colour-swapped pairs" in said(printed).stdout
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -226,3 +266,82 @@ def test_a_full_disk_under_the_output_is_no_error_of_this_program():
     assert "jubango: there is no room for what is written: No space left on device\n" in done.stderr
     assert "error of this program" not in done.stderr
     assert done.returncode != 0
+
+
+def commands() -> list[list[str]]:
+    """Every command, those of ``bench`` too."""
+    return [[], *([name] for name in get_command(app).commands), *(["bench", one] for one in ("playouts", "search"))]
+
+
+def test_help_cuts_nothing_in_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in commands():
+        assert run([*words, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert max(map(len, text.splitlines())) <= 80
+        assert "…" not in text
+        command = get_command(app)
+        for word in words:
+            command = command.commands[word]
+        names = [name for option in command.params for name in option.opts if name.startswith("-")]
+        assert not [name for name in names if not re.search(rf"^  .*{name}\b", text, re.M)]
+        if not words:
+            listed = text.partition("Commands:")[2]
+            assert all(one.help.split(".")[0].split()[-1] in listed for one in command.commands.values())
+
+
+def test_a_shell_completes_the_games_and_bots_that_there_are():
+    assert set(completion.GAMES) <= set(CATALOGUE)  # tests register more
+    assert {name for name, entry in CATALOGUE.items() if entry.make.__module__.startswith("jubango.")} == set(
+        completion.GAMES
+    )
+    assert set(completion.BOTS) == set(PRESETS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("ma", ["match"]),
+        ("match --open", ["--openings", "--opening-plies"]),
+        ("match --game t", ["tic_tac_toe"]),
+        ("match uct uct-", ["uct-solver"]),
+        ("play --black h", ["human"]),
+        ("rate --format js", ["json"]),
+    ],
+)
+def test_a_shell_completes(typed, words):
+    """As the script that --install-completion installs asks, before JAX is there."""
+    code = (
+        "import sys\nfrom jubango.arena.commands import main\ntry: main()\n"
+        "finally: print('jax' in sys.modules, file=sys.stderr)"
+    )
+    asked = {"COMP_WORDS": f"jubango {typed}", "COMP_CWORD": str(typed.count(" ") + 1)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "_JUBANGO_COMPLETE": "complete_bash", **asked}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == (words, "False\n")
+
+
+def test_a_path_that_is_named_by_nothing(files, capsys):
+    """What a variable leaves that is not set; it is not the current folder."""
+    (files / "t.toml").write_text('name = "x"\ngame = "tic_tac_toe"\n[[bots]]\nuse = "random"\nname = ["a", "b"]\n')
+    before = sorted(files.iterdir())
+    for arguments in (
+        ["tournament", "t.toml", "--out", ""], ["match", "random", "random", "--game", "tic_tac_toe", "--out="], ["tune", "t.toml", "--out", ""],
+        ["train", "--game", "tic_tac_toe", "--out", ""], ["report", ""], ["check", ""], ["rate", "game.sgf", ""], ["analyze", "game.sgf", "--png", ""],
+    ):  # fmt: skip
+        status, out, err = status_of(capsys, *arguments)
+        assert (status, out) == (2, "")
+        assert re.fullmatch(
+            r"jubango: [a-z]+: is empty, where a file or a folder is named; \. is the current one\n", err
+        )
+    for arguments, said in (
+        (["games", "--format", ""], "'' is not one of"), (["match", "random", "random", "--games", ""], "--games"), ([""], "No such command ''"),
+        (["match", "random", "", "--games", "2"], 'bot "": no bot is called ""'),
+    ):  # fmt: skip
+        status, _, err = status_of(capsys, *arguments)
+        assert status == 2
+        assert said in err
+    assert sorted(files.iterdir()) == before
+    for call in (lambda: jb.tournament("tic_tac_toe", ["random", "uct"], 2, out=""), lambda: jb.open_run("")):
+        with pytest.raises(jb.UserError, match='"" names no folder'):
+            call()

@@ -20,10 +20,13 @@ from schedules import round_robin
 from jubango.analysis.heat import Heat, scale_colour, short_count
 from jubango.analysis.plot import board_text, heat_text
 from jubango.analysis.ratings import rate
+from jubango.analysis.reviewing import Progress
 from jubango.analysis.sprt import Sprt, SprtState
+from jubango.arena.commands.reviews import _Report
 from jubango.arena.dashboard import Dashboard, between, clock
 from jubango.arena.names import short_names, stay_apart
 from jubango.arena.plan import parse_plan
+from jubango.arena.preparing import Preparing, shown
 from jubango.arena.run import Run
 from jubango.arena.run_folder import Memory
 from jubango.arena.standings import cross_for, standings_for
@@ -45,6 +48,11 @@ use = "random"
 """
 
 
+def ended(run, results):
+    """So many games of the run have ended, with these results."""
+    run._results = {str(i): result for i, result in enumerate(results)}
+
+
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 50), (40, 10), (60, 15)])
 @pytest.mark.parametrize("game", ["go:9", "connect_four", "go:19"])
 def test_it_fits_the_screen(width, height, game):
@@ -54,7 +62,8 @@ def test_it_fits_the_screen(width, height, game):
     for _ in range(3):
         assert not table.tick(tasks)
     run = Run(plan, Memory())
-    run.results, run.table = [(plan.bots[0].name, plan.bots[1].name, 1.0)], table
+    run.table = table
+    ended(run, [(plan.bots[0].name, plan.bots[1].name, 1.0)])
     console = Console(width=width, height=height, file=io.StringIO(), force_terminal=False)
     dashboard = Dashboard(console)
     console.print(dashboard.render(run))
@@ -97,7 +106,8 @@ def test_a_screen_tells_bots_apart_and_is_filled(width, height):
     table = Table(plan.game, plan.bots, 30, players=dict.fromkeys(names, RandomPlayer()))
     table.seat(Waiting(round_robin(names, 2, 1)))
     run = Run(plan, Memory())
-    run.table, run.results = table, [(a, b, float(i % 3 > 0)) for i in range(60) for a in names for b in names if a < b]
+    run.table = table
+    ended(run, [(a, b, float(i % 3 > 0)) for i in range(60) for a in names for b in names if a < b])
     console = Console(width=width, height=height, file=io.StringIO(), force_terminal=False)
     console.print(Dashboard(console).render(run))
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
@@ -176,7 +186,7 @@ def test_off_a_terminal_it_prints_lines():
     with dashboard.running():
         run = Run(plan, Memory())
         dashboard.show(run)
-        run.results = [("random [x]", "b", 1.0)] * 2
+        ended(run, [("random [x]", "b", 1.0)] * 2)
         dashboard.show(run)
     lines = console.file.getvalue().splitlines()
     assert lines[0].startswith("0/2 games, 0 %, ? left")
@@ -205,6 +215,31 @@ def test_making_programs_is_announced(monkeypatch):
     (line,) = [part for part in terminal.file.getvalue().split("\n") if "compiling" in part][:1]
     assert "s: go:9 for a [bold]name" in line
     assert "…" in line
+
+
+def test_off_a_terminal_lines_say_how_a_long_wait_goes_on(monkeypatch):
+    """Of a review, for one: first what is compiled, then how many positions are done."""
+    monkeypatch.setattr("jubango.arena.preparing.AGAIN", 0.02)
+    console = Console(file=io.StringIO(), force_terminal=False, width=20)
+
+    def wait_for(words: str) -> None:
+        for _ in range(500):
+            if console.file.getvalue().count(words) < 2:
+                time.sleep(0.02)
+
+    with shown(console, Preparing("go:9 for uct"), everywhere=True, patience=0.02) as line:
+        wait_for("go:9 for uct\n")
+        report = _Report(line, "")
+        report(Progress("positions", 0, 60))
+        report(Progress("positions", 12, 60))
+        wait_for(" left\n")
+    lines = console.file.getvalue().splitlines()
+    assert re.fullmatch(r"compiling, \d+ s: go:9 for uct", lines[0])
+    assert re.fullmatch(r"searching positions of the game: 12 of 60, \d+:\d\d left", lines[-1])
+    assert len(lines) >= 4
+    said = len(lines)
+    time.sleep(0.1)
+    assert len(console.file.getvalue().splitlines()) == said, "it is over"
 
 
 def test_programs_that_are_made_are_counted(tmp_path):
@@ -274,6 +309,14 @@ def test_boards_say_what_is_on_them():
     assert len({len(line.rstrip()) for line in plain.splitlines()[1:4]}) == 1
     small = board_text(stones, (0, 0)).plain.splitlines()
     assert small[1].replace(" ", "") == "3(●)··3"
+
+
+def test_visits_that_say_nothing_beside_the_others_are_left_out():
+    """Fewer than five, and than a hundredth of the most; where all are few, or none is many, all are shown."""
+    stones = np.zeros((2, 2), np.int8)
+    many, some = (heat_text(stones, None, visits(np.array([[most, 2], [4, 5]])), 80).plain for most in (450, 100))
+    assert [line.split()[1:3] for line in many.splitlines()[1:3]] == [["450", "·"], ["·", "5"]]
+    assert [line.split()[1:3] for line in some.splitlines()[1:3]] == [["100", "2"], ["4", "5"]]
 
 
 def test_a_board_with_visits_fits_a_small_screen():

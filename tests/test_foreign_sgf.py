@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import threading
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import jubango as jb
 from jubango.arena.commands import run
@@ -295,3 +298,81 @@ def test_the_command_says_what_was_guessed(tmp_path, monkeypatch, capfd):
     assert "柯洁 – 古力" in out
     assert "read as GB18030, a guess" in err
     assert "HA[2] comes without its stones, which were taken to be C3, G7" in err
+
+
+# -- games of servers ----------------------------------------------------------------------------
+
+GIB = r"""\HS
+\[GAMEBLACKNAME=흑돌 [1D]\]
+\[GAMEWHITENAME=oro\]
+\[GAMEDATE=2016- 3-26\]
+\[GAMEINFOMAIN=GBKIND:3,GTYPE:0,GRLT:0,ZIPSU:35,GONGJE:65\]
+\[GAMETAG=S1,R3,D5,G0,W65,Z0,T30-3-1200,C2016:03:26:17:29\]
+\HE
+\GS
+2 1 0
+119 0 &4
+INI 0 1 %d &4
+STO 0 2 %d 15 3
+STO 0 3 %d 3 16
+SKI 0 4
+\GE
+"""
+NGF = """Rating game
+9
+oro         7D*
+stone       1D
+www.cyberoro.com
+0
+0
+6
+20090714 [15:01]
+0
+%s
+3
+PMABBDC
+PMACWHH
+PMADBAA
+"""
+
+
+def test_games_of_servers_are_read(tmp_path):
+    """Points by hand: GIB counts from 0 and NGF from B, both from the upper left."""
+    file = tmp_path / "game.GIB"
+    file.write_bytes((GIB % (0, 1, 2)).encode("euc_kr"))
+    game = jb.read_sgf(file)
+    assert (game.game.spec, game.players, game.result) == ("go:19,komi=6.5", ("흑돌 [1D]", "oro"), "B+3.5")
+    assert game.moves == ("Q16", "D3", "pass")
+    file.write_text(GIB % (3, 2, 1))
+    game = jb.read_sgf(file)
+    assert [player for player, _ in [node.move for node in game.sgf.nodes if node.move]] == [1, 0, 1]
+    assert black_stones(game.sgf) == ["D16", "D4", "Q16"]
+    file = tmp_path / "game.ngf"
+    for said, result in {
+        "White wins by resignation": "W+R", "흑 불계승": "B+R", "백 3집반 승": "W+3.5", "Black wins by 2.5": "B+2.5", "?": "?",
+    }.items():  # fmt: skip
+        file.write_bytes((NGF % said).encode("euc_kr"))
+        game = jb.read_sgf(file)
+        assert (game.game.spec, game.players, game.result) == ("go:9,komi=6.5", ("stone", "oro"), result)
+    assert game.moves == ("C8", "G3", "pass")
+    assert game.sgf.properties["DT"] == "2009-07-14"
+
+
+@pytest.mark.parametrize("name", ["x.gib", "x.ngf"])
+@given(st.binary(max_size=200) | st.sampled_from([GIB.encode(), NGF.encode()]).map(lambda text: text[:150]))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damaged_games_of_servers_are_one_line(name, tmp_path, data):
+    (tmp_path / name).write_bytes(data)
+    try:
+        assert len(jb.read_sgf(tmp_path / name)), "chance may make a game"
+    except UserError as error:
+        assert re.search(rf"{name}: ", str(error))
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("name", ["x.gib", "x.ngf"])
+@pytest.mark.parametrize("text", ["", "(;SZ[9];B[aa])", GIB[:150], NGF[:40]])
+def test_what_is_no_game_of_a_server_is_said_to_be_none(name, text, tmp_path):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=rf"{name}: is no {name[2:].upper()} file"):
+        jb.read_sgf(tmp_path / name)

@@ -19,6 +19,7 @@ import jubango as jb
 from jubango.arena.adjudication import Adjudication
 from jubango.arena.commands import run as command
 from jubango.arena.formats import Format, Tally
+from jubango.arena.live import Live
 from jubango.arena.openings import Openings, handicap_opening, openings_of
 from jubango.arena.plan import parse_plan
 from jubango.arena.run_folder import open_run
@@ -112,6 +113,7 @@ def test_what_is_known_stays_as_games_end(kind, count, stop):
 
     part, whole = format.known(played(format, points, stop)), format.known(played(format, points))
     assert [list(one) for one in part] == [list(one) for one in whole[: len(part)]]
+    assert format.to_come(played(format, points, stop)) == [2 * len(one) for one in whole[len(part) :]]
 
 
 def test_rounds_say_who_rested_and_where_the_lot_decided():
@@ -209,6 +211,11 @@ def test_a_search_for_the_best_goes_on_where_it_was_killed(tmp_path):
     looked_at = run.games.merge(whole.games, on="game_id")
     assert len(looked_at) >= whole.best.games
     assert (looked_at["moves_x"] == looked_at["moves_y"]).all()
+    assert run.crosstable.equals(whole.crosstable)
+    assert run.ratings.equals(whole.ratings), "games that happened to be finished count for nothing"
+    assert str(run) == str(whole)
+    assert len(run.results) == whole.best.games < len(whole.games)
+    assert sorted([*run.left_out, *run.counting["game_id"]]) == sorted(run.games["game_id"])
     again = jb.tournament(tmp_path / "ko.toml", out=tmp_path / "run")
     assert len(again.games) == len(run.games)
     with pytest.raises(UserError, match=r"alpha = 0\.1, not 0\.05"):
@@ -229,7 +236,30 @@ def test_commands_say_who_is_the_best(tmp_path, capsys):
     assert best["decided"]
     assert best["standings"][0]["name"] == best["best"] == "u/simulations=16"
     assert command(["status", str(tmp_path / "run")]) == 0
-    assert re.search(r": (\d+) of \1 games; it is complete", capsys.readouterr().out)
+    run = jb.open_run(tmp_path / "run")
+    assert run.left_out
+    told = f"{len(run.left_out)} more games were under way when it was decided: kept, and not counted"
+    assert re.search(
+        rf": {len(run.results)} of {len(run.results)} games; it is complete.*, {told}", capsys.readouterr().out
+    )
+    assert command(["check", str(tmp_path / "run")]) == 0
+    assert told in capsys.readouterr().err
+    assert command(["rate", str(tmp_path / "run"), "--format", "csv"]) == 0
+    rated = capsys.readouterr()
+    assert told in rated.err
+    assert command([*given, "--format", "csv"]) == 0
+    assert rated.out == capsys.readouterr().out
+    run.save_report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert f"{len(run.results):,} games" in page
+    assert not any(f'"{game_id}"' in page for game_id in run.left_out)
+    live = Live(run.plan, tmp_path / "run")
+    live.note(run, lambda run: "complete")
+    answer = json.loads(live._new(len(run.games)))
+    live.close("the end")
+    assert (answer["since"], len(answer["games"])) == (0, len(run.results))
+    both = jb.compare_runs(run, run)
+    assert both.frame["games_first"].sum() == 2 * len(run.results)
 
 
 @pytest.mark.parametrize(

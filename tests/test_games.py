@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from jubango.sgf_games.compiled import LEAVE, MOST_TOLD, initial_state, initial_
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.programs import jit
+from jubango.sgf_games.replay import position
 
 SPECS = [
     "go:5,ko=positional", "go:3x4,komi=0.5,ko=situational,suicide=true", "go:16x2", "connect_four", "tic_tac_toe",
@@ -146,6 +148,26 @@ def perft(spec: str, depth: int) -> tuple[list[int], list[int]]:
         weights = merged
         positions.append(len(index))
     return sequences, positions
+
+
+def test_a_stone_lies_where_it_is_said_to_or_nowhere():
+    """A column by its letter or its number, or the point where a stone comes to lie."""
+    game = make_game("connect_four")
+    assert [game.parse_action(text) for text in ("D", "d", "4", "D4")] == [3, 3, 3, 3]
+    here = position(game, "D 4 d3")
+    assert here.last == (3, 3)
+    for move, said in {
+        "D2": "D2: it is taken; a stone in column D comes to lie on D4: D",
+        "D5": "D5: nothing lies below it; a stone in column D comes to lie on D4: D",
+        "8": '"8" is no point',
+        "D7": '"D7" is not on the 7x6 board',
+    }.items():
+        with pytest.raises(UserError, match=re.escape(said)):
+            here.after(move)
+    full = position(game, "D D D D D D")
+    for move in ("D", "4", "D6"):
+        with pytest.raises(UserError, match="is illegal"):
+            full.after(move)
 
 
 def test_connect_four_counts():

@@ -13,10 +13,10 @@ from jubango.sgf_games.coordinates import parse_vertex
 
 VERTEX = r"(?:[A-HJ-Z]\d+|pass)"
 REAL = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
-LZ = rf"info move {VERTEX} visits \d+ winrate \d{{1,5}} prior \d{{1,5}} lcb \d{{1,5}} order \d+ pv(?: {VERTEX})+"
+LZ = rf"info move {VERTEX} visits \d+ winrate \d{{1,5}} lcb \d{{1,5}} order \d+ pv(?: {VERTEX})+"
 KATA = (
     rf"info move {VERTEX} visits \d+ edgeVisits \d+ utility {REAL} winrate {REAL} scoreMean {REAL} scoreStdev {REAL} "
-    rf"scoreLead {REAL} scoreSelfplay {REAL} prior {REAL} lcb {REAL} utilityLcb {REAL} weight \d+ order \d+ pv(?: {VERTEX})+"
+    rf"scoreLead {REAL} scoreSelfplay {REAL} lcb {REAL} utilityLcb {REAL} weight \d+ order \d+ pv(?: {VERTEX})+"
 )
 ROOT = rf"rootInfo visits \d+ utility {REAL} winrate {REAL} scoreMean {REAL} scoreStdev {REAL} scoreLead {REAL} scoreSelfplay {REAL} weight \d+"
 
@@ -69,7 +69,8 @@ def test_katagos_lines(fresh):
     assert owned[0] == pytest.approx(-owned[1], abs=0.2)  # of other random games
     assert owned[0].mean() > 0.5
     lead = [float(re.search(rf"rootInfo.* scoreLead ({REAL})", own)[1]) for own in (mine, theirs)]
-    assert lead == pytest.approx([own.sum() for own in owned], abs=1e-3)
+    assert lead[0] == pytest.approx(-lead[1], abs=6) and lead[0] > 5
+    assert lead[0] == pytest.approx(float(moves(mine)[0]["scoreLead"]), abs=1e-3), "the best move leads to no other"
     assert "ownership" not in one_line(fresh, "kata-analyze 1 ownership false")
 
 

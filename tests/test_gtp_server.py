@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import time
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from nets import random_network
 
 from jubango.bots.evaluators.network import NetworkEvaluator
-from jubango.bots.evaluators.ownership import opinions
+from jubango.bots.evaluators.territory import opinions
 from jubango.bots.gtp.timing import Timing
 from jubango.bots.gtp.wire import GtpError, parse
 from jubango.bots.thinker import Thinker
@@ -34,7 +35,7 @@ def _elsewhere(tmp_path_factory):
 
 GOES = r"[A-E][1-5]|pass"
 BOARD = r"(-?[01]\.\d{3} ?){5}"
-INFO = r"info move \S+ visits \d+ winrate \d+ prior \d+ lcb \d+ order \d+ pv( \S+)+"
+INFO = r"info move \S+ visits \d+ winrate \d+ lcb \d+ order \d+ pv( \S+)+"
 
 # For every command of a game of Go with a network: lines that come before, the line, the answer.
 ANSWERS = {
@@ -80,7 +81,7 @@ ANSWERS = {
     "kata-set-rules": ("", 'kata-set-rules {"ko":"SIMPLE","scoring":"AREA","tax":"NONE","suicide":false}', "="),
     "gogui-analyze_commands": ("", "gogui-analyze_commands", r"= (\w+/[\w ]+/[\w-]+\n?)+"),
     "jubango-visits": ("", "jubango-visits", f"= {BOARD}(\n{BOARD}){{4}}"),
-    "jubango-prior": ("", "jubango-prior", f"= {BOARD}(\n{BOARD}){{4}}"),
+    "jubango-prior": ("", "jubango-prior", r"\? this bot has no prior: .*"),
     "jubango-value": ("", "jubango-value", f"= {BOARD}(\n{BOARD}){{4}}"),
     "jubango-ownership": ("", "jubango-ownership", f"= {BOARD}(\n{BOARD}){{4}}"),
     "jubango-moves": ("", "jubango-moves", rf"= (({GOES}) \d+% ?)+"),
@@ -272,6 +273,20 @@ def test_a_loaded_game_keeps_what_was_set_up_on_the_way(fresh, tmp_path):
     assert boards[0].count("O") == 4 and boards[0].count("X") == 2
     assert fresh.ask("gg-undo 3") == "="
     assert fresh.ask("printsgf").count("AW[ab]") == 1
+
+
+def test_only_files_are_read_and_written(fresh, tmp_path):
+    """Pipes and devices may never end, or be where commands come from and answers go."""
+    os.mkfifo(tmp_path / "pipe")
+    for name in (tmp_path / "pipe", "/dev/stdin", "/dev/zero"):
+        for line in ("loadsgf", "printsgf"):
+            said = fresh.ask(f"{line} {name}")
+            assert re.fullmatch(r"\? cannot (load|write) file: .*is no regular file.*", said), said
+    with (tmp_path / "huge.sgf").open("wb") as file:
+        file.truncate(1 << 40)
+    assert "bytes are too many" in fresh.ask(f"loadsgf {tmp_path}/huge.sgf")
+    assert "is a folder" in fresh.ask(f"loadsgf {tmp_path}")
+    assert fresh.ask("play b c3") == "="
 
 
 def test_a_board_that_cannot_be_had_changes_nothing(fresh, tmp_path, monkeypatch):

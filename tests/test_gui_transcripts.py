@@ -18,7 +18,7 @@ from jubango.arena.commands.app import app
 
 PAGE = (Path(__file__).parents[1] / "docs" / "gui.md").read_text()
 V = r"([A-E][1-5]|pass)"
-LZ = rf"info move {V} visits \d+ winrate \d+ prior \d+ lcb \d+ order \d+ pv( {V})+"
+LZ = rf"info move {V} visits \d+ winrate \d+ lcb \d+ order \d+ pv( {V})+"
 KATA = rf"info move {V} visits \d+ edgeVisits \d+ utility \S+ winrate \S+ scoreMean \S+ [^\n]* lcb \S+ utilityLcb \S+ weight \d+ order \d+ pv( {V})+"
 
 # Sabaki asks who it is all at once, brings the engine to its board (komi first), and stops an analysis by a command.

@@ -16,10 +16,11 @@ from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.learning import learner, self_play
 from jubango.bots.learning.learner import Recipe
-from jubango.bots.learning.replay import Collector, Games, Moves, Replay, Samples, load_samples, save_samples
+from jubango.bots.learning.positions import PositionFiles, blank_samples
+from jubango.bots.learning.replay import Collector, Games, Moves, Replay, Samples
 from jubango.bots.learning.self_play import SelfPlay, starts_of
 from jubango.bots.learning.trainer import Settings, variations
-from jubango.bots.networks.model import new_network, weights_of
+from jubango.bots.networks.model import new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.puct import Puct
@@ -28,6 +29,7 @@ from jubango.bots.search.search import Search
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import rules
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.folder import Folder
 
 TTT = make_game("tic_tac_toe")
 
@@ -170,7 +172,7 @@ def test_a_collector_gives_every_kept_position_once_with_its_end(seed, rows, lan
 
 def some_samples(game, number, seed=0):
     rng = np.random.default_rng(seed)
-    actions, points = game.num_actions, game.height * game.width
+    actions, points = game.num_actions, blank_samples(game, 0).owners.shape[1]
     state = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], number, 0), game.without_history(game.init()))
     policy = rng.dirichlet(np.ones(actions), number).astype(np.float16)
     return Samples(
@@ -191,15 +193,18 @@ def test_a_replay_remembers_the_newest():
 
 def test_positions_are_kept_in_files(tmp_path):
     for spec in ("go:4", "connect_four"):
-        game = make_game(spec)
-        samples, path = some_samples(game, 7), tmp_path / f"{game.name}.npz"
-        save_samples(path, samples)
-        again = load_samples(path, game)
-        assert jax.tree.structure(again) == jax.tree.structure(samples)
-        assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(again), jax.tree.leaves(samples), strict=True))
-        path.write_bytes(path.read_bytes()[:-100])
-        with pytest.raises(Exception, match="zip"):
-            load_samples(path, game)
+        game, notes = make_game(spec), []
+        files = PositionFiles(Folder(tmp_path), f"samples/{game.name}", game)
+        pieces = [some_samples(game, 7, seed) for seed in range(4)]
+        for piece in pieces:
+            files.add(piece, window=14)
+        assert [*files.names().values()] == [7, 7], "what is beyond the window is gone"
+        again = files.load(14, notes)
+        assert jax.tree.structure(again) == jax.tree.structure(pieces[2:])
+        assert all(
+            np.array_equal(a, b) for a, b in zip(jax.tree.leaves(again), jax.tree.leaves(pieces[2:]), strict=True)
+        )
+        assert not notes
 
 
 @pytest.mark.parametrize("spec", ["tic_tac_toe", "go:4,komi=0.5"])
@@ -214,7 +219,7 @@ def test_a_network_learns_what_it_is_shown(spec):
         lanes, moves = play((), lanes, starts, jax.random.key(len(pieces)), jnp.float32(-2))
         pieces.append(collector.add(moves)[0])
     batch = jax.tree.map(lambda x: x[:64], joined(pieces))
-    step, learning = learner.program(game, shape, recipe, 2), learner.begin(weights_of(new_network(shape)), recipe)
+    step, learning = learner.program(game, shape, recipe, 2), learner.begin(new_weights(shape), recipe)
     turn = np.zeros(64, np.int32)
     _, first = step(learning, batch, turn)
     for _ in range(150):

@@ -16,8 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 import psutil
 import pytest
+from jax.sharding import Mesh
+from nets import random_weights
 
 import jubango as jb
+from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.compiled import rules
 
 SIMULATIONS, MOVES = 24, 8
@@ -194,7 +197,8 @@ def same(found, expected):
         if name in ("action", "visits"):
             assert np.array_equal(own, other), name
         else:
-            assert np.asarray(own) == pytest.approx(np.asarray(other), abs=1e-5), name
+            for one, another in zip(jax.tree.leaves(own), jax.tree.leaves(other), strict=True):
+                assert np.asarray(one) == pytest.approx(np.asarray(another), abs=1e-5), name
 
 
 def test_it_is_a_pure_function():
@@ -214,11 +218,30 @@ def test_it_is_a_pure_function():
     certain = functools.partial(search, gumbel_scale=0.0)
     mesh, whole, split = jax.make_mesh((jax.device_count(),), ("games",)), jax.P(), jax.P("games")
     assert jax.device_count() > 1
-    spread = jax.shard_map(certain, mesh=mesh, in_specs=(whole, split, whole), out_specs=split, check_vma=False)
+    spread = jax.shard_map(certain, mesh=mesh, in_specs=(whole, split, whole), out_specs=split)
     found = jax.jit(spread)(params, jax.device_put(states, jax.NamedSharding(mesh, split)), keys[0])
     assert len(found.visits.sharding.device_set) == jax.device_count()
     same(found, jax.jit(certain)(params, states, keys[1]))
     assert (found.visits.sum(axis=1) == 16).all()
+
+
+@pytest.mark.parametrize("spec", ["go:5", "connect_four"])
+def test_shard_map_knows_what_varies(spec):
+    """Its check of types passes every part of a search: what begins as a constant and becomes each device's own."""
+    game = jb.make_game(spec)
+    states = jax.vmap(lambda _: game.init())(jnp.arange(8 * jax.device_count()))
+    mesh, split = Mesh(np.array(jax.devices()), ("games",)), jax.P("games")
+    network = jb.NetworkEvaluator(Shape.of(game, 4, 1))
+    evaluator = jb.Mixed(network, jb.Rollout(moves="tactical", firsts=True))
+    params = random_weights(network.shape), ()
+    for search in (
+        jb.Search(game, jb.Rave(), evaluator, 8, solver=True, transpositions=True, leaves=2),
+        jb.Search(game, jb.Gumbel(), jb.Rollout(moves="policy", policy=jb.Heuristic()), 8, opponent="sampled"),
+    ):
+        own = params if search.evaluator is evaluator else ()
+        spread = jax.shard_map(search, mesh=mesh, in_specs=(jax.P(), split, jax.P()), out_specs=split)
+        found = jax.eval_shape(spread, own, states, jax.random.key(0))
+        assert found.visits.shape == (8 * jax.device_count(), game.num_actions)
 
 
 def test_weights_are_arguments():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -15,11 +16,15 @@ from nets import random_network, random_weights
 from safetensors.numpy import save_file
 
 import jubango as jb
+from jubango.analysis.review_file import network_digest
+from jubango.arena.plan import match_plan
+from jubango.arena.weights import check_stated
 from jubango.bots.composition import network_file, note_on, strongest
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
-from jubango.bots.networks.checkpoint import digest, load_weights, save_weights
-from jubango.bots.networks.model import apply, new_network, weights_of
+from jubango.bots.networks.arrays import digest
+from jubango.bots.networks.checkpoint import load_weights, packed_weights
+from jubango.bots.networks.model import apply, new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.bots.networks.shipped import FOLDER, NETWORKS, shipped
 from jubango.sgf_games.catalogue import make_game
@@ -95,7 +100,7 @@ def test_every_altered_byte_is_noticed(tmp_path, honest):
     """Wherever a bit is turned or the file cut off, nothing is loaded."""
     shape, weights = honest
     path = tmp_path / "net"
-    save_weights(path, weights, shape, {"hours": 2.5})
+    path.write_bytes(packed_weights(weights, shape, {"hours": 2.5}))
     data = path.read_bytes()
     rng = np.random.default_rng(1)
     start = 8 + int.from_bytes(data[:8], "little")  # of the weights
@@ -117,6 +122,17 @@ def test_what_is_no_file(tmp_path):
         assert "is no file" in refusal(tmp_path / "net")
 
 
+def test_only_of_a_file_is_there_a_digest(tmp_path):
+    """A device may never end, and a pipe keep one waiting."""
+    (tmp_path / "net").write_bytes(b"x")
+    bots = [bot_from_spec(f"alphazero:network={path}") for path in (tmp_path / "net", os.devnull)]
+    plan = match_plan(*bots, "tic_tac_toe", 2)
+    assert check_stated(plan) == {str(tmp_path / "net"): hashlib.sha256(b"x").hexdigest()}
+    assert network_digest(plan.game, bots[0]) == hashlib.sha256(b"x").hexdigest()
+    with pytest.raises(UserError, match=f"^network {os.devnull}: is no regular file"):
+        network_digest(plan.game, bots[1])
+
+
 def test_shapes_are_checked():
     with pytest.raises(UserError, match="channels = 0: should be a whole number from 1"):
         Shape.of(make_game("tic_tac_toe"), channels=0)
@@ -125,21 +141,60 @@ def test_shapes_are_checked():
 @pytest.mark.parametrize(("head", "more"), [("points", {"passes": 1, "scores": True}), ("points", {}), ("columns", {}), ("dense", {"height": 4, "width": 3, "actions": 20})])  # fmt: skip
 def test_the_sizes_of_the_weights_are_those_of_the_network(head, more):
     shape = Shape("game", planes=3, head=head, channels=5, blocks=2, **more)
-    weights = jax.eval_shape(lambda: weights_of(new_network(shape)))
+    weights, read = jax.eval_shape(lambda: new_weights(shape)), set()
     assert shape.sizes == {name: x.shape for name, x in weights.items()}
     assert {x.dtype for x in weights.values()} == {np.dtype(np.float32)}
 
+    class Watched(dict):
+        def __getitem__(self, name):
+            read.add(name)
+            return super().__getitem__(name)
+
+    found = jax.eval_shape(
+        lambda weights, planes: apply(shape, Watched(weights), planes), weights, np.zeros((2, 4, 3, 3), np.float32)
+    )
+    assert read == set(shape.sizes)
+    assert (found.policy.shape, found.outcome.shape, found.ownership.shape) == (
+        (2, shape.actions or {"points": 12 + shape.passes}.get(head, 3)),
+        (2, 3),
+        (2, 4, 3),
+    )
+
+
+AS_EVER = {
+    "points": ({"passes": 1, "scores": True, "channels": 5, "blocks": 2}, [-0.299448699758],
+        [[-5.09504, -4.44727, -6.08669], [5.70083, -4.35269, 6.85889], [0.982511, 0.722404, 0.668392], [1.37038, 0.868459]]),
+    "columns": ({"channels": 4, "blocks": 1}, [0.2434030920267], [[0.848322, 0.519217, 0.16534], [-1.55528, 0.702516, 1.26018], [0, 0, 0], [0, 0]]),
+    "dense": ({"channels": 4, "blocks": 1, "height": 4, "width": 3, "actions": 20}, [0.2434030920267],
+        [[-2.14092, -0.22394, -0.271021], [-1.55528, 0.702516, 1.26018], [0, 0, 0], [0, 0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("head", AS_EVER)
+def test_networks_begin_and_compute_as_ever(head):
+    """The numbers of flax's modules, which these were once made of: the weights of a seed, and what others say."""
+    more, hidden, said = AS_EVER[head]
+    shape = Shape("g", 3, head, **more)
+    weights = new_weights(shape, seed=7)
+    assert np.allclose(weights["stem.kernel"].ravel()[:3], [0.321554005, 0.041815806, -0.153643921], atol=1e-6)
+    assert np.allclose(weights["value_hidden.kernel"].ravel()[1], hidden, atol=1e-6)
+    keys = enumerate(sorted(shape.sizes.items()))
+    weights = {name: 0.3 * jax.random.normal(jax.random.key(i), size) for i, (name, size) in keys}
+    planes = (np.arange(2 * 4 * 3 * 3).reshape(2, 4, 3, 3) % 7 / 7).astype(np.float32)
+    for value, expected in zip(apply(shape, weights, planes), said, strict=True):
+        assert np.allclose(np.asarray(value).ravel()[:3], expected, rtol=1e-3, atol=1e-3)
+
 
 def test_weights_are_read_without_the_library_that_trains_them(tmp_path, honest):
-    """A search whose program is on the disk starts in a fraction of the time that importing it takes."""
+    """Who plays need not have it."""
     shape, weights = honest
-    save_weights(tmp_path / "net", weights, shape)
+    (tmp_path / "net").write_bytes(packed_weights(weights, shape))
     code = (
         "import sys; from jubango.bots.gtp import host; from jubango.bots.networks.checkpoint import load_weights;"
-        f"load_weights({str(tmp_path / 'net')!r}); print([name for name in ('flax', 'optax') if name in sys.modules])"
+        f"load_weights({str(tmp_path / 'net')!r}); print('optax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "False"
 
 
 def test_an_untrained_network_knows_nothing():
@@ -150,7 +205,7 @@ def test_an_untrained_network_knows_nothing():
         planes = np.random.default_rng(1).random(
             (3, *jax.eval_shape(lambda game=game: game.observe(game.init())).shape), np.float32
         )
-        found = apply(shape, weights_of(new_network(shape)), planes)
+        found = apply(shape, new_weights(shape), planes)
         assert not np.asarray(found.policy).any()
         assert not np.asarray(found.value).any()
 
@@ -203,7 +258,7 @@ def test_symmetries_are_those_of_the_rules(spec):
 
 def test_honest_files_are_read(tmp_path, honest):
     shape = honest[0]
-    save_weights(tmp_path / "net", honest[1], shape, {"games": 12})
+    (tmp_path / "net").write_bytes(packed_weights(honest[1], shape, {"games": 12}))
     weights, found, how = load_weights(tmp_path / "net")
     assert (found, how) == (shape, {"games": 12})
     assert all(np.array_equal(weights[name], value) for name, value in honest[1].items())

@@ -92,16 +92,46 @@ def test_sides_are_changed(tmp_path):
 
 
 def test_a_hint_is_a_heatmap_and_lines(tmp_path):
-    status, out, err = play(tmp_path, "hint\nquit\n", "--game", "tic_tac_toe", "--white", "uct:simulations=300")
+    """The strongest's, whoever plays."""
+    status, out, err = play(tmp_path, "hint\nquit\n", "--white", "uct:simulations=30")
     assert (status, err) == (0, "")
     board = out.partition("Black ● to move: ")[2].splitlines()
     rows = [line.split()[1:-1] for line in board if re.match(r" +[123] ", line)][:3]
-    assert sum(int(count) for row in rows for count in row) == 300
+    assert sum(int(count) for row in rows for count in row) == 1600
     best = out.partition("move  Black wins  visits  expected\n")[2].splitlines()[0].split()
     assert best[0] == best[4]
-    assert int(best[3]) == int(rows[3 - int(best[0][1])]["ABC".index(best[0][0])])
-    assert int(best[3]) == max(int(count) for row in rows for count in row)
-    assert 40 < float(best[1]) < 90
+    assert int(best[3].replace(",", "")) == max(int(count) for row in rows for count in row)
+    assert 45 < float(best[1]) < 55, "a draw"
+
+
+def test_what_is_proved_of_a_position_is_said(tmp_path):
+    """Tic-tac-toe is a draw, and everything but a corner loses against the centre."""
+    typed = "b2\na1\nhint\na2\nhint\nb1\nhint\nquit\n"
+    status, out, err = play(tmp_path, typed, "--white", "human")
+    assert (status, err) == (0, "")
+    drawn, defended, lost = out.split("wins  visits  expected\n")[1:]
+    assert re.match(r"\w\d +drawn +\d+ ", drawn)
+    assert re.match(r"C2 +drawn ", defended), "the only move"
+    assert re.search(r"^\w\d +lost ", defended, re.M)
+    assert re.match(r"C2 +won ", lost)
+    assert [line for line in out.splitlines() if line.startswith("proved")] == [
+        "proved: a draw", "proved: White does not lose", "proved: Black wins",
+    ]  # fmt: skip
+
+
+def test_the_usual_opponent_is_the_strongest_there_is(tmp_path):
+    command = [*COMMAND, "play", "--game", "tic_tac_toe"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, input="b2\n", capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"White ○ alphazero\S* plays [AC][13] ", done.stdout), "a corner"
+
+
+def test_a_taken_point_of_a_column_is_no_move(tmp_path):
+    typed = "d\n4\nd1\nd3\nquit\n"
+    status, out, err = play(tmp_path, typed, "--game", "connect_four", "--white", "human")
+    assert (status, err) == (0, "")
+    assert out.count("D1: it is taken; a stone in column D comes to lie on D3: D") == 1
+    assert re.search(r";B\[df\].*;W\[de\].*;B\[dd\]\)", own_file(tmp_path).read_text(), re.S)
 
 
 def test_people_on_both_sides_have_no_sides_to_change(tmp_path):

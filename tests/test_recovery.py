@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from damage import damaged_runs, small_run
 from test_library import kept, old_library, some_records
 
 from jubango.analysis.tables import games_frame
@@ -220,14 +222,31 @@ def test_games_are_not_played_again_over_an_empty_database(tmp_path):
     library.close()
     before = kept(tmp_path)
     (tmp_path / "results.sqlite").write_bytes(b"")
-    with pytest.raises(
-        UserError, match=r"results.sqlite: is empty, though games/ holds games; jubango check .* --rebuild"
-    ):
+    with pytest.raises(UserError, match=r"results.sqlite: is empty, though games/ holds games; .*check .* --rebuild"):
         Library(tmp_path)
-    with pytest.raises(UserError, match=r"is no results file: no such table: games; jubango check .* --rebuild"):
+    with pytest.raises(UserError, match=r"is no results file: no such table: games; .*check .* --rebuild"):
         games_frame(tmp_path)
     assert rebuild(tmp_path, lambda record: True) == (3, [])
     assert kept(tmp_path) == before
     (tmp_path / "fresh").mkdir()
     (tmp_path / "fresh" / "results.sqlite").touch()  # a run that was killed before its first game
     Library(tmp_path / "fresh").close()
+
+
+def test_damaged_databases_are_refused_and_mended(tmp_path):
+    """Some of those of ``python tests/damage.py 10000``."""
+    ends = damaged_runs(60, 3, tmp_path)
+    assert min(ends[how] for how in ("opened", "refused", "only in the database")) > 0
+
+
+def test_a_database_that_calls_itself_read_only_is_mended(tmp_path):
+    """By the byte for the version that may write it, which is another than any that there is."""
+    records = small_run(tmp_path)
+    with open(tmp_path / "results.sqlite", "r+b") as file:
+        file.seek(18)
+        file.write(b"\x09")
+    with pytest.raises(UserError, match="--rebuild"):
+        Library(tmp_path)
+    rebuild(tmp_path, lambda record: True)
+    with contextlib.closing(Library(tmp_path)) as library:
+        assert library.finished() == {record.game_id for record in records}

@@ -107,8 +107,14 @@ def test_a_review_is_gone_through(browser, go, phone):  # noqa: F811
     found, path = go
     boards = ["".join(position.stones) for position in found.positions]
     with opened(browser, path, phone) as view:
-        assert seen(view) == boards[-1], "it begins at the end"
-        assert view.locator("#on").is_disabled()
+        begun = int(view.url.rpartition("=")[2])
+        assert seen(view) == boards[begun]
+        assert found.moves[begun - 1].loss == max(
+            move.loss for move in found.moves if not found.positions[move.number].over
+        )
+        assert view.locator("#candidates tbody tr").count() > 1 and view.locator("#judged").inner_text()
+        view.keyboard.press("End")
+        assert seen(view) == boards[-1] and view.locator("#on").is_disabled()
         view.keyboard.press("Home")
         assert seen(view) == boards[0]
         for board in boards[1:4]:
@@ -117,7 +123,7 @@ def test_a_review_is_gone_through(browser, go, phone):  # noqa: F811
         assert view.locator("#place b").inner_text().startswith(f"Move 3 of {len(found.moves)}: Black B4")
         view.locator("#slider").fill("6")
         assert seen(view) == boards[6] and view.url.endswith("#move=6")
-        for graph in ("#rates svg", "#leads svg"):
+        for graph in ("#rates svg.graph", "#leads svg.graph"):
             box = view.locator(graph).bounding_box()
             view.locator(graph).click(position={"x": box["width"] * 2 / len(found.moves), "y": 5})
             assert seen(view) == boards[2]
@@ -136,9 +142,9 @@ def test_heatmaps_and_variations(browser, ttt):  # noqa: F811
         view.keyboard.press("h")
         assert view.locator(cells).count() == 0
         view.keyboard.press("h")
-        for kind in ("prior", "value"):
-            view.locator("#heat").select_option(kind)
-            assert view.locator(cells).count() >= len(visited)
+        assert view.locator('#heat option[value="prior"]').count() == 0, "to rollouts every move is alike"
+        view.locator("#heat").select_option("value")
+        assert view.locator(cells).count() >= len(visited)
         view.locator("#candidates tbody tr").first.click()
         line = list(found.positions[4].candidates[0].variation)
         assert view.locator("#board .ghost").count() == len(line)
@@ -152,12 +158,52 @@ def test_heatmaps_and_variations(browser, ttt):  # noqa: F811
             position={"x": box["width"] * (column + 1.5) / 4.1, "y": box["height"] * (row + 1.1) / 4.5}
         )
         assert view.locator("#board .ghost").count() == len(line), "a click on a point shows what begins there"
+        note = view.locator("#unheated")
+        assert note.is_hidden()
+        view.locator("#heat").select_option("visits")
+        assert view.locator("#board .ghost").count() == len(line) and "No heatmap" in note.inner_text()
+        view.locator("h1").click()
+        view.keyboard.press("Escape")
+        assert view.locator("#board .ghost").count() == 0 and view.locator(cells).count() > 0 and note.is_hidden()
+
+
+def test_curves_have_axes_and_say_their_values(browser, go):  # noqa: F811
+    found, path = go
+    moves = len(found.moves)
+    with opened(browser, path) as view:
+        assert view.locator("#rates .axis.left text").all_text_contents() == ["100 %", "50 %", "0 %"]
+        assert view.locator("#rates .axis.below text").all_text_contents()[:2] == ["move 0", "2"]
+        most = max(abs(position.lead) for position in found.positions)
+        assert view.locator("#leads .axis.left text").all_text_contents() == [f"{most:.1f}", "0.0", f"−{most:.1f}"]
+        for graph, text in (
+            ("#rates", f"{100 * found.positions[3].win_rate:.1f} %"),
+            ("#leads", f"{found.positions[3].lead:.1f}"),
+        ):
+            line = view.locator(f"{graph} svg.graph")
+            line.hover(position={"x": line.bounding_box()["width"] * 3 / moves, "y": 9})
+            said = view.locator(f"{graph} .readout")
+            assert said.inner_text() == f"move 3: {text.replace('-', '−')}"
+            view.locator("h1").hover()
+            assert said.inner_text().startswith("Black's")
+
+
+def test_the_way_back_inside_a_review(browser, go):  # noqa: F811
+    with opened(browser, go[1], fragment="#move=4") as view:
+        graph = view.locator("#rates svg.graph")
+        graph.click(position={"x": 1, "y": 9})
+        view.keyboard.press("ArrowRight")
+        assert view.url.endswith("#move=1")
+        view.go_back()
+        assert view.locator("#place b").inner_text().startswith("Move 4 of")
+        view.emulate_media(media="print")
+        assert view.locator(".wide").first.evaluate("(own) => getComputedStyle(own).overflowX") == "visible"
 
 
 def test_turning_points_are_gone_to(browser, ttt):  # noqa: F811
     found, path = ttt
     turns = [turn["number"] for turn in turning_points(found)]
     with opened(browser, path) as view:
+        assert view.url.endswith(f"#move={min(turns)}"), "the first of them is where it begins"
         buttons = view.locator("button.turn")
         assert buttons.count() == len(turns)
         buttons.first.click()

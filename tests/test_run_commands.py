@@ -11,12 +11,11 @@ import time
 import pytest
 
 import jubango as jb
-from jubango.arena.balance import balanced_openings
+from jubango.arena.balance import TooFew, balanced_openings
 from jubango.arena.commands import run as command
 from jubango.arena.openings import openings_of
 from jubango.arena.run_folder import is_at_play, locked
 from jubango.sgf_games.catalogue import make_game
-from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.replay import position
 from jubango.sgf_games.sgf import read_games
 
@@ -112,9 +111,25 @@ def test_fair_openings_are_fair(tmp_path, capsys):
     for rate, opening in zip(rates, openings.listed, strict=True):
         again = jb.analyze(position(game, opening.moves), "uct", simulations=3000, seed=9)
         assert abs(100 * again.win_rate.black - rate) < 25
-    with pytest.raises(UserError, match=r"are between 49\.9 and 50 %, not 40"):
+    with pytest.raises(TooFew, match=r"are between 49\.9 and 50 %, not 40") as few:
         balanced_openings(make_game("tic_tac_toe"), 40, 1, "uct:simulations=8", (0.499, 0.5))
+    assert len(few.value.found) < 40
     assert command(["openings", *arguments, "--between", "80,20", "--out", str(out)]) == 2
+
+
+def test_openings_that_were_found_are_kept_though_they_are_too_few(tmp_path, capsys):
+    """After one move tic-tac-toe has three positions that no turn makes one of the others."""
+    out = tmp_path / "few.sgf"
+    words = ["openings", "--game", "tic_tac_toe", "--plies", "1", "--bot", "uct", "--simulations", "20", "--count", "5"]
+    assert command([*words, "--between", "0,100", "--out", str(out)]) == 1
+    said, error = capsys.readouterr()
+    assert "few.sgf: 3 openings, Black's win rates " in said
+    assert re.fullmatch(
+        r"jubango: openings: of .* openings of 1 moves 3 are between 0 and 100 %, not 5; ask .*\n", error
+    )
+    assert len({sgf.properties["ON"] for sgf in read_games(out)}) == 3
+    assert command([*words, "--between", "0,0.01", "--out", str(tmp_path / "none.sgf")]) == 2
+    assert not (tmp_path / "none.sgf").exists()
 
 
 def test_balanced_sets_come_along():

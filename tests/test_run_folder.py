@@ -17,11 +17,13 @@ import pytest
 
 from jubango.analysis.tables import games_frame
 from jubango.arena.commands import run as command
+from jubango.arena.machines import and_this_machine, machines, this_machine
 from jubango.arena.plan import make_plan, parse_plan, read_plan
 from jubango.arena.run_folder import RunFolder
 from jubango.arena.tournament import tournament
 from jubango.bots.config import Bot
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.folder import Folder
 
 ROOT = Path(__file__).parents[1]
 DICE = [Bot("random", name="a"), Bot("random", name="b")]
@@ -256,3 +258,19 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path):
     assert f"{kept} of 400 games are finished" in last
     assert command(["tournament", str(path), "--out", str(run)]) == 0
     assert len(games_frame(run)) == 400
+
+
+def test_every_machine_is_noted_once(tmp_path):
+    """Whatever the file holds is no reason not to go on, and a link leads to nothing."""
+    folder, file = Folder(tmp_path), tmp_path / "machines.txt"
+    assert machines(folder) == []
+    file.write_text("another\n")
+    file.write_text(and_this_machine(machines(folder)))
+    assert machines(folder) == ["another", this_machine()]
+    assert and_this_machine(machines(folder)) is None
+    file.write_bytes(b"\xff\n" * 10)
+    assert machines(folder) == []
+    file.unlink()
+    (tmp_path / "private").write_text("secret\n")
+    file.symlink_to(tmp_path / "private")
+    assert machines(folder) == []

@@ -113,9 +113,52 @@ def test_the_command_says_where_the_page_is(run, tmp_path, capsys):
 
 
 def test_a_run_without_games_has_a_page(tmp_path):
-    empty = RunPage("empty", make_game("go:9"), ["a", "b"])
+    empty = RunPage("empty", make_game("go:9"), {"a": "", "b": ""})
     (tmp_path / "x.html").write_text(empty.page(empty.summary(10)))
     assert "No game has ended yet." in (tmp_path / "x.html").read_text()
+
+
+def of_many(players: int) -> RunPage:
+    """Everybody beats everybody of a lower number, of the next one now and then only half of the games."""
+    game, names = make_game("tic_tac_toe"), [f"bot {i:02}" for i in range(players)]
+    pairs = [(i, j) for i in range(players) for j in range(i)]
+    records = [
+        GameRecord(
+            f"{names[i]}~{names[j]}~{n}", game.spec, names[(i, j)[n]], names[(j, i)[n]], "", "", 1, ("B2", "A1"),
+            ("B+R", "W+R")[n] if (i - j > 1 or n or i % 2) else "0", "resign",
+        )
+        for i, j in pairs for n in range(2)
+    ]  # fmt: skip
+    found = RunPage("many", game, {name: f"uct:simulations={10 + i}" for i, name in enumerate(names)}, ["Seed 5."])
+    found.add(records_frame(records), records_moves(records))
+    return found
+
+
+def test_the_verdict_on_two_comes_first():
+    text = of_many(2).summary(told=["H1 accepted"])
+    places = [text.index(said) for said in ("stronger with a probability", "H1 accepted", "Standings", "The bots")]
+    assert places == sorted(places)
+    assert text.count("stronger with a probability") == 1
+    many = of_many(3).summary(told=["round 1"])
+    assert many.index("round 1") > many.index("Crosstable")
+
+
+def test_a_page_says_what_was_played(run, file):
+    text = of_many(3).summary()
+    assert all(said in text for said in ("uct:simulations=10", "uct:simulations=12", "Seed 5."))
+    told = file.read_text()
+    assert "uct:simulations=20" in told and "Seed 1." in told
+    (line,) = (run.folder / "machines.txt").read_text().splitlines()
+    assert re.fullmatch(r"jubango \S+, JAX \S+, Python \S+; .+", line)
+    assert line in told
+
+
+def test_who_is_ahead_is_coloured():
+    text = of_many(3).summary()
+    row = re.search(r'<td class="name">bot 02</td>(.*?)</tr>', text[text.index("cross matrix") :], re.S)[1]
+    assert re.findall(r"<td(?: class=\"(\w+)\")?>([^<]*)</td>", row) == [
+        ("", "—"), ("win2", "1-1-0"), ("win4", "2-0-0"),
+    ]  # fmt: skip
 
 
 @settings(max_examples=40, deadline=None)
@@ -185,6 +228,57 @@ def test_games_are_found(browser, run, file):  # noqa: F811
         assert view.locator("#count").inner_text() == "no such game"
 
 
+@pytest.mark.parametrize("phone", [False, True])
+def test_links_to_games_and_the_way_back(browser, run, file, phone):  # noqa: F811
+    def seen(view):
+        box = view.locator("#board").bounding_box()
+        return 0 <= box["y"] < view.viewport_size["height"] - 100
+
+    with opened(browser, file, phone, fragment="#game=12&move=3") as view:
+        assert view.locator("#place").inner_text().startswith("move 3 of")
+        assert seen(view)
+        view.locator("#list tbody tr").nth(4).click()
+        view.keyboard.press("ArrowLeft")
+        assert "#game=5&" in view.url
+        view.go_back()
+        assert view.locator("#place").inner_text().startswith("move 3 of")
+        assert "#game=12&move=3" in view.url and seen(view)
+        view.keyboard.press("Escape")
+        assert view.locator("#replay").is_hidden() and "#" not in view.url
+        view.go_back()
+        assert view.locator("#replay").is_visible() and "#game=12&move=3" in view.url
+
+
+def test_tables_of_many_players(browser, tmp_path):  # noqa: F811
+    found = of_many(40)
+    (tmp_path / "x.html").write_text(found.page(found.summary()))
+    with opened(browser, tmp_path / "x.html") as view:
+        wide = view.locator(".wide:has(table.cross)")
+        assert "beyond" in wide.get_attribute("class")
+        name = wide.locator("tbody td.name").first
+        before = name.bounding_box()["x"]
+        wide.evaluate("(own) => { own.scrollLeft = own.scrollWidth; }")
+        assert name.bounding_box()["x"] == pytest.approx(before, abs=60), "the names stay"
+        view.wait_for_function("() => !document.querySelector('.wide:has(table.cross)').classList.contains('beyond')")
+        names, elo = view.locator("table.standings tbody td:nth-child(2)"), view.locator("table.standings button.sort")
+        ranked = names.all_inner_texts()
+        elo.nth(1).click()
+        assert names.all_inner_texts() == sorted(ranked)
+        elo.nth(1).click()
+        assert names.all_inner_texts() == sorted(ranked, reverse=True)
+        elo.nth(2).click()
+        assert names.all_inner_texts() == ranked
+        view.emulate_media(media="print")
+        assert view.evaluate(
+            "[...document.querySelectorAll('.wide')].every((one) => getComputedStyle(one).overflowX === 'visible')"
+        )
+        view.set_viewport_size({"width": 1000, "height": 700})  # a landscape page
+        edge = view.locator("table.cross").evaluate("(own) => own.getBoundingClientRect().right")
+        assert edge <= 1000
+        view.emulate_media(media="screen")
+        view.set_viewport_size({"width": 1280, "height": 900})
+
+
 def random_games(spec: str, count: int, plies: int) -> tuple[list[str], list[list[int]]]:
     """(moves of games as records have them, the stones after each move, as our rules have it)."""
     game, dice = make_game(spec), np.random.default_rng(4)
@@ -237,7 +331,7 @@ class Turning(Mnk):
 def test_boards_of_other_games_are_told_to_the_page(browser, run, tmp_path):  # noqa: F811
     game, moves = Turning(), "B2 A1 C3"
     record = GameRecord("a~b~00001", game.spec, "a", "b", "", "", 1, tuple(moves.split()), "?", "end")
-    made = RunPage("turning", game, ["a", "b"])
+    made = RunPage("turning", game, {"a": "", "b": ""})
     made.add(records_frame([record]), records_moves([record]))
     (tmp_path / "x.html").write_text(made.page(made.summary()))
     with opened(browser, tmp_path / "x.html", fragment="#game=1") as view:

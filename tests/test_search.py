@@ -446,7 +446,7 @@ def test_searches_can_be_watched_stopped_and_timed():
         run(search, initial_state(C4), Numbers(50_001))
     with pytest.raises(UserError, match="game is over"):
         run(search, after(C4, "A B A B A B A"))
-    with pytest.raises(UserError, match="16,777,214 simulations"):  # what float32 counts exactly
+    with pytest.raises(UserError, match="should be a whole number from 0 to 16,777,214"):  # what float32 counts exactly
         Search(C4, Puct(), Uniform(), 2**24 - 1)
 
 
@@ -484,7 +484,7 @@ def test_which_searches_make_moves_by_themselves():
     assert not can_go_on(plain(make_game("go:5,ko=positional")))
     assert not can_go_on(plain(Blanking()))
     assert not can_go_on(Search(TTT, Gumbel(), Uniform(), 8))
-    assert not any(can_go_on(plain(TTT, **{name: 1})) for name in ("solver", "transpositions", "width"))
+    assert not any(can_go_on(plain(TTT, **part)) for part in ({"solver": True}, {"transpositions": True}, {"width": 1}))
 
 
 SEARCHES_IN_PLACE = {

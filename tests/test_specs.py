@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 import pytest
 
 from jubango.arena.plan import make_plan, match_plan, parse_plan, read_plan
 from jubango.bots.clock import TimeControl
 from jubango.bots.config import Bot, bot_from_spec, expand_table
-from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.catalogue import CATALOGUE, Entry, make_game
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.files import parse_toml
 from jubango.sgf_games.specs import parse_spec, value_text
 
 DIGITS = "9" * 5000
@@ -97,6 +99,19 @@ def test_specs_of_games():
     assert "not a number" in refusal(lambda: make_game(f"mnk:3,k={DIGITS}"))
 
 
+@dataclass(frozen=True)
+class Plain:
+    length: int = 10
+
+
+def test_sizes_of_a_game_that_has_none(monkeypatch):
+    monkeypatch.setitem(CATALOGUE, "plain", Entry(Plain, "", {}, ""))
+    assert make_game("plain,length=7") == Plain(7)
+    for size in ("7", "7x7", "seven"):
+        text = refusal(lambda size=size: make_game(f"plain:{size}"))
+        assert text == f'game "plain:{size}": plain has no sizes, its keys: length'
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
@@ -147,6 +162,14 @@ def test_bad_tournament_files(text, message):
     assert message in said
     assert said.startswith("t.toml: ")
     assert len(said) < 400
+
+
+@pytest.mark.parametrize("text", ["{} = 1", "[{}]", "x = {{ {} = 1 }}", '[["a" . {}]]', "\n\n  {}"])
+def test_names_of_100_000_parts_are_refused_at_once(text):
+    """Python's reader takes a minute for one."""
+    with pytest.raises(UserError, match=r"^x: line \d: a name of more than 100 parts"):
+        parse_toml(text.format(".".join("a" * 100_000)), "x")
+    assert parse_toml(f"# {'.' * 10_000}\na = '{'.' * 10_000}'\n{'.'.join('b' * 100)} = 1.5", "x")["a"] == "." * 10_000
 
 
 def test_only_regular_files_are_read(tmp_path):

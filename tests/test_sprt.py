@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import jubango as jb
 from jubango.analysis.ratings import expected_score
-from jubango.analysis.sprt import MOST_COUNTED, OUTCOMES, SequentialTest, Sprt, strength
+from jubango.analysis.sprt import MOST_COUNTED, OUTCOMES, SequentialTest, Sprt, SprtState, strength
 from jubango.analysis.sprt_length import chances, expectation
 from jubango.arena.commands import run as command
 from jubango.sgf_games.errors import UserError
@@ -148,7 +148,10 @@ def test_a_match_ends_where_its_test_does(tmp_path):
     assert (found.sprt.accepted, found.missing) == ("H1", 0)
     few = jb.tournament("tic_tac_toe", bots, 10_000, seed=5, games_at_once=6, sprt="0,100")
     assert few.sprt == found.sprt
-    assert len(few.results) < len(found.results), "fewer were under way when it was decided"
+    assert len(few.left_out) < len(found.left_out), "fewer were under way when it was decided"
+    assert few.ratings.equals(found.ratings)
+    assert few.crosstable.equals(found.crosstable)
+    assert len(found.results) == found.sprt.games == len(found.games) - len(found.left_out)
     again = jb.match(*bots, game="tic_tac_toe", sprt="0,100", out=tmp_path / "run", seed=5)
     assert again.sprt == found.sprt
     assert len(again.results) == len(found.results)
@@ -163,12 +166,30 @@ def test_the_command_says_what_was_accepted(capsys):
     words = ["match", "uct:simulations=40,name=a", "random", "--game", "tic_tac_toe", "--sprt", "0,100"]
     assert command(words) == 0
     out = capsys.readouterr().out
-    assert "H1 accepted: a is +100 Elo or more against random, not +0 Elo or less (LLR " in out
+    assert "H1 accepted: a is nearer to +100 than to 0 Elo against random (LLR " in out
     assert "pairs from both lost to both won: " in out
     assert command([*words, "--format", "json"]) == 0
     test = json.loads(capsys.readouterr().out)["sprt"]
     assert (test["accepted"], test["pairs"], len(test["counts"])) == ("H1", True, 5)
     assert test["games"] == 2 * sum(test["counts"])
+
+
+@given(st.lists(st.integers(0, 60), min_size=5, max_size=5), st.sampled_from([(0, 100), (-30, 30), (20, 60), (-5, 0)]))
+@settings(max_examples=60, deadline=None)
+def test_the_words_agree_with_the_estimate_beside_them(counts, elos):
+    """Accepted is what the estimate is nearer to, and nothing more is said."""
+    sprt = Sprt(*elos)
+    llr = sprt.llr(counts)
+    state = SprtState(sprt, llr, sprt.decision(llr), tuple(counts))
+    said = state.told("a", "b")[0]
+    assert "+0" not in said
+    if not state.accepted:
+        assert said.startswith("undecided between ")
+        return
+    near, far = map(float, re.search(r"nearer to (\S+) than to (\S+) Elo", said).groups())
+    estimate = expected_score(near), state.strength.score, expected_score(far)
+    assert abs(estimate[1] - estimate[0]) < abs(estimate[2] - estimate[1]) + 0.02
+    assert {near, far} == set(elos)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games import compiled, traced
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import View, rules
+from jubango.sgf_games.errors import SetupWarning
 from jubango.sgf_games.machine import devices
 from jubango.sgf_games.programs import jit
 from jubango.sgf_games.traced import identity
@@ -101,10 +102,25 @@ def test_a_damaged_file_is_made_again(folder):
         assert path.read_bytes() == whole
 
 
+@pytest.mark.parametrize("make", [lambda path: os.chown(path, 12345, -1), lambda path: path.chmod(0o666)])
+def test_what_somebody_else_may_have_put_there_is_not_run(folder, make):
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file away")
+    call(Counted().program())
+    (path,) = files(folder)
+    make(path)
+    function = Counted()
+    call(function.program())
+    assert function.times == 1
+    assert (path.stat().st_uid, path.stat().st_mode & 0o777) == (0, 0o600), "it has been made again"
+
+
 def test_without_a_folder_it_is_traced_every_time(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("JUBANGO_CACHE", str(tmp_path / "file"))
-    for _ in range(2):
+    with pytest.warns(SetupWarning, match=r"file: cannot be made \(File exists\); name a folder of your own"):
+        call(Counted().program())
+    for _ in range(2):  # which is said once
         function = Counted()
         call(function.program())
         assert function.times == 1
@@ -139,16 +155,51 @@ def test_code_that_has_changed_since_the_start_is_nobody_s(folder, tmp_path, mon
     assert not folder.exists()
 
 
-def test_old_code_s_programs_are_thrown_away(folder):
-    for name, age in (("old", 40 * 86_400), ("new", 86_400)):
-        (folder / name).mkdir(parents=True)
-        time = folder.stat().st_mtime - age
-        os.utime(folder / name, (time, time))
+def test_old_code_s_programs_are_thrown_away_and_nothing_else(folder):
+    """Whatever lies in the folder: only files that are named and begin as those of the cache, and their folders."""
     call(Counted().program())
-    names = [path.name for path in folder.iterdir()]
-    assert "old" not in names
-    assert "new" in names
-    assert len(names) == 2
+    (own,) = folder.iterdir()
+    (program,) = own.iterdir()
+
+    def made(name, *files):
+        for file, content in files:
+            (folder / name).mkdir(exist_ok=True)
+            (folder / name / file).write_bytes(content)
+        return folder / name
+
+    ours = program.name, program.read_bytes()
+    half = f"{program.name}.abc_1.new", traced.MARK + b"half"
+    begun = f"{program.name}.abc_2.new", b""
+    theirs = "thesis.txt", b"years of work"
+    old = made("0123456789abcdef", ours, half, begun)
+    new = made("0123456789abcde0", ours)
+    kept = [
+        made("my-photos", ours, theirs),
+        made("0123456789abcde1", theirs),
+        made("0123456789abcde2", (program.name, b"named as ours")),
+        made("0123456789abcde3", (f"{program.name}.txt", program.read_bytes())),
+    ]
+    mixed = made("0123456789abcde4", ours, theirs)
+    elsewhere = made("elsewhere", ours)
+    link = folder / "0123456789abcde5"
+    link.symlink_to(elsewhere, target_is_directory=True)
+    file = folder / "0123456789abcde6"
+    file.write_bytes(program.read_bytes())
+    linked = folder / "0123456789abcde7"
+    linked.mkdir()
+    (linked / program.name).symlink_to(program)
+    before = {path: sorted(path.iterdir()) for path in kept}
+    ages = folder.stat().st_mtime - 40 * 86_400
+    for path in (old, *kept, mixed, elsewhere, file, linked):
+        os.utime(path, (ages, ages))
+    os.utime(link, (ages, ages), follow_symlinks=False)
+    call(Counted().program("another"))
+    assert not old.exists()
+    assert new.exists()
+    assert {path: sorted(path.iterdir()) for path in kept} == before
+    assert [path.name for path in mixed.iterdir()] == ["thesis.txt"]
+    assert link.is_symlink() and file.exists() and (linked / program.name).is_symlink()
+    assert [path.name for path in elsewhere.iterdir()] == [program.name]
 
 
 def test_who_somebody_is():
@@ -194,8 +245,6 @@ if {again}:
     simulate.simulate = never
 match = jb.match("uct:simulations=30", "{bot}:simulations=10", "{game}", 4, seed=3)
 print(match.games[["game_id", "moves", "result"]].to_csv())
-if {again}:
-    assert "flax" not in sys.modules, "which takes half a second to import"
 """
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import csv
-import json
+import logging
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 import jubango as jb
 from jubango.analysis.learning import reliability
 from jubango.arena.commands import run as command
-from jubango.arena.training import Match, Measuring, Training, _append, _rows, pace
+from jubango.arena.training import Measuring, Training, pace
+from jubango.arena.training_tables import Match
 from jubango.bots.config import bot_from_spec
 from jubango.bots.learning import trainer
 from jubango.bots.learning.trainer import Settings
+from jubango.bots.networks.arrays import read_arrays
 from jubango.bots.networks.checkpoint import load_weights
 from jubango.sgf_games.errors import UserError
 
@@ -60,7 +64,7 @@ def test_a_run_is_killed_its_newest_checkpoint_damaged_and_it_goes_on(tmp_path):
     checkpoints = run / "checkpoints"
 
     def finished() -> list[Path]:
-        return sorted((p for p in checkpoints.glob("*") if p.name.isdigit()), key=lambda p: int(p.name))
+        return sorted(checkpoints.glob("*.safetensors"), key=lambda path: int(path.stem))
 
     while not checkpoints.exists() or len(finished()) < 2:
         time.sleep(0.1)
@@ -69,24 +73,25 @@ def test_a_run_is_killed_its_newest_checkpoint_damaged_and_it_goes_on(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     *_, before, newest = finished()
-    for path in newest.rglob("*"):
-        if path.is_file():
-            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    kept, _ = read_arrays(before, "checkpoint", "checkpoints")
+    newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
     measured = len(rows(run / "matches.csv"))
-    kept = json.loads((before / "counts" / "metadata").read_text())
     seconds = float(rows(run / "matches.csv")[-1]["seconds"])
     again = begun(tmp_path, "--minutes", str((seconds + 8) / 60))
     out, errors = again.communicate(timeout=240)
     assert again.returncode == 0, errors
     assert "Traceback" not in errors
-    assert f"checkpoint {newest.name} is damaged and left out" in errors
+    assert (
+        f"checkpoint run/checkpoints/{newest.name}: is no file of this program's checkpoints, or is cut off; it is left out"
+        in errors
+    )
     assert "Elo over random" in out
     assert len(rows(run / "matches.csv")) > measured
     best = load_weights(run / "best.safetensors")
     assert best.how["boards"] == ["tic_tac_toe"]
     newest_network = load_weights(run / "newest.safetensors")
-    assert int(newest_network.how["games"]) >= kept["games"] > 0
-    assert errors.count("damaged and left out") == 1
+    assert int(newest_network.how["games"]) >= kept["counts/games"] > 0
+    assert errors.count("left out") == 1
     assert list((run / "damaged").iterdir())
     assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -100,7 +105,7 @@ def test_ctrl_c_keeps_what_has_been_learnt(tmp_path):
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert "the same command goes on: jubango train --game tic_tac_toe --out run" in errors.splitlines()[-1]
+    assert " train --game tic_tac_toe --out run" in errors.splitlines()[-1]
     assert load_weights(tmp_path / "run" / "newest.safetensors").how["steps"] > 0
 
 
@@ -126,9 +131,17 @@ def test_what_a_run_yields(trained):
     assert int(load_weights(folder / "best.safetensors").how["games"]) <= training.trainer.counts["games"]
 
 
+def test_what_has_been_learnt_is_kept_before_it_is_measured(tmp_path):
+    for one in jb.train("mnk:3,k=3", tmp_path, measuring=QUICK, channels=8, blocks=1):
+        if one.stage == "measuring":
+            turn = int(one.training.trainer.counts["turns"])
+            assert (tmp_path / "checkpoints" / f"{turn}.safetensors").exists()
+            break
+
+
 def test_a_network_says_what_it_was_begun_with_but_not_where_that_lay(trained, tmp_path):
     best = trained[0] / "best.safetensors"
-    *_, _ = jb.train("mnk:3,k=3", tmp_path, games=200, measuring=QUICK, channels=8, blocks=1, start=str(best))
+    *_, _ = jb.train("mnk:3,k=3", tmp_path, games=4000, measuring=QUICK, channels=8, blocks=1, start=str(best))
     newest = tmp_path / "newest.safetensors"
     assert load_weights(newest).how["settings"]["start"] == "best.safetensors"
     assert str(best.parent).encode() not in newest.read_bytes()
@@ -174,6 +187,60 @@ def test_bad_input_is_one_line(tmp_path, capsys, words, message):
     assert not any("Traceback" in line for line in errors)
 
 
+def test_programs_are_made_before_training_begins(tmp_path, caplog):
+    """And are not counted as training."""
+    caplog.set_level(logging.WARNING, "jax")
+    training = Training({"games": ("mnk:4x2,k=2",), "channels": 4, "blocks": 1, "lanes": 32, "batch": 32}, tmp_path)
+    programs = re.compile(r"Compiling (?:jit\()?(further|part|move|<lambda>)\b")
+
+    def made() -> list[str]:
+        return [found[1] for message in caplog.messages if (found := programs.search(message))]
+
+    with jax.log_compiles():
+        assert [*training.trainer.compile()] == ["self-play of mnk:4x2,k=2", "learning from mnk:4x2,k=2"]
+        assert {"further", "part", "move"} <= set(made())
+        assert (training.seconds, training.trainer.counts["turns"]) == (0.0, 0)
+        caplog.clear()
+        while training.trainer.steps < 10:
+            training.trainer.turn()
+    assert made() == []
+    assert training.seconds > 0
+
+
+def test_who_has_learnt_nothing_is_not_the_best(tmp_path, capsys):
+    words = [
+        "train",
+        "--game",
+        "tic_tac_toe",
+        "--channels",
+        "4",
+        "--blocks",
+        "1",
+        "--out",
+        str(tmp_path / "run"),
+        "--lanes",
+        "32",
+    ]
+    assert command([*words, "--games", "5"]) == 0
+    out, errors = capsys.readouterr()
+    assert "nothing has been learnt in " in errors and "learning begins with 1,024" in errors
+    assert "best" not in out + errors
+    assert not (tmp_path / "run" / "best.safetensors").exists()
+    assert not (tmp_path / "run" / "newest.safetensors").exists()
+    stages = [line.split(",")[0] for line in errors.splitlines()]
+    assert stages[:2] == ["compiling self-play of tic_tac_toe", "compiling learning from tic_tac_toe"]
+    assert command([*words, "--games", "6"]) == 0, "it goes on"
+
+
+def test_data_that_ends_too_early_is_no_interruption(tmp_path, capsys, monkeypatch):
+    def broken(*words, **keys):
+        raise EOFError("No data left in file")
+
+    monkeypatch.setattr("jubango.arena.training.train", broken)
+    assert command(["train", "--game", "tic_tac_toe", "--out", str(tmp_path / "run")]) == 1
+    assert capsys.readouterr().err.strip().startswith("jubango: EOFError: No data left in file")
+
+
 def test_reliability_by_hand():
     said = [(-1.0, -1.0), (-0.95, 1.0), (0.0, 0.0), (0.99, 1.0), (1.0, 1.0)]
     found = reliability(said, bins=4)
@@ -186,9 +253,9 @@ def test_reliability_by_hand():
 def test_the_best_network_is_the_one_that_beat_the_best(trained, tmp_path):
     """By the matches alone, whenever they were interrupted."""
     training = trained[1][-1].training
-    matches = training.matches
+    matches = [*training.matches]
     try:
-        training.matches = []
+        training.matches.clear()
         assert training.best == ""
         for number, opponent, wins, best in [
             (1, "random", 4, "net-0001"), (2, "net-0001", 1, "net-0001"), (3, "net-0001", 3, "net-0003"),
@@ -198,19 +265,7 @@ def test_the_best_network_is_the_one_that_beat_the_best(trained, tmp_path):
             assert training.best == best
             training.draw()
     finally:
-        training.matches = matches
-
-
-def test_a_row_that_was_cut_off_is_left_out(tmp_path):
-    path = tmp_path / "matches.csv"
-    path.write_text("seconds,wins\n1,2\n3,4\n5")
-    assert _rows(path) == [{"seconds": "1", "wins": "2"}, {"seconds": "3", "wins": "4"}]
-    _append(path, {"seconds": 7, "wins": 8})
-    assert path.read_text() == "seconds,wins\n1,2\n3,4\n7,8\n"
-    path.write_text("secon")
-    assert _rows(path) == []
-    _append(path, {"seconds": 7, "wins": 8})
-    assert path.read_text() == "seconds,wins\n7,8\n"
+        training.matches[:] = matches
 
 
 def test_who_cannot_play_is_left_out(trained, monkeypatch):
@@ -219,10 +274,10 @@ def test_who_cannot_play_is_left_out(trained, monkeypatch):
     broken = bot_from_spec('gtp:command="/nowhere/gnugo"', "broken")
     monkeypatch.setattr("jubango.arena.training.ladder", lambda game: [bot_from_spec("random"), broken])
     before = len(training.matches)
-    training.measure()
+    list(training.measure())
     assert {match.opponent for match in training.matches[before:]} <= {"random", *(m.network for m in training.matches)}
     assert any(note.startswith("broken is left out: ") for note in training.notes)
-    training.measure()
+    list(training.measure())
     assert sum(note.startswith("broken is left out: ") for note in training.notes) == 1
 
 

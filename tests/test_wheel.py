@@ -6,11 +6,13 @@ import configparser
 import io
 import json
 import os
+import re
 import shutil
 import site
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -20,6 +22,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = ("analysis", "arena", "bots", "sgf_games")
+TOP = (
+    "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "constraints-oldest.txt",
+    "constraints.txt", "pyproject.toml",
+)  # fmt: skip
 THEIRS = (*FLOORS, "tests")  # packages of the user
 PLAN = """
 name = "small"
@@ -64,13 +70,14 @@ def checked(command, folder, **environment):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """Built from a copy of the checkout, since building writes beside its sources."""
-    pytest.importorskip("setuptools", minversion="70.1", reason="builds no wheels by itself; pip install -e '.[test]'")
+    pytest.importorskip("setuptools", minversion="77.0.3", reason="writes no license so; pip install -e '.[test]'")
     folder = tmp_path_factory.mktemp("wheel")
     for name in (*FLOORS, "jubango"):
         shutil.copytree(
             ROOT / name, folder / "source" / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
         )
-    for name in ("LICENSE", "README.md", "pyproject.toml"):
+    (folder / "source" / "docs").mkdir()
+    for name in ("LICENSE", "docs/package.md", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / "source" / name)
     (folder / "source" / "tests").mkdir()
     (folder / "source" / "tests" / "__init__.py").touch()
@@ -136,6 +143,40 @@ def test_what_is_in_the_wheel(wheel):
         ["jubango/__init__.py", "jubango/py.typed", *(f"jubango/{path.as_posix()}" for path in floors)]
     )
     assert {name.split("/")[0].split("-")[0] for name in names} == {"jubango"}
+
+
+def test_what_a_package_index_shows(wheel):
+    """A license as an expression, and a description whose links and pictures do not lead into the repository."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        head, _, description = archive.read(name).decode().partition("\n\n")
+    assert {"License-Expression: MIT", "License-File: LICENSE", "Author: the jubango authors"} < set(head.splitlines())
+    assert description.startswith("# jubango") and "pip install 'jubango[train]'" in description
+    assert not re.findall(r"\]\((?!https://)|<img|!\[", description)
+    extras = re.findall("Provides-Extra: (.*)", head)
+    assert {"plots", "train", "parquet", "cuda"} < set(extras)
+    version = re.search("Version: (.*)", head.partition("\n")[2])[1]
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_source_archive_holds_what_its_tests_need(tmp_path):
+    source = tmp_path / "source"
+    folders = (*FLOORS, "jubango", "benchmarks", "docs", "examples", "tests")
+    left_out = shutil.ignore_patterns("__pycache__", ".*")
+    for name in folders:
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=left_out)
+    for name in TOP:
+        shutil.copy(ROOT / name, source / name)
+    before = {
+        path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file() and not path.is_symlink()
+    }
+    build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=source, capture_output=True, check=True)
+    (made,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(made) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in before if not name.startswith("jubango/")} <= inside
+    assert {"Makefile", "tests/conftest.py", "docs/package.md", "examples/demo.toml", "jubango/py.typed"} <= inside
 
 
 def test_what_is_imported_is_the_wheel_s(installed):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from jubango.analysis.heat import Heat, Scale, hex_colour
+from jubango.analysis.heat import FEWEST, Heat, Scale, hex_colour
 from jubango.analysis.ownership import ownership
 from jubango.analysis.report.page import board_facts, page
 from jubango.analysis.review import Review
 from jubango.analysis.review_moves import GRADES, SIGNS, Candidate, ReviewedMove, ReviewedPosition
-from jubango.analysis.review_summary import ALL
+from jubango.analysis.review_summary import ALL, accuracy_text
 from jubango.analysis.win_rate import PLAYERS
 from jubango.sgf_games.diagram import readable_on
 from jubango.sgf_games.game import Game
@@ -45,10 +45,12 @@ def review_page(review: Review) -> str:
         "levels": LEVELS,
         "scales": {"amount": _scale("amount"), "sides": _scale("sides")},
     }  # fmt: skip
+    priors = any(move.prior is not None for one in review.positions for move in one.candidates)
     return page(
-        "review", review.title, data, players=_players(review), turns=turning_points(review), by=review.by,
-        game=game.spec, names=review.record.players, result=review.record.result, signs=SIGNS,
-        owned=counted[0] is not None, levels=[f"{100 * level:g}" for level in review.thresholds],
+        "review", review.title, {**data, "priors": priors}, players=_players(review), turns=turning_points(review),
+        by=review.by, note=review.note, priors=priors, game=game.spec, names=review.record.players,
+        result=review.record.result, signs=SIGNS, owned=counted[0] is not None,
+        levels=[f"{100 * level:g}" for level in review.thresholds],
     )  # fmt: skip
 
 
@@ -72,7 +74,7 @@ def _players(review: Review) -> list[dict[str, object]]:
         said = {"name": name, "colour": PLAYERS[player], "moves": one.moves, "grades": [one.grades[g] for g in SIGNS]}
         if one.moves:
             said |= {
-                "best": f"{100 * one.best / one.moves:.0f} %", "accuracy": f"{100 * one.accuracy:.1f} %",
+                "best": f"{100 * one.best / one.moves:.0f} %", "accuracy": accuracy_text(one),
                 "loss": f"{100 * one.mean_loss:.1f} ± {100 * one.error:.1f}",
             }  # fmt: skip
         rows.append(said)
@@ -90,6 +92,7 @@ def _position(one: ReviewedPosition, place: Position, owned: Heat | None) -> dic
         "error": round(100 * one.error, 1),
         "lead": None if one.lead is None else round(one.lead, 1),
         "simulations": one.simulations,
+        "noise": 0 < max((move.visits for move in one.candidates), default=0) < FEWEST,
         "comment": one.comment,
         "moves": [_candidate(game, place, i, move) for i, move in enumerate(one.candidates)],
     }
@@ -100,11 +103,12 @@ def _position(one: ReviewedPosition, place: Position, owned: Heat | None) -> dic
 
 
 def _candidate(game: Game, place: Position, rank: int, one: Candidate) -> list[object]:
-    """[move, point or -1, visits, prior in %, Black's win rate in %, variation]"""
+    """[move, point or -1, visits, prior in % or None, Black's win rate in %, variation]"""
     point = game.action_point(place.state, game.parse_action(one.move))
     line = list(one.variation) if rank < MOST_VARIATIONS else []
     where = -1 if point is None else point[0] * game.width + point[1]
-    return [one.move, where, one.visits, round(100 * one.prior, 1), round(100 * one.win_rate, 1), line]
+    prior = None if one.prior is None else round(100 * one.prior, 1)
+    return [one.move, where, one.visits, prior, round(100 * one.win_rate, 1), line]
 
 
 def _move(one: ReviewedMove) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import numpy as np
 from jubango.analysis.ratings import RatingList, rate
 from jubango.analysis.report.elo_plot import elo_plot
 from jubango.analysis.report.page import RULES, board_facts, page, part, plain
-from jubango.analysis.results import Result
+from jubango.analysis.results import Result, decided
 from jubango.analysis.standings import HEADINGS, cross_rows, standings_rows
 from jubango.analysis.tables import frame_results
 from jubango.analysis.verdicts import evidence, remarks
@@ -41,10 +41,13 @@ REASONS = {
 
 
 class RunPage:
-    """What is known of a run's games so far. ``add`` more of them, and ask for the page again."""
+    """What is known of a run's games so far. ``add`` more of them, and ask for the page again.
 
-    def __init__(self, title: str, game: Game, players: Sequence[str]) -> None:
-        self.title, self.game, self.players = title, game, list(players)
+    players: what each is, by its name. made: lines on how its games come about.
+    """
+
+    def __init__(self, title: str, game: Game, players: Mapping[str, str], made: Sequence[str] = ()) -> None:
+        self.title, self.game, self.players, self.made = title, game, dict(players), list(made)
         self.results: list[Result] = []
         self.games: list[list[object]] = []  # a row for each game, as run.js reads it
         self.changes: dict[str, list[list[int]]] = {}  # what moves changed on the board, by the games' ids
@@ -87,19 +90,22 @@ class RunPage:
 
     def summary(self, total: int | None = None, told: Iterable[str] = (), live: str = "") -> str:
         """All but the games, as HTML. told: what the run's test or its rounds say; live: how the run goes on."""
-        ratings = rate(self.results, players=self.players)
+        ratings = rate(self.results, players=list(self.players))
         names = [rating.name for rating in ratings.ratings]
         small = len(names) <= MOST_IN_GRID
         done, total = len(self.results), max(total or 0, len(self.results))
         games = f"{done:,} of {total:,} games" if done < total else f"{done:,} games"
         facts = [self.game.spec, f"{len(names)} players", games]
+        said, told = evidence(ratings, self.results), list(told)
+        first = [*said[:1], *told] if len(names) == 2 and decided(self.results) else []  # who is stronger
+        said = said[1:] if first else [*said, *told]
         return part(
             "summary", title=self.title, facts=facts, done=done, total=total, live=live, most=MOST_IN_GRID,
             standings=standings_rows(ratings) if self.results else [], headings=HEADINGS, remarks=remarks(ratings),
-            elo=elo_plot(ratings), cross=list(zip(names, cross_rows(self.results, ratings), strict=True)) * small,
-            superiority=list(zip(names, _likelihoods(ratings), strict=True)) * small,
-            said=[*evidence(ratings, self.results), *told], endings=self._ending_rows(), speed=self._speed_rows(names),
-            pace=self._pace(),
+            elo=elo_plot(ratings), cross=_shaded(names, cross_rows(self.results, ratings), _points) * small,
+            superiority=_shaded(names, _likelihoods(ratings), _percent) * small, first=first, said=said,
+            endings=self._ending_rows(), speed=self._speed_rows(names), pace=self._pace(),
+            bots=list(self.players.items()), made=self.made,
         )  # fmt: skip
 
     def page(self, summary: str, live: bool = False) -> str:
@@ -192,3 +198,32 @@ def _likelihoods(ratings: RatingList) -> list[list[str]]:
     return [
         ["—" if i == j else f"{value:.1f}" for j, value in enumerate(row)] for i, row in enumerate(rows)
     ]  # fmt: skip
+
+
+def _shaded(
+    names: Sequence[str], rows: Sequence[Sequence[str]], share: Callable[[str], float | None]
+) -> list[dict[str, object]]:
+    """A table of all against all: the texts of its cells, and how far the ``share`` of each is above or below a half,
+    as the style has it (win1 to win4, loss1 to loss4)."""
+    found: list[dict[str, object]] = []
+    for name, row in zip(names, rows, strict=True):
+        cells = []
+        for text in row:
+            part = share(text)
+            level = 0 if part is None else round(8 * (part - 0.5))
+            cells.append({"text": text, "shade": f"{'win' if level > 0 else 'loss'}{abs(level)}" if level else ""})
+        found.append({"name": name, "cells": cells})
+    return found
+
+
+def _points(text: str) -> float | None:
+    """The share of points in wins-draws-losses."""
+    counts = text.split("-")
+    if len(counts) != 3:
+        return None
+    wins, draws, losses = map(int, counts)
+    return (wins + draws / 2) / max(1, wins + draws + losses)
+
+
+def _percent(text: str) -> float | None:
+    return None if text == "—" else float(text) / 100

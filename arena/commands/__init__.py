@@ -13,11 +13,14 @@ import sys
 from jubango.arena.commands import interrupts
 from jubango.arena.commands.plain import speak_plainly
 
+COMPLETING = "_JUBANGO_COMPLETE"  # in the environment where a shell asks how a word may end
+
 
 def main() -> None:
     """Run the command. Exit status: 0 done, 2 bad input, 128 and the signal's number if one ended it (130: Ctrl-C), 1
     anything else."""
     try:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # XLA's own alarms: what compiles is said on our lines
         interrupts.listen()
         speak_plainly()
         status = run(sys.argv[1:])
@@ -33,11 +36,14 @@ def run(arguments: list[str]) -> int:
 
     from jubango.arena.commands.app import ClickException, app
     from jubango.arena.commands.output import Halted
+    from jubango.arena.commands.unnamed import marked, unmarked
+    from jubango.sgf_games import shell
     from jubango.sgf_games.errors import CannotGoOn, UserError
 
     try:
-        _load_plugins()
-        result = app(arguments, prog_name="jubango", standalone_mode=False)
+        if COMPLETING not in os.environ:
+            _load_plugins()
+        result = app(marked(arguments), prog_name="jubango", standalone_mode=False)
         sys.stdout.flush()
         status = result if isinstance(result, int) else 0
         return _interrupted() if status == interrupts.INTERRUPTED else status  # typer may have caught Ctrl-C itself
@@ -45,15 +51,18 @@ def run(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message(), file=sys.stderr)
             return 2
-        hint = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
-        return _complain(" ".join(error.format_message().split()).rstrip(".") + hint)
+        path = error.ctx.command_path.split()[1:] if getattr(error, "ctx", None) else None
+        hint = "" if path is None else f" (see {shell.command(*path, '--help')})"
+        return _complain(" ".join(unmarked(error.format_message()).split()).rstrip(".") + hint)
     except UserError as error:
         return _complain(str(error))
     except CannotGoOn as error:
         return _complain(str(error), status=1)
     except Halted as halted:
         return _interrupted(str(halted))
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort as abort:  # so typer says of Ctrl-C, and of data that ended too early
+        return _surprised(abort.__cause__) if isinstance(abort.__cause__, EOFError) else _interrupted()
+    except KeyboardInterrupt:
         return _interrupted()
     except typer.Exit as stop:
         return _interrupted() if stop.exit_code == interrupts.INTERRUPTED else stop.exit_code
@@ -79,7 +88,12 @@ def _load_plugins() -> None:
 
     from jubango.sgf_games.errors import UserError
 
-    for name in filter(None, (part.strip() for part in os.environ.get("JUBANGO_PLUGINS", "").split(","))):
+    names = [part.strip() for part in os.environ.get("JUBANGO_PLUGINS", "").split(",") if part.strip()]
+    if names:
+        from jubango.sgf_games.machine import claim
+
+        claim()  # before a plug-in makes arrays
+    for name in names:
         if "" not in sys.path:
             sys.path.append("")  # the current directory
         if not all(name.split(".")):

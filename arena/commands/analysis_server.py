@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from jubango.arena.commands.completion import bot_option
+
 
 def register(app: typer.Typer) -> None:
     @app.command("analysis-server")
     def analysis_server(
-        bot: Annotated[str, typer.Option(help="A searching bot.", show_default="the strongest there is")] = "",
+        bot: Annotated[str, bot_option(help="A searching bot.", show_default="the strongest there is")] = "",
         seed: Annotated[int, typer.Option(min=0, help="Decides the search's dice.")] = 1,
         simulations: Annotated[int, typer.Option(min=1, max=1_000_000, help="A position at most.")] = 65_536,
     ) -> None:
@@ -20,7 +22,9 @@ def register(app: typer.Typer) -> None:
         from jubango.bots.gtp.analysis_server import AnalysisServer
         from jubango.bots.gtp.wire import Lines, Output
         from jubango.sgf_games.errors import UserError
+        from jubango.sgf_games.machine import claim
 
+        claim()
         config = bot_from_spec(bot) if bot else None
         if config is not None and not isinstance(config, SearchConfig):
             raise UserError(f'bot "{config.name}": only a searching bot (uct, alphazero, ...) can analyse')

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from jubango.arena.commands.completion import bot_option
 from jubango.arena.commands.output import (
     Format,
     FormatOption,
@@ -20,7 +21,7 @@ from jubango.arena.commands.output import (
     read_record,
     show_notes,
 )
-from jubango.arena.preparing import Busy, Preparing, shown
+from jubango.arena.preparing import AGAIN, Busy, Preparing, shown
 
 if TYPE_CHECKING:
     from jubango.analysis.heat import Heat
@@ -54,7 +55,7 @@ def register(app: typer.Typer) -> None:
         move: Annotated[int | None, typer.Option(help="After this many moves.", show_default="all")] = None,
         every: Annotated[bool, typer.Option("--all", help="Review the game: every move.")] = False,
         bot: Annotated[
-            str, typer.Option(help="A searching bot.", show_default="the strongest there is for the game")
+            str, bot_option(help="A searching bot.", show_default="the strongest there is for the game")
         ] = "",
         simulations: Annotated[
             int | None, typer.Option(min=1, help="Simulations a search.", show_default="the bot's")
@@ -81,7 +82,7 @@ def register(app: typer.Typer) -> None:
         ] = Heatmap.visits,
         against: Annotated[
             str,
-            typer.Option(metavar="BOT", help="Show what the bot's heatmap has more than this bot's.", show_default=""),
+            bot_option(metavar="BOT", help="Show what the bot's heatmap has more than this bot's.", show_default=""),
         ] = "",
         png: Annotated[
             Path | None, typer.Option(help="Write the heatmap as a picture; with --all the curves (PNG, SVG, ...).")
@@ -149,7 +150,8 @@ def _analyze_position(
         position = position_at(record.sgf, move)
     config = searching_bot(wanted.bot or strongest(record.game), **wanted.limits)
     show_notes(record.game, [config])
-    with shown(messages(), Preparing(f"{record.game.spec} for {config.name}")) as line:
+    preparing = Preparing(f"{record.game.spec} for {config.name}")
+    with shown(messages(), preparing, everywhere=True, patience=AGAIN) as line:
 
         def report(done: int, total: int) -> None:
             line.says = f"searching: {done} of {total} simulations"
@@ -162,7 +164,7 @@ def _analyze_position(
             shown_heat = found.less(analyze(position, other, seed=seed), heat, (config.name, other.name))
     if wanted.png is not None:
         try:
-            found.save_png(wanted.png, shown_heat)
+            found.save_png(wanted.png, shown_heat if against else heat)
         except (OSError, ValueError) as error:  # an unwritable place, a format nobody knows
             raise UserError(f"{wanted.png}: cannot be written: {error}") from None
     if wanted.csv is not None:
@@ -172,10 +174,11 @@ def _analyze_position(
     elif form is Format.json:
         print_json(_document(record, found, config.spec))
     else:
-        _print_position(found, config.spec, shown_heat)
+        noise = found.noise if not against and heat in ("visits", "value") else ""
+        _print_position(found, config.spec, shown_heat, noise)
 
 
-def _print_position(one: PositionAnalysis, bot: str, heat: Heat) -> None:
+def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -193,12 +196,20 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat) -> None:
         return
     out.print(f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move", highlight=False)
     out.print(f"{one.simulations} simulations by {bot}", highlight=False)
+    if one.note:
+        out.print(one.note, style="yellow", highlight=False)
     assert one.best is not None
     out.print(
         f"{side}'s win rate: {one.win_rate.percent}, the mean of the search; after {one.best.move} alone "
         f"{one.best.win_rate.percent}", highlight=False,
     )  # fmt: skip
     out.print()
+    if noise:
+        out.print(board_text(position.stones, position.last))
+        out.print(noise, highlight=False)
+        if position.next_move is not None:
+            out.print(f"played in the game: {_played(position)}", highlight=False)
+        return
     if heat.name != "visits":
         out.print(f"{heat.name}:", highlight=False)
     out.print(heat_text(position.stones, position.last, heat, out.width))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from jubango.arena.commands.completion import game_option
 from jubango.arena.commands.output import Format, FormatOption, loading, messages, print_frame
 from jubango.arena.preparing import Busy, shown
 
@@ -16,7 +17,7 @@ def register(app: typer.Typer) -> None:
     @bench.command()
     def playouts(
         game: Annotated[
-            list[str] | None, typer.Option(help="A game; may be repeated.", show_default="the usual five")
+            list[str] | None, game_option(help="A game; may be repeated.", show_default="the usual five")
         ] = None,
         lanes: Annotated[int, typer.Option(min=1, max=16_384, help="Games at once.")] = 4128,  # benchmark.LANES
         seconds: Annotated[float, typer.Option(min=0.1, help="How long to measure each game.")] = 3.0,
@@ -42,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
     @bench.command()
     def search(
-        game: Annotated[str | None, typer.Option(help="Only the cases of this game.")] = None,
+        game: Annotated[str | None, game_option(help="Only the cases of this game.")] = None,
         repeats: Annotated[int, typer.Option(min=1, help="Searches of each case; the middle one counts.")] = 5,
         form: FormatOption = Format.table,
     ) -> None:
@@ -69,7 +70,7 @@ def register(app: typer.Typer) -> None:
 
     @bench.command()
     def tournament(
-        game: Annotated[str | None, typer.Option(help="Only the cases of this game, e.g. connect_four.")] = None,
+        game: Annotated[str | None, game_option(help="Only the cases of this game, e.g. connect_four.")] = None,
         form: FormatOption = Format.table,
     ) -> None:
         """Whole tournaments, everything recorded: simulations a second against those of the bare search, and games."""

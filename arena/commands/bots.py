@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from jubango.arena.commands.completion import bot_argument
 from jubango.arena.commands.output import Format, FormatOption, data, loading, print_frame
+from jubango.sgf_games import shell
 
 STANDS_IN = "; without network=FILE a uniform prior and rollouts stand in"
 
@@ -14,11 +16,11 @@ STANDS_IN = "; without network=FILE a uniform prior and rollouts stand in"
 def register(app: typer.Typer) -> None:
     @app.command()
     def bots(
-        name: Annotated[str, typer.Argument(metavar="[BOT]", help="Show all keys of this bot.")] = "",
+        name: Annotated[str, bot_argument(metavar="[BOT]", help="Show all keys of this bot.")] = "",
         form: FormatOption = Format.table,
     ) -> None:
         """What can play and where it comes from; with a name, the keys of that bot, their values and meanings."""
-        with loading():
+        with loading(jax=False):
             import pandas as pd
 
             from jubango.bots.config import PRESETS
@@ -38,7 +40,8 @@ def register(app: typer.Typer) -> None:
         print_frame(pd.DataFrame(rows, columns=["bot", "kind", "settings", "about"]), form)
         if form is Format.table:
             data().print(
-                "\nBOT:key=value,... changes a setting, e.g. uct:simulations=800,c=1; jubango bots BOT shows them all",
+                "\nBOT:key=value,... changes a setting, e.g. uct:simulations=800,c=1; "
+                f"{shell.command('bots', 'BOT')} shows them all",
                 style="dim", highlight=False,
             )  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, messages, print_frame
+from jubango.arena.commands.output import Format, FormatOption, beyond_told, messages, print_frame
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
         plan_in(folder)
         if rebuild:
             made, unused = rebuild_run(folder)
-            messages().print(f"{made} rows were made from SGF files", soft_wrap=True)
+            messages().print(f"{made} rows were made again", soft_wrap=True)
             for _, file, problem in unused:
                 messages().print(f"{folder / file}: {problem}: left as it is", soft_wrap=True)
         found = problems(folder)
@@ -40,6 +40,7 @@ def register(app: typer.Typer) -> None:
             print_frame(pd.DataFrame(found, columns=list(Problem._fields)), form)
         run = open_run(folder)
         count = f"{len(run.results)} of {run.total} games are finished"
+        count += f" ({beyond_told(len(run.left_out))})" if run.left_out else ""
         rowless = sum(problem == NO_ROW for _, _, problem in found)
         others = len(found) - rowless
         states = [f"{others} files are not as their rows say"] if others else []

@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
+from jubango.arena.commands.completion import bot_option, game_option
+
 
 def register(app: typer.Typer) -> None:
     @app.command()
     def gtp(
         bot: Annotated[
-            str, typer.Option(help="Who plays.", show_default="the strongest there is, as long as the clock allows")
+            str, bot_option(help="Who plays.", show_default="the strongest there is, as long as the clock allows")
         ] = "",
-        game: Annotated[str, typer.Option(help="The game; boardsize and komi change it.")] = "go:19",
+        game: Annotated[str, game_option(help="The game; boardsize and komi change it.")] = "go:19",
         seed: Annotated[int, typer.Option(min=0, help="Decides the bot's dice.")] = 1,
         resign_below: Annotated[
             float, typer.Option(min=0, max=50, help="A win rate in %; 0: it never resigns.", show_default="0")
@@ -28,6 +30,8 @@ def register(app: typer.Typer) -> None:
         from jubango.bots.gtp.server import Server
         from jubango.bots.gtp.wire import Lines, Output
         from jubango.sgf_games.catalogue import make_game
+        from jubango.sgf_games.machine import claim
 
+        claim()
         options = Options(bot_from_spec(bot) if bot else None, seed, resign_below / 100, ponder, simulations)
         Server(Host(make_game(game), options, Lines(sys.stdin.fileno()), Output(sys.stdout.fileno()))).serve()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from jubango.arena.commands.completion import bot_argument, game_option
 from jubango.arena.commands.output import Format, FormatOption, loading, messages
 from jubango.arena.commands.tournament import AgainOption, play_shown, print_run
 
@@ -14,9 +15,9 @@ from jubango.arena.commands.tournament import AgainOption, play_shown, print_run
 def register(app: typer.Typer) -> None:
     @app.command()
     def match(
-        first: Annotated[str, typer.Argument(metavar="BOT", help="A bot, e.g. uct:simulations=800,c=1.4")],
-        second: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.")],
-        game: Annotated[str, typer.Option(help="The game, e.g. go:9,komi=7")] = "go:9",
+        first: Annotated[str, bot_argument(metavar="BOT", help="A bot, e.g. uct:simulations=800,c=1.4")],
+        second: Annotated[str, bot_argument(metavar="BOT", help="Its opponent.")],
+        game: Annotated[str, game_option(help="The game, e.g. go:9,komi=7")] = "go:9",
         games: Annotated[
             int | None,
             typer.Option(min=2, help="How many games at most, an even number.", show_default="20; with --sprt 100,000"),
@@ -30,7 +31,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 metavar="ELO0,ELO1",
                 help="Stop when the first bot is ELO1 stronger rather than ELO0, or the reverse: 0,20 or "
-                "0,20,alpha=0.01,beta=0.01,model=normalized,pairs=false",
+                "0,20,alpha=0.01 (also beta=, model=, pairs=)",
             ),
         ] = "",
         openings: Annotated[

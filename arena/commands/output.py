@@ -6,8 +6,8 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,6 +54,12 @@ class Halted(Exception):
     """Ctrl-C; the text says what has become of the work."""
 
 
+def beyond_told(games: int) -> str:
+    """Of games that a run has kept, though its test or search had decided without them."""
+    some = "1 more game was" if games == 1 else f"{games:,} more games were"
+    return f"{some} under way when it was decided: kept, and not counted"
+
+
 def check_writable(path: Path, new: bool = False) -> None:
     """Find out before the work whether its result can be written there afterwards; a ``new`` file overwrites nothing.
     Raises UserError."""
@@ -70,9 +76,16 @@ def check_writable(path: Path, new: bool = False) -> None:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def loading() -> AbstractContextManager[object]:
-    """Around the imports of a command, which take seconds because of JAX: something is on the screen at once."""
-    return shown(messages(), Busy("starting"))
+@contextmanager
+def loading(jax: bool = True) -> Iterator[None]:
+    """Around the imports of a command, which take seconds because of JAX: something is on the screen at once, and the
+    machine is claimed, if the command uses ``jax``."""
+    with shown(messages(), Busy("starting")):
+        if jax:
+            from jubango.sgf_games.machine import claim
+
+            claim()
+        yield
 
 
 def print_frame(frame: pd.DataFrame, form: Format, table: Table | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jubango.arena.commands.completion import game_option, player_option
 from jubango.arena.commands.output import Halted, check_writable, data, loading, messages, show_notes
 from jubango.sgf_games.errors import UserError
 
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     @app.command()
     def play(
-        game: Annotated[str, typer.Option(help="The game, e.g. go:9")] = "go:9",
-        black: Annotated[str, typer.Option(help="A bot, or human.")] = "human",
-        white: Annotated[str, typer.Option(help="A bot, or human.")] = "uct:simulations=1600",
+        game: Annotated[str, game_option(help="The game, e.g. go:9")] = "go:9",
+        black: Annotated[str, player_option(help="A bot, or human.")] = "human",
+        white: Annotated[
+            str, player_option(help="A bot, or human.", show_default="the strongest there is for the game")
+        ] = "",
         seed: Annotated[int, typer.Option(min=0, help="Decides the bots' dice.")] = 1,
         sgf: Annotated[
             Path | None,
@@ -31,11 +34,13 @@ def register(app: typer.Typer) -> None:
         """Play in the terminal. Moves like D4; pass, hint (a heatmap), undo, swap, resign, help, quit."""
         with loading():
             from jubango.arena.at_the_board import BrokenOff, Session
+            from jubango.bots.composition import strongest
             from jubango.bots.config import HUMAN, PRESETS, bot_from_spec, told_apart
             from jubango.bots.human import HumanConfig
             from jubango.sgf_games.catalogue import make_game
+            from jubango.sgf_games.race import for_two
 
-            rules_of = make_game(game)
+            rules_of = for_two(make_game(game))
 
             def player(spec: str) -> BotConfig:
                 try:
@@ -44,11 +49,9 @@ def register(app: typer.Typer) -> None:
                     known = spec.partition(":")[0] in PRESETS
                     raise UserError(f"{error}" if known else f'{error} (a person is "{HUMAN}")') from None
 
-            bots = told_apart(map(player, (black, white)))
+            bots = told_apart(map(player, (black, white or strongest(rules_of))))
         if bots[0].name == bots[1].name and bots[0] != bots[1]:
             raise UserError(f'both players are called "{bots[0].name}"; name=... gives a bot another name')
-        if rules_of.num_players != 2:
-            raise UserError(f"{rules_of.spec} has {rules_of.num_players} player(s); this board is for two")
         if sgf is not None:
             check_writable(sgf, new=True)
         show_notes(rules_of, bots)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, loading, messages
+from jubango.arena.commands.output import Format, FormatOption, beyond_told, loading, messages
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +55,7 @@ def register(app: typer.Typer) -> None:
             from jubango.analysis.results import first_of_equal
             from jubango.analysis.tables import results_of
             from jubango.arena.commands.tournament import print_ratings
-            from jubango.arena.comparing import other_settings
+            from jubango.arena.comparing import left_out_of, other_settings
             from jubango.sgf_games.errors import UserError
 
         anchors: dict[str, float] = {}
@@ -69,7 +69,10 @@ def register(app: typer.Typer) -> None:
                 raise UserError(f'--anchor "{text}" is not NAME=ELO') from None
         left_out: list[UserError] = []
         guesses: list[str] = []
-        results = results_of(paths, None if strict else left_out, guesses, apart or ())
+        beyond = left_out_of(paths)
+        results = results_of(paths, None if strict else left_out, guesses, apart or (), beyond)
+        for folder, games in beyond.items():
+            messages().print(f"{folder}: {beyond_told(len(games))}", highlight=False, markup=False, soft_wrap=True)
         for line in other_settings(paths, apart or ()):
             messages().print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
         if guesses:

@@ -24,9 +24,10 @@ def register(app: typer.Typer) -> None:
         """
         with loading():
             from jubango.arena.run_folder import open_run
+            from jubango.sgf_games.folder import Folder
 
             run = open_run(folder)
-        path = out or folder / "report.html"
+        path = out or Folder(folder).file("report.html")
         check_writable(path)
         run.save_report(path)
         size = path.stat().st_size / 1e6

@@ -26,6 +26,8 @@ def print_review(review: Review) -> None:
     out = data()
     out.print(Text(review.title, style="bold"))
     out.print(f"by {review.by}", style="dim")
+    if review.note:
+        out.print(review.note, style="yellow")
     if not review.moves:
         out.print("there are no moves in it")
         return
@@ -64,7 +66,8 @@ def moves_table(review: Review) -> Table:
 
     leads = review.curves.has_leads
     table = Table(box=None, header_style="bold", pad_edge=False)
-    headings = ["move", "", "best", "Black", *["lead"] * leads, "loss", "", "visits", "prior"]
+    priors = any(move.prior is not None for move in review.moves)
+    headings = ["move", "", "best", "Black", *["lead"] * leads, "loss", "", "visits", *["prior"] * priors]
     for heading in headings:
         table.add_column(heading, justify="left" if heading in ("", "best") else "right", no_wrap=True)
     styles = {"inaccuracy": "yellow", "mistake": "dark_orange", "blunder": "bold red", "surprise": "green"}
@@ -82,7 +85,7 @@ def moves_table(review: Review) -> Table:
             loss,
             move.sign,
             f"{move.visits} of {move.simulations}" if move.simulations else "",
-            f"{100 * move.prior:.1f} %" if move.prior is not None else "",
+            *([f"{100 * move.prior:.1f} %" if move.prior is not None else ""] if priors else []),
             style=styles.get(move.grade),
         )
     return table
@@ -92,6 +95,7 @@ def summary_table(review: Review) -> Table:
     from rich.table import Table
 
     from jubango.analysis.review_moves import SIGNS
+    from jubango.analysis.review_summary import accuracy_text
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("player", overflow="ellipsis", max_width=20)
@@ -104,7 +108,7 @@ def summary_table(review: Review) -> Table:
                 one.phase,
                 str(one.moves),
                 f"{100 * one.best / one.moves:.0f} %",
-                f"{100 * one.accuracy:.1f} %",
+                accuracy_text(one),
                 f"{_percent(one.mean_loss)} ± {_percent(one.error)}",
                 *(str(one.grades[grade]) for grade in SIGNS),
             )

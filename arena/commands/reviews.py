@@ -22,7 +22,7 @@ from jubango.arena.commands.output import (
     show_notes,
 )
 from jubango.arena.commands.review_tables import print_review
-from jubango.arena.preparing import Busy, Line, Preparing, shown
+from jubango.arena.preparing import AGAIN, Busy, Line, Preparing, shown
 
 if TYPE_CHECKING:
     from jubango.analysis.review import Review
@@ -135,7 +135,8 @@ def _reviews(files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thr
             bots.append(bot)
     for case, bot in zip(cases, bots, strict=True):
         show_notes(case.record.game, [bot])
-    with shown(messages(), Preparing(f"{cases[0].record.game.spec} for {bots[0].name}")) as line:
+    preparing = Preparing(f"{which}{cases[0].record.game.spec} for {bots[0].name}")
+    with shown(messages(), preparing, everywhere=True, patience=AGAIN) as line:
         try:
             searched(cases, bots, _Report(line, which))
         except KeyboardInterrupt:

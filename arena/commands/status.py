@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jubango.arena.commands.output import Format, FormatOption, data, loading, messages, print_json
+from jubango.arena.commands.output import Format, FormatOption, beyond_told, data, loading, messages, print_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +33,12 @@ def register(app: typer.Typer) -> None:
             run = open_run(folder)
         games = run.games
         playing, pace = is_at_play(folder), _games_a_second(games)
-        left = run.missing / pace if pace and playing and run.missing else None
+        left = run.seconds_left(0.0) if playing and run.missing else None
         if form is Format.json:
             said = {
                 "name": run.plan.name, "game": run.plan.game.spec, "format": run.plan.format.kind,
-                "finished": len(run.results), "total": run.total, "missing": run.missing, "at_play": playing,
+                "finished": len(run.results), "left_out": len(run.left_out), "total": run.total, "missing": run.missing,
+                "at_play": playing,
                 "games_per_hour": pace and 3600 * pace, "seconds_left": left,
                 "last": games["date"].max() if len(games) else None,
             }  # fmt: skip
@@ -53,6 +54,8 @@ def register(app: typer.Typer) -> None:
             parts.append(f"{clock(left)} left")
         if len(games):
             parts.append(f"the last ended {games['date'].max().replace('T', ' ')}")
+        if run.left_out:
+            parts.append(beyond_told(len(run.left_out)))
         out = data() if form is Format.table else messages()  # beside a table for programs it is no data
         out.print(", ".join(parts), highlight=False, markup=False, soft_wrap=True)
         if run.results:

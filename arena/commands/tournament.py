@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from jubango.arena.commands.output import (
     print_text,
     show_notes,
 )
+from jubango.sgf_games import shell
 from jubango.sgf_games.record import Failure
 
 if TYPE_CHECKING:
@@ -127,8 +126,7 @@ def _how_to_go_on(run: Run) -> str:
         return f"{done} and not kept (--out DIR keeps them)" if run.results else "no game is finished"
     if not (run.folder / PLAN_FILE).exists():
         return done
-    command = ["jubango"] if shutil.which("jubango") else [sys.executable, "-m", "jubango.arena.commands"]
-    go_on = shlex.join([*command, "tournament", str(run.folder / PLAN_FILE), "--out", str(run.folder)])
+    go_on = shell.command("tournament", run.folder / PLAN_FILE, "--out", run.folder)
     return f"{done} and kept in {run.folder}; go on with: {go_on}"
 
 

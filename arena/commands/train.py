@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from jubango.arena.commands.completion import game_option
 from jubango.arena.commands.output import Halted, data, loading, messages
+from jubango.sgf_games import shell
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
     def train(
         game: Annotated[
-            list[str], typer.Option(help="The game, e.g. go:9; given again, other boards that it learns on as well.")
+            list[str], game_option(help="The game, e.g. go:9; given again, other boards that it learns on as well.")
         ],
         out: Annotated[Path | None, typer.Option(help="Folder of the run.", show_default="runs/train-GAME")] = None,
         minutes: Annotated[
@@ -67,6 +68,7 @@ def register(app: typer.Typer) -> None:
 
         A run that is gone on with keeps its settings, but for those that are given anew."""
         with loading():
+            from jubango.arena.dashboard import clock
             from jubango.arena.training import BEST, CURVE, Measuring
             from jubango.arena.training import train as training
             from jubango.arena.training_view import TrainingView
@@ -90,15 +92,25 @@ def register(app: typer.Typer) -> None:
                     run = progress.training
                     view.show(progress)
         except KeyboardInterrupt:
-            again = shlex.join(["jubango", *sys.argv[1:]])
-            said = "nothing had been learnt yet" if run is None else f"all is kept in {folder}"
-            raise Halted(f"{said}; the same command goes on: {again}") from None
+            learnt = run is not None and run.trainer.steps
+            said = f"all is kept in {folder}" if learnt else "nothing had been learnt yet"
+            raise Halted(f"{said}; the same command goes on: {shell.command(*sys.argv[1:])}") from None
         assert run is not None
+        if not run.trainer.steps:
+            counts = run.trainer.counts
+            messages().print(
+                f"nothing has been learnt in {clock(run.seconds)} of training: {counts['games']:,.0f} games have given "
+                f"{counts['positions']:,.0f} positions, and learning begins with {run.trainer.first_lesson:,}; the "
+                "same command goes on with more --minutes or --games",
+                style="yellow", highlight=False, soft_wrap=True,
+            )  # fmt: skip
+            return
         if run.elo:
             _, elo, error = run.elo[-1]
             data().print(f"the newest network has {elo:+.0f} ± {error:.0f} Elo over random", highlight=False)
+        best = f"gumbel:network={folder / BEST}"
+        play = shell.command("play", "--game", run.game.spec, "--black", best, "--white", "human")
         messages().print(
-            f"the best network is {folder / BEST}, how it went {folder / CURVE}; play it: jubango play --game "
-            f"{run.game.spec} --black gumbel:network={folder / BEST} --white human",
+            f"the best network is {folder / BEST}, how it went {folder / CURVE}; play it: {play}",
             highlight=False, soft_wrap=True,
         )  # fmt: skip

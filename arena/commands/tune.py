@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +19,7 @@ from jubango.arena.commands.output import (
     print_json,
     show_notes,
 )
+from jubango.sgf_games import shell
 
 if TYPE_CHECKING:
     from jubango.arena.tuning import Tuning
@@ -40,6 +40,7 @@ def register(app: typer.Typer) -> None:
             from jubango.arena.tuner import TuningInterrupted, play_tuning
             from jubango.arena.tuning import PICTURE, SETTINGS
             from jubango.arena.tuning_view import TuningView
+            from jubango.sgf_games.extras import installed
 
             plan = read_tune_plan(file)
         folder = out or Path("runs") / plan.playing.name
@@ -52,9 +53,10 @@ def register(app: typer.Typer) -> None:
             if interrupted.tuning.latest is not None:
                 print_tuning(interrupted.tuning, form)
                 sys.stdout.flush()
-            raise Halted(f"{interrupted}; the same command goes on: {shlex.join(['jubango', *sys.argv[1:]])}") from None
+            raise Halted(f"{interrupted}; the same command goes on: {shell.command(*sys.argv[1:])}") from None
         print_tuning(tuning, form)
-        messages().print(f"games, {SETTINGS} and {PICTURE} are in {folder}", highlight=False, soft_wrap=True)
+        written = f"{SETTINGS} and {PICTURE}" if installed("matplotlib") else SETTINGS
+        messages().print(f"games, {written} are in {folder}", highlight=False, soft_wrap=True)
 
 
 def print_tuning(tuning: Tuning, form: Format) -> None:

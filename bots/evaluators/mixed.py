@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import jax
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
+from jubango.bots.evaluators.judgement import judged
 from jubango.sgf_games.dice import mix
 from jubango.sgf_games.game import Game, State
 
@@ -24,12 +25,23 @@ class Mixed(Evaluator):
     weight: float = 0.5
 
     @property
+    def title(self) -> str:
+        return f"{self.first.title} and {self.second.title}"
+
+    @property
+    def trusted(self) -> bool:
+        return self.first.trusted and self.second.trusted
+
+    @property
     def vector(self) -> int:
         return min(self.first.vector, self.second.vector)
 
+    @property
+    def has_prior(self) -> bool:
+        return self.first.has_prior
+
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         first, second = params or ((), ())
-        a = self.first(first, game, states, legal, mix(seeds))  # its dice are not the second's
-        b = self.second(second, game, states, legal, seeds)
-        value = (1 - self.weight) * a.value + self.weight * b.value
-        return Evaluation(a.prior, value, a.firsts if b.firsts is None else b.firsts)
+        prior, a, some = judged(self.first, first, game, states, legal, mix(seeds))  # its dice are not the second's
+        _, b, others = judged(self.second, second, game, states, legal, seeds)
+        return Evaluation(prior, (1 - self.weight) * a + self.weight * b, some if others is None else others)

@@ -7,12 +7,19 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Firsts, Params
+from jubango.bots.evaluators.judgement import judged
+from jubango.sgf_games.checks import one_of, whole
 from jubango.sgf_games.dice import coin, lottery, mix, random_bits
+from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import first_largest
+from jubango.sgf_games.loops import while_loop
+
+Moves = Literal["game", "tactical", "uniform", "policy"]
+Draws = Literal["half", "random"]
+MOST_ROLLOUTS = 2**16
 
 
 @dataclass(frozen=True)
@@ -29,10 +36,27 @@ class Rollout(Evaluator):
     """
 
     rollouts: int = 1
-    moves: Literal["game", "tactical", "uniform", "policy"] = "game"
+    moves: Moves = "game"
     policy: Evaluator | None = None
-    draws: Literal["half", "random"] = "half"
+    draws: Draws = "half"
     firsts: bool = False
+
+    has_prior = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "rollouts", whole("rollouts", self.rollouts, 1, MOST_ROLLOUTS, "games from a position")
+        )
+        one_of("moves", self.moves, Moves)
+        one_of("draws", self.draws, Draws)
+        if self.moves == "policy" and self.policy is None:
+            raise UserError('moves="policy": are drawn from the prior of an evaluator, policy=')
+        if self.moves == "policy" and self.firsts:
+            raise UserError("a policy's rollouts do not tell who played what first: firsts=True needs other moves")
+
+    @property
+    def trusted(self) -> bool:
+        return self.policy is None or self.policy.trusted
 
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         lanes = seeds.shape[0]
@@ -55,8 +79,7 @@ class Rollout(Evaluator):
     def _games(self, params: Params, game: Game, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array | None]:
         """(returns [players, B], who played what first [A, B] where that is asked for)."""
         if self.moves == "policy":
-            assert self.policy is not None, "a policy's rollouts need a policy"
-            assert not self.firsts, "a policy's rollouts do not tell who played what first"
+            assert self.policy is not None
             return _policy_playout(params, game, self.policy, states, seeds), None
         if self.moves == "tactical":
             if self.firsts:
@@ -77,12 +100,12 @@ def _policy_playout(params: Params, game: Game, policy: Evaluator, states: State
         states, t = carry
         legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
         throw = random_bits(seeds, jnp.full(seeds.shape, t))
-        prior = policy(params, game, states, legal, mix(throw)).prior  # with dice of its own
+        prior, *_ = judged(policy, params, game, states, legal, mix(throw))  # with dice of its own
         action = first_largest(jnp.where(legal, lottery(prior, throw), -jnp.inf))
         return step(states, action), t + 1
 
     def going_on(carry: tuple) -> jax.Array:
         return ~jnp.all(terminal(carry[0])) & (carry[1] < game.max_plies)
 
-    states, _ = lax.while_loop(going_on, body, (states, jnp.int32(0)))
+    states, _ = while_loop(going_on, body, (states, jnp.int32(0)))
     return jax.vmap(game.returns, in_axes=-1, out_axes=-1)(states)

@@ -15,7 +15,6 @@ import numpy as np
 from jubango.bots.gtp.core import made
 from jubango.bots.gtp.host import TICK, Host
 from jubango.bots.gtp.session import Session, Turn, is_player, player_of
-from jubango.bots.gtp.territory import Judgement
 from jubango.bots.gtp.wire import Command, GtpError
 from jubango.bots.thinker import Findings, Found
 from jubango.sgf_games.go import Go
@@ -112,12 +111,13 @@ class Reporter:
 
     def _line(self, found: Findings, shown: list[Found]) -> str:
         vertices = [self._host.session.vertices(move.variation, self._turn.state) for move in shown]
+        has_prior = self._host.thinker.has_prior
         if not self._kata:
-            return " ".join(map(lz_info, shown, range(len(shown)), vertices))
-        judged = self._host.territory.judge(self._turn.state, shown)
-        sign = -1 if self._turn.player else 1
+            return " ".join(lz_info(move, i, vertices[i], has_prior) for i, move in enumerate(shown))
+        territory, sign = self._host.territory, -1 if self._turn.player else 1
+        judged = territory.judge(self._turn.state, shown)
         parts = [
-            kata_info(move, i, pv, judged.deviation, sign * self._lead(move, judged))
+            kata_info(move, i, pv, judged.deviation, sign * judged.score_after(move), has_prior)
             for i, (move, pv) in enumerate(zip(shown, vertices, strict=True))
         ]
         flags = self._wish.flags
@@ -128,28 +128,26 @@ class Reporter:
                 f"scoreLead {sign * judged.score:.6g} scoreSelfplay {sign * judged.score:.6g} weight {found.visits}"
             )
         if "ownership" in flags and self._host.session.game.counts_points:
-            parts.append("ownership " + " ".join(f"{x:.6f}" for x in sign * judged.owners))
+            owners = territory.owners(self._turn.state, shown)
+            parts.append("ownership " + " ".join(f"{x:.6f}" for x in sign * owners))
         return " ".join(parts)
 
-    def _lead(self, move: Found, judged: Judgement) -> float:
-        """Black's score after a move; of those that are not looked at the position's."""
-        owners = judged.after.get(move.action, judged.owners)
-        return self._host.territory.score(owners, self._turn.state)
 
-
-def lz_info(move: Found, order: int, vertices: list[str]) -> str:
-    rate, prior, low = (round(10_000 * x) for x in (move.win_rate, move.prior, move.lcb))
+def lz_info(move: Found, order: int, vertices: list[str], has_prior: bool) -> str:
+    rate, low = (round(10_000 * x) for x in (move.win_rate, move.lcb))
+    prior = f"prior {round(10_000 * move.prior)} " if has_prior else ""
     return (
-        f"info move {vertices[0]} visits {move.visits} winrate {rate} prior {prior} lcb {low} order {order} "
+        f"info move {vertices[0]} visits {move.visits} winrate {rate} {prior}lcb {low} order {order} "
         f"pv {' '.join(vertices)}"
     )
 
 
-def kata_info(move: Found, order: int, vertices: list[str], deviation: float, score: float) -> str:
+def kata_info(move: Found, order: int, vertices: list[str], deviation: float, score: float, has_prior: bool) -> str:
+    prior = f"prior {move.prior:.6g} " if has_prior else ""
     return (
         f"info move {vertices[0]} visits {move.visits} edgeVisits {move.visits} utility {2 * move.win_rate - 1:.6g} "
         f"winrate {move.win_rate:.6g} scoreMean {score:.6g} scoreStdev {deviation:.6g} scoreLead {score:.6g} "
-        f"scoreSelfplay {score:.6g} prior {move.prior:.6g} lcb {move.lcb:.6g} utilityLcb {2 * move.lcb - 1:.6g} "
+        f"scoreSelfplay {score:.6g} {prior}lcb {move.lcb:.6g} utilityLcb {2 * move.lcb - 1:.6g} "
         f"weight {move.visits} order {order} pv {' '.join(vertices)}"
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from jubango.bots.config import SearchConfig
-from jubango.bots.evaluators.ownership import network_of, opinions
+from jubango.bots.evaluators.territory import network_of, opinions
 from jubango.bots.gtp.host import Choice, Host
 from jubango.bots.gtp.kata_rules import rules_json, rules_named
 from jubango.bots.gtp.session import player_of
@@ -210,8 +210,11 @@ def printsgf(host: Host, words: list[str]) -> str:
     text = host.session.sgf({"GN": "jubango"})
     if not words:
         return text
+    path = Path(" ".join(words))
     try:
-        Path(" ".join(words)).write_text(text)
+        if path.exists() and not path.is_file():  # a device may be where the answers go, a pipe may have no reader
+            raise GtpError("cannot write file: it is no regular file")
+        path.write_text(text)
     except OSError as error:
         raise GtpError(f"cannot write file: {error.strerror}") from None
     return ""

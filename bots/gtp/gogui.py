@@ -8,7 +8,7 @@ from jubango.bots.gtp.core import Act, command
 from jubango.bots.gtp.host import Host
 from jubango.bots.gtp.session import STONES
 from jubango.bots.gtp.wire import GtpError
-from jubango.bots.thinker import Findings
+from jubango.bots.thinker import NOTHING, Findings
 from jubango.sgf_games.connect_four import ConnectFour
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.go import Go
@@ -33,7 +33,8 @@ def analyze_commands(host: Host, words: list[str]) -> str:
     lines = [
         f"{kind}/{label}/{name}"
         for name, (kind, label) in MENU.items()
-        if name != "jubango-ownership" or host.session.game.counts_points
+        if (name != "jubango-ownership" or host.session.game.counts_points)
+        and (name != "jubango-prior" or host.thinker.has_prior)
     ]
     return "\n".join([*lines, "string/Explain Last Move/gomill-explain_last_move"])
 
@@ -49,6 +50,8 @@ def visits(host: Host, words: list[str]) -> str:
 @command("jubango-prior", SHOWN)
 def prior(host: Host, words: list[str]) -> str:
     """As shares of the largest."""
+    if not host.thinker.has_prior:
+        raise GtpError("this bot has no prior: to it every move is alike before the search")
     found = _searched(host)
     most = max((move.prior for move in found.moves), default=0.0) or 1.0
     return _board(host, {move.action: _sign(host) * move.prior / most for move in found.moves})
@@ -66,7 +69,7 @@ def ownership(host: Host, words: list[str]) -> str:
     game = host.session.game
     if not game.counts_points:
         raise GtpError(f"nobody owns points in {game.spec}")
-    owners = host.territory.judge(host.session.turn().state).owners
+    owners = host.territory.owners(host.session.turn().state)
     return _rows(owners.reshape(game.height, game.width))
 
 
@@ -93,7 +96,7 @@ def _searched(host: Host) -> Findings:
     """What the bot finds with its own simulations; asked again about the position it is what it was."""
     turn, thinker = host.session.turn(), host.thinker
     if turn.over:
-        return Findings((), 0, 0.5)
+        return NOTHING
     position = host.position(turn)
     if host.shown is None or host.shown[0] is not turn.state:
         thinker.begin(position, seconds=thinker.bot.seconds or float("inf"))

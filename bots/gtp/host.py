@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.composition import evaluator_for, params_for, strongest
+from jubango.bots.composition import evaluator_for, judging_note, params_for, strongest
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig, bot_from_spec, bot_from_table
 from jubango.bots.gtp.session import Session, Turn
 from jubango.bots.gtp.territory import Territory
-from jubango.bots.gtp.wire import GtpError, Lines, Output
+from jubango.bots.gtp.wire import GtpError, Lines, Output, complain
 from jubango.bots.player import MoveRequest, Player
 from jubango.bots.roster import make_players
 from jubango.bots.thinker import ROOM, Findings, Position, Thinker
@@ -57,6 +57,7 @@ class Host:
         self.pondering = False
         self.shown: tuple[State, Findings] | None = None  # what was shown of a position
         self._made: tuple[Game, BotConfig] | None = None
+        self._noted = ""  # what has been said of the bot's judgement
         self._thinker: Thinker | None = None
         self._player: Player | None = None
         self._territory: Territory | None = None
@@ -81,6 +82,10 @@ class Host:
         if self._made == (game.compiled_as, bot):
             return
         self.close()
+        note = judging_note(game, bot)
+        if note not in ("", self._noted):
+            complain(note)
+            self._noted = note
         initial_state(game)  # wanted by both
         thinker, player, territory = None, None, None
         if isinstance(bot, SearchConfig):
@@ -200,7 +205,8 @@ def _prepare(session: Session, territory: Territory | None) -> None:
     if isinstance(game, Go):
         game.gone_on(game.turn_to(turn.state, 1 - turn.player))
     if territory:
-        territory.judge(turn.state)
+        territory.judge(turn.state, ())
+        territory.owners(turn.state)
 
 
 def _playable(game: Game, bot: BotConfig) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,9 @@ from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.go import Go
 
 LARGEST = 25  # side of a board
+MOST_MOVES = 2_000  # more than the rules here let a game last on the largest board
+LONGEST_TIME = 1e9  # seconds
+WHOLE = 2**31  # whole numbers are less than that from zero
 TERRITORY = ("japanese", "korean", "stone-scoring", "ancient-territory", "ancient-area")
 VIEWS = ("BLACK", "WHITE", "SIDETOMOVE")
 KNOWN = {
@@ -24,6 +27,10 @@ KNOWN = {
     "maxVisits", "analysisPVLen", "includeOwnership", "includeMovesOwnership", "includePolicy", "overrideSettings",
     "reportDuringSearchEvery", "firstReportDuringSearchAfter", "priority", "priorities", "avoidMoves", "allowMoves",
 }  # fmt: skip
+
+
+class Stopped(Exception):
+    """Nobody wants it any more."""
 
 
 class QueryError(Exception):
@@ -66,8 +73,9 @@ class Replay:
         self._from: tuple[Go, list[tuple[int, Point]], int] | None = None
         self._session: Session | None = None
 
-    def at(self, query: Query, number: int) -> tuple[Session, Turn]:
-        """The game and its position after so many moves. Raises QueryError for stones and moves against the rules."""
+    def at(self, query: Query, number: int, stopped: Callable[[], bool] = lambda: False) -> tuple[Session, Turn]:
+        """The game and its position after so many moves. Raises QueryError for stones and moves against the rules, and
+        Stopped as soon as it is ``stopped``."""
         begun = query.game, query.stones, query.first
         if self._session is None or self._from != begun:
             self._from, self._session = begun, _begun(query)
@@ -77,6 +85,8 @@ class Replay:
         if same < len(moves):
             session.undo(len(session.played) - same)
         for player, action in moves[same:]:
+            if stopped():
+                raise Stopped
             try:
                 session.play(player, action)
             except GtpError:
@@ -101,6 +111,8 @@ def read_query(said: Mapping[str, Any]) -> Query:
     """What costs nothing to check is checked: moves are played when the query's turn comes. Raises QueryError."""
     warnings = [(key, "Unexpected or unused field") for key in said if key not in KNOWN]
     moves = _pairs(said, "moves")
+    if len(moves) > MOST_MOVES:
+        raise QueryError(f"Must be at most {MOST_MOVES} moves; these are {len(moves)}", "moves")
     session = Session(_game(said, warnings))
     player = said.get("initialPlayer")
     if player is not None and not (isinstance(player, str) and is_player(player)):
@@ -122,7 +134,7 @@ def read_query(said: Mapping[str, Any]) -> Query:
     if view not in VIEWS:
         raise QueryError(f"reportAnalysisWinratesAs is one of {', '.join(VIEWS)}", "overrideSettings")
     every = _number(said, "reportDuringSearchEvery", math.inf, 0.001, 1e6)
-    visits = _number(said, "maxVisits", 0, 1, 2**31)
+    visits = _number(said, "maxVisits", 0, 1, WHOLE)
     return Query(
         id=_id(said),
         game=session.go,
@@ -131,7 +143,7 @@ def read_query(said: Mapping[str, Any]) -> Query:
         moves=actions,
         priorities=_priorities(said, _turns(said, len(moves))),
         visits=int(visits) or None,
-        seconds=_number(settings, "maxTime", math.inf, 0.0, math.inf),
+        seconds=_seconds(settings),
         pv=int(_number(said, "analysisPVLen", 15, 1, 1000)),
         ownership=_flag(said, "includeOwnership"),
         moves_ownership=_flag(said, "includeMovesOwnership"),
@@ -176,6 +188,10 @@ def _whole(said: Mapping[str, Any], key: str, least: int, most: int) -> int:
     return value
 
 
+def _is_whole(value: object) -> bool:
+    return type(value) is int and abs(value) <= WHOLE
+
+
 def _number(said: Mapping[str, Any], key: str, default: float, least: float, most: float) -> float:
     value = said.get(key)
     if value is None:
@@ -183,6 +199,13 @@ def _number(said: Mapping[str, Any], key: str, default: float, least: float, mos
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise QueryError(f"Must be a number from {least:g} to {most:g}", key)
     return value
+
+
+def _seconds(settings: Mapping[str, Any]) -> float:
+    try:
+        return _number(settings, "maxTime", math.inf, 0, LONGEST_TIME)
+    except QueryError as error:
+        raise QueryError(f"maxTime: {error}", "overrideSettings") from None
 
 
 def _flag(said: Mapping[str, Any], key: str) -> bool:
@@ -214,8 +237,8 @@ def _turns(said: Mapping[str, Any], moves: int) -> list[int]:
 def _priorities(said: Mapping[str, Any], turns: list[int]) -> dict[int, int]:
     value = said.get("priorities")
     if value is None:
-        return dict.fromkeys(turns, int(_number(said, "priority", 0, -(2**31), 2**31)))
-    if not isinstance(value, list) or len(value) != len(turns) or not all(type(own) is int for own in value):
+        return dict.fromkeys(turns, int(_number(said, "priority", 0, -WHOLE, WHOLE)))
+    if not isinstance(value, list) or len(value) != len(turns) or not all(map(_is_whole, value)):
         raise QueryError("Must be an array of integers as long as analyzeTurns", "priorities")
     return dict(zip(turns, value, strict=True))
 
@@ -228,6 +251,8 @@ def _restrictions(said: Mapping[str, Any], key: str) -> list[tuple[int, list[str
         try:
             vertices = list(own["moves"])
             if not all(isinstance(v, str) and re.fullmatch(r"(?i)pass|[a-z]\d{1,2}", v) for v in vertices):
+                raise ValueError
+            if not _is_whole(own.get("untilDepth", 1)) or own.get("untilDepth", 1) < 1:
                 raise ValueError
             found.append((player_of(own["player"]), vertices))
         except (TypeError, KeyError, ValueError, AttributeError, GtpError):

@@ -7,6 +7,7 @@ import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -19,10 +20,11 @@ from jubango.bots.thinker import line_of
 from jubango.sgf_games.compiled import View, initial_state, rules
 from jubango.sgf_games.coordinates import COLUMNS, Point, parse_vertex
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.files import check_file
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.replay import Record, positions
-from jubango.sgf_games.sgf import SgfNode, handicap_points, read_games, write_nodes
+from jubango.sgf_games.sgf import LARGEST_FILE, SgfNode, handicap_points, read_games, write_nodes
 
 COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
 STONES = ".XO"
@@ -182,6 +184,7 @@ class Session:
     def load(self, path: str, number: int | None = None) -> None:
         """The main line of an SGF file, up to before its move ``number``."""
         try:
+            check_file(Path(path), LARGEST_FILE)  # a pipe or a device may never end, or be where commands come from
             record = Record(read_games(path)[0])
             steps = positions(record.sgf)
         except UserError as error:

@@ -9,10 +9,12 @@ import re
 import select
 import sys
 import threading
+from collections import deque
 from typing import NamedTuple
 
 from jubango.sgf_games.printable import printable
 
+MOST_UNREAD = 1 << 24  # characters of answers that may wait for a slow reader before the work does
 LONGEST_LINE = 1 << 20  # bytes; the rest of a longer one is dropped
 MOST_WAITING = 1000  # lines that are read ahead
 INTERRUPT = b"# interrupt"  # as a comment: GoGui wants the move now
@@ -155,3 +157,69 @@ class Output:
         poll = select.poll()
         poll.register(self._descriptor, 0)  # what went wrong is told unasked
         return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+class Spool:
+    """Answers on their way to an output, written by a thread: who has something to say never waits for the reader."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._texts: deque[str] = deque()
+        self._unread = 0  # characters of them
+        self._broken = self._ending = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def write(self, text: str) -> None:
+        """Raises BrokenPipeError if nobody reads it any more."""
+        with self._changed:
+            if self._broken:
+                raise BrokenPipeError
+            self._texts.append(text)
+            self._unread += len(text)
+            self._changed.notify_all()
+
+    @property
+    def behind(self) -> bool:
+        """Does the reader lag so far that more is better left unsaid?"""
+        return self._unread > MOST_UNREAD
+
+    def catch_up(self) -> None:
+        """Until the reader lags no more. Raises BrokenPipeError if there is none."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._broken or not self.behind)
+            if self._broken:
+                raise BrokenPipeError
+
+    def end(self) -> None:
+        """Until all is written. Raises BrokenPipeError if it could not be."""
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+        self._thread.join()
+        if self._broken:
+            raise BrokenPipeError
+
+    @property
+    def deaf(self) -> bool:
+        """Has who read it gone?"""
+        return self._broken or self._output.deaf
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._texts or self._ending)
+                if not self._texts:
+                    return
+                text = self._texts.popleft()
+            try:
+                self._output.write(text)
+            except OSError:
+                with self._changed:
+                    self._broken = True
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                self._unread -= len(text)
+                self._changed.notify_all()

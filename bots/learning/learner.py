@@ -5,20 +5,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.flatten_util import ravel_pytree
 
 from jubango.bots.learning.replay import Samples
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
+from jubango.sgf_games.extras import need
 from jubango.sgf_games.game import Game
 from jubango.sgf_games.machine import gathered, shard
 from jubango.sgf_games.programs import jit
+
+if TYPE_CHECKING:
+    import optax
 
 Weights = dict[str, jax.Array]
 
@@ -44,6 +47,10 @@ class Recipe:
     score: float = 0.5
 
     def optimizer(self) -> optax.GradientTransformation:
+        """Adam's steps by this recipe. Raises UserError where optax is not installed."""
+        need("optax")
+        import optax
+
         rate = optax.linear_schedule(0.0, self.rate, self.warm_up)
         step = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=self.decay))
         return optax.apply_if_finite(step, max_consecutive_errors=1000)
@@ -119,7 +126,7 @@ def gradients(
 def update(recipe: Recipe, learning: Learning, gradients: Weights, pace: jax.Array | float = 1.0) -> Learning:
     """One step along the gradients, ``pace`` of the recipe's rate. A pure function."""
     updates, optimizer = recipe.optimizer().update(gradients, learning.optimizer, learning.weights)
-    weights = optax.apply_updates(learning.weights, jax.tree.map(lambda step: pace * step, updates))
+    weights = jax.tree.map(lambda old, step: old + pace * step, learning.weights, updates)
     keep = jnp.minimum(recipe.average, learning.steps / (learning.steps + 10.0))  # the first steps are soon forgotten
     average = jax.tree.map(lambda old, new: keep * old + (1 - keep) * new, learning.average, weights)
     return Learning(weights, average, optimizer, learning.steps + 1)

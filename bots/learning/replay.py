@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from jubango.bots.learning.self_play import Moves
-from jubango.sgf_games.game import Game, State
-from jubango.sgf_games.library import write_safely
+from jubango.sgf_games.game import State
 
 
 class Samples(NamedTuple):
@@ -28,23 +25,6 @@ class Samples(NamedTuple):
     @property
     def number(self) -> int:
         return len(self.value)
-
-
-def save_samples(path: Path, samples: Samples) -> None:
-    """Write a file of positions (numpy's npz); it is there whole or not at all."""
-    state, rest = jax.tree.leaves(samples.state), samples._asdict()
-    del rest["state"]
-    file = io.BytesIO()
-    np.savez(file, **{f"state{i}": leaf for i, leaf in enumerate(state)}, **rest)
-    write_safely(path, file.getvalue())
-
-
-def load_samples(path: Path, game: Game) -> Samples:
-    """Read a file of positions of ``game``. Raises OSError, ValueError, KeyError or BadZipFile for a damaged one."""
-    leaves, tree = jax.tree.flatten(jax.eval_shape(lambda: game.without_history(game.init())))
-    with np.load(path, allow_pickle=False) as file:
-        state = jax.tree.unflatten(tree, [file[f"state{i}"] for i in range(len(leaves))])
-        return Samples(state, *(file[name] for name in Samples._fields[1:]))
 
 
 class Games(NamedTuple):

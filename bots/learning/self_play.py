@@ -8,7 +8,7 @@ those that may not, it is known how often it would have been wrong.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -59,6 +59,16 @@ class SelfPlay:
     def game(self) -> Game:
         return self.search.game
 
+    def starts(self, games: Sequence[Game] = ()) -> State:
+        """The first positions of ``games`` that are compiled as one, by default of the search's own, stacked along the
+        first axis: what games begin as."""
+        return starts_of(list(games) or [self.game])
+
+    def compiled(self, lanes: int, moves: int, devices: int = 0) -> tuple[Begin, Play]:
+        """:func:`begin` of (starts, key) and :func:`play` of (params, lanes, starts, key, resign), so many moves in
+        every lane, compiled for ``lanes`` games split over ``devices``, by default all; a whole number on each."""
+        return program(self, lanes, devices or len(jax.devices()), moves)
+
 
 class Lanes(NamedTuple):
     """Games under way; every array has the lanes first."""
@@ -88,6 +98,10 @@ class Moves(NamedTuple):
     lost: Array  # int32, who has resigned or, in a game that was played out, would have; or nobody
 
 
+Begin: TypeAlias = Callable[[State, jax.Array], Lanes]
+Play: TypeAlias = Callable[[Params, Lanes, State, jax.Array, jax.typing.ArrayLike], tuple[Lanes, Moves]]
+
+
 def begin(plan: SelfPlay, starts: State, lanes: int, key: jax.Array) -> Lanes:
     """New games in all lanes. starts: first positions to choose from, stacked along the first axis."""
     return _new(plan, starts, lanes, key)
@@ -103,7 +117,7 @@ def play(
 
 
 @functools.cache
-def program(plan: SelfPlay, lanes: int, number: int, moves: int) -> tuple[Callable, Callable]:
+def program(plan: SelfPlay, lanes: int, number: int, moves: int) -> tuple[Begin, Play]:
     """(:func:`begin` of (starts, key), :func:`play` of (params, lanes, starts, key, resign)), compiled for ``lanes``
     split over ``number`` devices, each with dice of its own."""
     split, whole = shard(number)
@@ -139,8 +153,8 @@ def starts_of(games: list[Game]) -> State:
 def _new(plan: SelfPlay, starts: State, lanes: int, key: jax.Array) -> Lanes:
     which, how_long, whether, stubborn = jax.random.split(key, 4)
     number = jax.tree.leaves(starts)[0].shape[0]
-    chosen = jax.random.randint(which, (lanes,), 0, number)
-    opening = jax.random.randint(how_long, (lanes,), 0, plan.opening + 1)
+    chosen = jax.random.randint(which, (lanes,), 0, number, jnp.int32)
+    opening = jax.random.randint(how_long, (lanes,), 0, plan.opening + 1, jnp.int32)
     return Lanes(
         states=jax.tree.map(lambda x: jnp.asarray(x)[chosen], starts),
         ply=jnp.zeros(lanes, jnp.int32),

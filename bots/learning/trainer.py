@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import shutil
 import time
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,12 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.learning import learner, self_play
+from jubango.bots.learning import checkpoints, learner, self_play
 from jubango.bots.learning.learner import Learning, Losses, Recipe
-from jubango.bots.learning.replay import Collector, Games, Replay, Samples, load_samples, save_samples
+from jubango.bots.learning.positions import PIECE, PositionFiles, blank_samples
+from jubango.bots.learning.replay import Collector, Games, Replay, Samples
 from jubango.bots.learning.self_play import Lanes, SelfPlay
 from jubango.bots.networks.checkpoint import load_weights
-from jubango.bots.networks.model import apply, new_network, weights_of
+from jubango.bots.networks.model import apply, new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.puct import Puct
@@ -32,18 +30,19 @@ from jubango.bots.search.search import Search
 from jubango.sgf_games.catalogue import make_game
 from jubango.sgf_games.compiled import initial_state
 from jubango.sgf_games.errors import UserError
+from jubango.sgf_games.folder import Folder
 from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.go import Go
 from jubango.sgf_games.machine import VECTOR, devices, on_cpu, shard
 from jubango.sgf_games.programs import Compiled, jit
+from jubango.sgf_games.race import for_two
 
 LEAST_REMEMBERED, REMEMBERED_SHARE = 30_000, 0.6  # of all positions there have been the newest are learnt from
 COMPARED, REMEMBERED = 32, 4096  # positions of a turn, and of all, of which the value is compared with the result
 LEAST_RANGE = 0.2  # of a node's values in a Gumbel search: smaller differences are mostly noise, and no lesson
 MOST_STEPS = 100  # of learning, in a turn
 MOVES = 8  # in every lane, between two lots of learning
-PIECE = 10_000  # positions of a file
-KEPT = 3  # checkpoints
+NEWEST = "newest.safetensors"  # the weights of the last save
 WRONG = 0.05  # share of the resignations that may be wrong
 KOMIS = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5, -1.0, -2.0, 1.0, 2.0  # what Go's komi differs by, in so many games each
 
@@ -84,11 +83,9 @@ class Settings(BaseModel):
 
     def chosen(self) -> Settings:
         """The same with everything chosen. Raises UserError."""
-        games = [make_game(spec) for spec in self.games]
+        games = [for_two(make_game(spec)) for spec in self.games]
         if len({game.family for game in games}) > 1:
             raise UserError(f"train: {' and '.join(self.games)} are no boards of one game")
-        if games[0].num_players != 2:
-            raise UserError(f"train: {games[0].spec} has {games[0].num_players} player(s); self-play is for two")
         points = max(game.height * game.width for game in games)
         large = points > 36
         channels, blocks = (16, 2) if points <= 9 else (32, 4 if large else 3) if on_cpu() else (128, 8 if large else 4)
@@ -120,9 +117,9 @@ class Trainer:
     """Trains in ``folder``, and goes on with what is there. Raises UserError for a folder of other settings."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
-        self.settings, self.folder = settings, folder
+        self.settings, self.run = settings, Folder(folder)
         self.notes: list[str] = []
-        self.games = [make_game(spec) for spec in settings.games]
+        self.games = [for_two(make_game(spec)) for spec in settings.games]
         self.shape = Shape.of(self.games[0], settings.channels, settings.blocks)
         self.devices = len(devices())
         batch = -(-settings.batch // self.devices) * self.devices
@@ -130,16 +127,23 @@ class Trainer:
         split = VECTOR * self.devices
         self.lanes = -(-settings.lanes // split) * split
         self.replays = [Replay(settings.window) for _ in self.games]
+        self._files = [
+            PositionFiles(self.run, f"samples/{i}-{game.spec.split(',')[0].replace(':', '-')}", game)
+            for i, game in enumerate(self.games)
+        ]
         self._unsaved: list[list[Samples]] = [[] for _ in self.games]
+        self._saved = -1  # the turn of the newest checkpoint
         self._owed = 0.0  # positions to learn from
         self.pace = 1.0  # of learning: the share of the rate
         self.counts: dict[str, float] = {"turns": 0, "games": 0, "positions": 0, "rollouts": 0, "seconds": 0.0}
         self._checks: list[tuple[int, int]] = []  # games that were played out against a resignation, of these wrong
         self.resign = -0.95
         self.said: list[tuple[float, float]] = []  # (value, result) of positions not learnt from yet, the last ones
-        weights = weights_of(new_network(self.shape, settings.seed))
+        weights = new_weights(self.shape, settings.seed)
         self.learning: Learning = self._everywhere(learner.begin(weights, self.recipe))
-        if not self._restore() and settings.start:
+        goes_on = self._restore()
+        self._restore_positions()
+        if not goes_on and settings.start:
             found = load_weights(settings.start)
             if found.shape != self.shape:
                 raise UserError(f"train: {settings.start} is a network of another shape: {found.shape}")
@@ -157,9 +161,31 @@ class Trainer:
         return int(self.learning.steps)
 
     @property
+    def first_lesson(self) -> int:
+        """Positions of a game that there are to be before it is learnt from."""
+        return 4 * self.recipe.batch
+
+    @property
     def by_rollouts(self) -> bool:
         """Do the games that are learnt from still come from rollouts?"""
         return self.counts["rollouts"] < self.settings.rollouts
+
+    def compile(self) -> Iterator[str]:
+        """Make every program that the turns to come need, by running it once for nothing; yields what each is for
+        before it is made."""
+        for game in self.games:
+            starts, key = self_play.starts_of(variations(game)), jax.random.key(0)
+            for rollouts in (True, False) if self.by_rollouts else (False,):
+                yield f"{'rollouts' if rollouts else 'self-play'} of {game.spec}"
+                begin, play = self_play.program(self._plan(game, rollouts), self.lanes, self.devices, MOVES)
+                weights = () if rollouts else self.weights
+                jax.block_until_ready(play(weights, begin(starts, key), starts, key, jnp.float32(-2)))
+            yield f"learning from {game.spec}"
+            batch, turns = blank_samples(game, self.recipe.batch), np.zeros(self.recipe.batch, np.int32)
+            step = learner.program(game, self.shape, self.recipe, self.devices)
+            jax.block_until_ready(step(self.learning, batch, turns, 0.0))
+            states = blank_samples(game, COMPARED).state
+            jax.block_until_ready(_values(game.compiled_as, self.shape)(self.weights, states))
 
     def turn(self) -> Turn:
         """Some moves in every lane, then learning from what is known by them."""
@@ -167,7 +193,7 @@ class Trainer:
         number = int(self.counts["turns"])
         which = number % len(self.games)
         game, rollouts = self.games[which], self.by_rollouts
-        if self._owed > 2 * MOST_STEPS * self.recipe.batch and len(self.replays[which]) >= 4 * self.recipe.batch:
+        if self._owed > 2 * MOST_STEPS * self.recipe.batch and len(self.replays[which]) >= self.first_lesson:
             losses = self.learn(which)
             spent = time.perf_counter() - began
             self.counts["turns"] += 1
@@ -212,7 +238,7 @@ class Trainer:
     def learn(self, which: int) -> Losses | None:
         """Take the steps that are owed, on positions of the game with this number."""
         replay, batch, losses = self.replays[which], self.recipe.batch, None
-        if len(replay) < 4 * batch:
+        if len(replay) < self.first_lesson:
             return None
         remembered = max(LEAST_REMEMBERED, int(REMEMBERED_SHARE * replay.seen))
         step = learner.program(self.games[which], self.shape, self.recipe, self.devices)
@@ -278,98 +304,78 @@ class Trainer:
     # -- on disk -----------------------------------------------------------------------------
 
     def save(self) -> None:
-        """A checkpoint; whatever happens meanwhile, one is there whole."""
+        """Write the positions and a checkpoint; whatever happens meanwhile, one is there whole. Raises UserError and
+        OSError."""
+        turn = int(self.counts["turns"])
         for which in range(len(self.games)):
             self._save_samples(which)
-        with _checkpoints(self.folder) as manager:
-            import orbax.checkpoint as ocp
-
-            manager.save(
-                int(self.counts["turns"]),
-                args=ocp.args.Composite(
-                    learning=ocp.args.StandardSave(jax.tree.map(np.asarray, self.learning._asdict())),
-                    counts=ocp.args.JsonSave({**self.counts, "owed": self._owed, "resign": self.resign}),
-                ),
-            )
-            manager.wait_until_finished()
+        if turn != self._saved:
+            counts = {**self.counts, "owed": self._owed, "resign": self.resign}
+            checkpoints.save(self.run, turn, self.learning, counts)
+            self._saved = turn
 
     def _restore(self) -> bool:
-        """Go on with the newest checkpoint that can be read, if there are any, and with the positions of the files."""
-        import orbax.checkpoint as ocp
+        """Go on with the newest checkpoint that can be read, else with the newest weights; is there anything to go on
+        with? Raises UserError for a folder in which nothing of what there was can be read."""
+        names = checkpoints.names(self.run)
+        older = not names and checkpoints.of_older_versions(self.run)
+        found = checkpoints.newest(self.run, names, self.learning, {*self.counts, "owed", "resign"}, self.notes)
+        if found is not None:
+            counts = {key: found.counts[key] for key in (*self.counts, "owed", "resign")}
+            if found.anew:
+                self.notes.append("the optimizer of the checkpoint is another version's and begins anew")
+            self.resign = counts.pop("resign")
+            self.counts = counts
+            self.learning = self._everywhere(found.learning)
+            self._saved = int(counts["turns"])
+            return True
+        if not self.run.has(NEWEST):
+            if names or older:
+                raise UserError(
+                    f"{self.run.path}: none of its checkpoints can be read, and {NEWEST} is missing; begin in another "
+                    "--out folder, with --start and a file of weights if a network is to go on"
+                )
+            return False
+        weights, shape, how = load_weights(self.run.path / NEWEST)
+        if shape != self.shape:
+            raise UserError(f"{self.run.path / NEWEST}: is a network of another shape: {shape}")
+        why = (
+            "checkpoints of an older version (folders) are not read"
+            if older
+            else "there is no checkpoint that can be read"
+        )
+        self.notes.append(f"{why}: training goes on with {self.run.path / NEWEST}, and the optimizer begins anew")
+        steps = min(int(_number(how.get("steps"))), 2**30)
+        learning = learner.begin(weights, self.recipe)._replace(steps=jnp.int32(steps))
+        self.learning = self._everywhere(learning)
+        told = {"games": "games", "positions": "positions", "rollouts": "from_rollouts"}
+        self.counts |= {key: _number(how.get(name)) for key, name in told.items()}
+        self.counts["seconds"] = 3600 * _number(how.get("hours"))
+        return True
 
-        with _checkpoints(self.folder) as manager:
-            damaged: list[int] = []
-            why = ""
-            wanted = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), self.learning._asdict())
-            for step in sorted(manager.all_steps(), reverse=True):
-                try:
-                    found = manager.restore(
-                        step,
-                        args=ocp.args.Composite(
-                            learning=ocp.args.StandardRestore(wanted), counts=ocp.args.JsonRestore()
-                        ),
-                    )
-                except Exception as error:  # whatever a damaged one makes of it
-                    why = why or " ".join(str(error).split())[:100]
-                    self.notes.append(f"checkpoint {step} is damaged and left out ({type(error).__name__})")
-                    damaged.append(step)
-                    continue
-                counts = dict(found["counts"])
-                self.resign = counts.pop("resign")
-                self.counts = {**self.counts, **counts}
-                self.learning = self._everywhere(Learning(**found["learning"]))
-                break
-            else:
-                if damaged:
-                    raise UserError(
-                        f"{self.folder}: none of its checkpoints can be read ({why}); begin in another folder, with "
-                        f"start = {self.folder / 'newest.safetensors'} if that network is to go on"
-                    )
-        for step in damaged:
-            (self.folder / "damaged").mkdir(exist_ok=True)
-            shutil.move(self.folder / "checkpoints" / str(step), self.folder / "damaged" / f"{step}-{time.time_ns()}")
-        for which in range(len(self.games)):
-            self._load_samples(which)
+    def _restore_positions(self) -> None:
+        for which, files in enumerate(self._files):
+            for samples in files.load(self.settings.window, self.notes):
+                self.replays[which].add(samples)
         if not self.counts["positions"]:  # a folder of positions from elsewhere
             self.counts["positions"] = self.counts["rollouts"] = sum(map(len, self.replays))
         owed = self.settings.reuse * self.counts["positions"] - self.steps * self.recipe.batch
         self._owed = self.counts.pop("owed", max(0.0, owed))
-        return self.counts["turns"] > 0
 
     def _everywhere(self, learning: Learning) -> Learning:
         return jax.device_put(learning, shard(self.devices)[1])
 
-    def _pieces(self, which: int) -> Path:
-        name = self.games[which].spec.split(",")[0].replace(":", "-")
-        return self.folder / "samples" / f"{which}-{name}"
-
     def _save_samples(self, which: int) -> None:
-        if not self._unsaved[which]:
-            return
-        folder = self._pieces(which)
-        folder.mkdir(parents=True, exist_ok=True)
-        names = sorted(folder.glob("*.npz"))
-        number = int(names[-1].stem.split("-")[0]) + 1 if names else 0
-        samples = jax.tree.map(lambda *x: np.concatenate(x), *self._unsaved[which])
-        save_samples(folder / f"{number:06d}-{samples.number}.npz", samples)
-        self._unsaved[which] = []
-        kept = samples.number
-        for path in reversed(names):
-            if kept >= self.settings.window:
-                path.unlink()
-            kept += int(path.stem.partition("-")[2] or PIECE)
+        if self._unsaved[which]:
+            samples = jax.tree.map(lambda *x: np.concatenate(x), *self._unsaved[which])
+            self._files[which].add(samples, self.settings.window)
+            self._unsaved[which] = []
 
-    def _load_samples(self, which: int) -> None:
-        found: list[Samples] = []
-        for path in sorted(self._pieces(which).glob("*.npz"), reverse=True):
-            try:
-                found.append(load_samples(path, self.games[which]))
-            except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-                self.notes.append(f"{path} is damaged and left out")
-            if sum(one.number for one in found) >= self.settings.window:
-                break
-        for samples in reversed(found):
-            self.replays[which].add(samples)
+
+def _number(value: object) -> float:
+    """What a header says, if it is a number that can count something."""
+    fits = isinstance(value, int | float) and 0 <= value <= checkpoints.LARGEST_COUNT
+    return float(value) if fits else 0.0  # type: ignore[arg-type]
 
 
 def variations(game: Game) -> list[Game]:
@@ -383,15 +389,3 @@ def variations(game: Game) -> list[Game]:
 def _values(game: Game, shape: Shape) -> Compiled[..., jax.Array]:
     """The network's values of states, batch axis first."""
     return jit(lambda weights, states: apply(shape, weights, jax.vmap(game.observe)(states)).value)
-
-
-@contextlib.contextmanager
-def _checkpoints(folder: Path) -> Iterator[Any]:
-    import orbax.checkpoint as ocp
-
-    options = ocp.CheckpointManagerOptions(max_to_keep=KEPT, create=True)
-    manager = ocp.CheckpointManager((folder / "checkpoints").absolute(), options=options)
-    try:
-        yield manager
-    finally:
-        manager.close()

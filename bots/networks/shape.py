@@ -1,5 +1,5 @@
 """What decides the sizes of a network's weights, and what comes out of it; what it computes is in
-:mod:`jubango.bots.networks.model`, which takes a part of a second to import and is needed for a new program only."""
+:mod:`jubango.bots.networks.model`."""
 
 from __future__ import annotations
 
@@ -73,19 +73,20 @@ class Shape:
         return cls(game.family, planes, head, passes, game.counts_points, channels, blocks)
 
     @property
-    def sizes(self) -> dict[str, tuple[int, ...]]:
-        """The size of each array of float32 weights, by its name."""
+    def layers(self) -> dict[str, tuple[int, ...]]:
+        """The size of each layer's kernel, by its name, in the order in which their weights are drawn."""
         channels, narrow = self.channels, NARROW
-        layers = {
-            "stem": (3, 3, self.planes, channels),
+        layers: dict[str, tuple[int, ...]] = {"stem": (3, 3, self.planes, channels)}
+        for i in range(self.blocks):
+            layers[f"blocks.{i}.first"] = (3, 3, channels, channels)
+            layers[f"blocks.{i}.pooled"] = (3 * channels, channels)
+            layers[f"blocks.{i}.second"] = (3, 3, channels, channels)
+        layers |= {
             "policy_planes": (1, 1, channels, narrow),
             "value_planes": (1, 1, channels, narrow),
             "value_hidden": (3 * narrow, HIDDEN),
             "outcome": (HIDDEN, 3),
         }
-        for i in range(self.blocks):
-            layers[f"blocks.{i}.first"] = layers[f"blocks.{i}.second"] = (3, 3, channels, channels)
-            layers[f"blocks.{i}.pooled"] = (3 * channels, channels)
         if self.head == "points":
             layers |= {"policy_pooled": (3 * narrow, narrow), "policy": (1, 1, narrow, 1)}
             layers |= {"policy_pass": (3 * narrow, 1)} if self.passes else {}
@@ -95,5 +96,10 @@ class Shape:
             layers["policy"] = (self.height * self.width * narrow, self.actions)
         if self.scores:
             layers |= {"ownership": (1, 1, narrow, 1), "score": (HIDDEN, 1)}
-        kernels = {f"{name}.kernel": size for name, size in layers.items()}
-        return kernels | {f"{name}.bias": size[-1:] for name, size in layers.items()}
+        return layers
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """The size of each array of float32 weights, by its name."""
+        kernels = {f"{name}.kernel": size for name, size in self.layers.items()}
+        return kernels | {f"{name}.bias": size[-1:] for name, size in self.layers.items()}

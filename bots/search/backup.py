@@ -15,6 +15,7 @@ from jubango.bots.evaluators.evaluator import Firsts
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Leaf, Searching
 from jubango.bots.search.tree import EXACT, LOWER, UPPER, Tree, count, count_firsts, pick, put
+from jubango.sgf_games.loops import while_loop
 
 LEVELS = 4  # levels of a path that are backed up in one go
 
@@ -30,8 +31,7 @@ def back_up(
 
     def counted(depth: jax.Array, edges: jax.Array, worth: tuple) -> tuple[jax.Array, tuple]:
         rows = (LEVELS, b.shape[0])
-        nodes = lax.dynamic_slice(s.paths.node, (depth, 0), rows)
-        actions = lax.dynamic_slice(s.paths.action, (depth, 0), rows)
+        nodes, actions = (lax.dynamic_slice(x, (depth, jnp.int32(0)), rows) for x in s.paths)
         nodes = jnp.where((depth + jnp.arange(LEVELS) < levels)[:, None], nodes, search.spare)
         if search.solver:
             gain, worth = bounded(nodes, *worth)
@@ -63,8 +63,8 @@ def back_up(
 
     if search.solver:
         start = (levels - 1) // LEVELS * LEVELS, tree.edges, (value, player)
-        return tree._replace(edges=lax.while_loop(lambda c: c[0] >= 0, up, start)[1])
-    return tree._replace(edges=lax.while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
+        return tree._replace(edges=while_loop(lambda c: c[0] >= 0, up, start)[1])
+    return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
 
 
 def back_up_firsts(
@@ -76,7 +76,7 @@ def back_up_firsts(
     tree, b, actions = s.tree, s.tree_of_lanes, jnp.arange(search.game.num_actions)
     player = pick(tree.player, b, node)
     if firsts is None:  # the moves of the path are all there is
-        firsts = Firsts(jnp.full((node.shape[0], 1, actions.size), -1), value[:, None])
+        firsts = Firsts(jnp.full((node.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
     gain = jnp.where(active[:, None], firsts.result, 0.0)
 
     def level(carry: tuple) -> tuple:
@@ -94,7 +94,7 @@ def back_up_firsts(
         return functools.reduce(jnp.add, jnp.unstack(x, axis=1)) / x.shape[1]
 
     start = levels - 1, firsts.player, tree.edges
-    return tree._replace(edges=lax.while_loop(lambda c: c[0] >= 0, level, start)[2])
+    return tree._replace(edges=while_loop(lambda c: c[0] >= 0, level, start)[2])
 
 
 def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Tree:
@@ -125,10 +125,10 @@ def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active:
 
     over = pick(tree.end, b, node) == EXACT
     result = jnp.where(over, pick(tree.value, b, node), 0.0)[:, None]
-    below = jnp.where(over[:, None], result, jnp.array([-1.0, 1.0]))
+    below = jnp.where(over[:, None], result, jnp.array([-1.0, 1.0], jnp.float32))
     if search.transpositions:  # a node that is new here may be known in part
         below = known(tree.bounds, node)
     start = (jnp.maximum(leaf.length - 1, 0), active & (leaf.length > 0) & told(below), node, below,
              tree.bounds, tree.sure, tree.end, tree.value)  # fmt: skip
-    *_, bounds, sure, end, value = lax.while_loop(lambda c: jnp.any(c[1]), level, start)
+    *_, bounds, sure, end, value = while_loop(lambda c: jnp.any(c[1]), level, start)
     return tree._replace(bounds=bounds, sure=sure, end=end, value=value)

@@ -20,6 +20,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.evaluators.judgement import look_at, plainly
 from jubango.bots.search import life, onward
 from jubango.bots.search.orders import (
     SCRIPT,
@@ -42,7 +43,7 @@ from jubango.bots.search.state import RootStatistics, Searching
 from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games.compiled import initial_state, stacked
 from jubango.sgf_games.game import State
-from jubango.sgf_games.machine import gathered, shard, split_last, spread
+from jubango.sgf_games.machine import debugging, gathered, shard, split_last, spread
 from jubango.sgf_games.programs import Compiled, P, R, jit
 
 HAND_OVER = 6e-3  # seconds that a chunk costs beside its steps, answers included; measured, and not sensitive
@@ -68,14 +69,14 @@ class Program(NamedTuple):
     spare: list[Searching]  # the trees of a driver that has been closed, for the next
 
 
-_programs: OrderedDict[tuple[SearchSpec, int], Program] = OrderedDict()
+_programs: OrderedDict[tuple[SearchSpec, int, bool], Program] = OrderedDict()
 
 
 def program(search: SearchSpec, trees: int) -> Program:
     """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
     number, trees = spread(trees, search.leaves, search.evaluator.vector)
     search = replace(search, game=search.game.compiled_as)
-    key = search, trees
+    key = search, trees, debugging()
     if key not in _programs:
         while len(_programs) >= MOST_PROGRAMS:
             _, old = _programs.popitem(last=False)
@@ -183,7 +184,11 @@ class Driver:
 
     def _warm_up(self, reuse: bool) -> None:
         """Run all of the program once: compiling is on nobody's clock."""
-        self.begin((), stacked([jax.device_get(initial_state(self.search.game))] * self.lanes))
+        game, first = self.search.game, jax.device_get(initial_state(self.search.game))
+        if not self.search.evaluator.trusted:
+            one = jax.tree.map(lambda x: np.asarray(x)[..., None], game.without_history(first))
+            look_at(self.search.evaluator, self._params, game, one)
+        self.begin((), stacked([first] * self.lanes))
         self.turn(0)
         if reuse:
             self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32))
@@ -294,6 +299,11 @@ class Driver:
         roll_on(self._script, onward)
         return moved
 
+    def root(self, lane: int) -> State:
+        """The position that a lane's trees stand at, on the host, without history."""
+        tree = lane * self.ensemble
+        return jax.tree.map(lambda x: np.asarray(x[tree, 0]), self.searching.tree.state)
+
     def least_done(self, lanes: int) -> int:
         """Simulations of the tree that has made the fewest, of the first so many lanes."""
         return int(self._progress[0][: lanes * self.ensemble].min())
@@ -331,15 +341,17 @@ class Driver:
         if lines:
             kept = self._keep(*self._lines(lines))
         noise = noise_of(self.search, orders, self.trees, self.ensemble)
-        self._searching, self._made, self._moves, self._packed = self.program.turn(
-            self._taken(), self._params, self._states,
-            pack(self.search, orders, stop, self.trees, self.ensemble),
-            self._script.copy() if self._onward else self.program.no_script,
-            self.program.nothing if noise is None else noise, kept, np.int32(steps),
-        )  # fmt: skip
+        with plainly():
+            self._searching, self._made, self._moves, self._packed = self.program.turn(
+                self._taken(), self._params, self._states,
+                pack(self.search, orders, stop, self.trees, self.ensemble),
+                self._script.copy() if self._onward else self.program.no_script,
+                self.program.nothing if noise is None else noise, kept, np.int32(steps),
+            )  # fmt: skip
 
     def _look(self) -> tuple[np.ndarray, np.ndarray]:
-        table = gathered(self._made)
+        with plainly():
+            table = gathered(self._made)
         self._progress = table[:, 0], table[:, 1]
         self.made += int(table[:, 2].sum())
         self._number, self._steps = table[:, 3], int(table[:, 4].max())

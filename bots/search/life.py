@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.backup import LEVELS
 from jubango.bots.search.orders import REAL
 from jubango.bots.search.rules.rule import Edges, Settings
-from jubango.bots.search.simulate import mean_value, noisy, normalised, simulate
+from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.state import Paths, RootStatistics, Searching
 from jubango.bots.search.transpositions import empty_table
@@ -41,6 +40,7 @@ from jubango.bots.search.tree import (
     within,
 )
 from jubango.sgf_games.game import State
+from jubango.sgf_games.loops import while_loop
 
 
 class Cue(NamedTuple):
@@ -141,7 +141,7 @@ def advance(
         i, s = carry
         return (i < steps) & jnp.any(working(s))
 
-    _, s = lax.while_loop(going_on, lambda c: (c[0] + 1, simulate(search, params, c[1])), (jnp.int32(0), s))
+    _, s = while_loop(going_on, lambda c: (c[0] + 1, simulate(search, params, c[1])), (jnp.int32(0), s))
     return s, root_statistics(search, s)
 
 
@@ -154,7 +154,8 @@ def root_edges(s: Searching) -> Edges:
 
 def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Array]:
     tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(s)
-    final = jnp.where(edges.prior > 0, search.rule.final(edges, s.settings), -jnp.inf)
+    final = search.rule.final(edges, s.settings)
+    final = jnp.where(edges.prior > 0, jnp.where(jnp.isnan(final), OUT, final), -jnp.inf)
     value, mean, bounds = edges.q, mean_value(tree, b, jnp.zeros_like(s.done)), tree.bounds[:, 0]
     if search.solver:
         value = jnp.clip(value, bounds[:, LOWER], bounds[:, UPPER])
@@ -173,6 +174,7 @@ def leading(found: RootStatistics[jax.Array]) -> jax.Array:
     if found.bounds.shape[-1]:
         best = in_question(found.bounds, found.value, best)
     for score in (jnp.where(searched, found.final, found.prior), found.visits, found.value, found.prior):
+        score = score.astype(jnp.float32)
         best &= score == jnp.max(jnp.where(best, score, -jnp.inf), axis=-1, keepdims=True)
     return best
 

@@ -20,6 +20,7 @@ from jax import lax
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.life import Cue, begin, leading, root_statistics, working
 from jubango.bots.search.orders import MOST_MOVES, REAL, Script
+from jubango.bots.search.passing import passes_late
 from jubango.bots.search.rules.rule import Rule, Settings
 from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
@@ -126,8 +127,10 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
     legal, player = pick(tree.edges, b, child, PRIOR) > 0, pick(tree.player, b, child)
     over = (pick(tree.end, b, child) == EXACT) | ~jnp.any(legal, axis=-1)
     mask = ready & ~over & (visits > 0)
+    if passes_late(search):
+        mask &= action != search.game.pass_action  # the host looks whether it is too early
     bits = lax.bitcast_convert_type(jnp.stack([value, prior]), jnp.int32)
-    row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1), *bits], axis=-1)
+    row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1, dtype=jnp.int32), *bits], axis=-1)
     after = Moves(
         moves.number + mask,
         moves.stuck | (ready & ~mask),

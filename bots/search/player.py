@@ -14,6 +14,7 @@ from jubango.bots.player import MoveAnswer, MoveRequest, Player
 from jubango.bots.search.driver import Driver
 from jubango.bots.search.onward import can_go_on
 from jubango.bots.search.orders import Onward, Order
+from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree import LONGEST_LINE
 from jubango.sgf_games.game import Game, State
@@ -107,12 +108,11 @@ class SearchPlayer(Player):
         if found is None:
             return answers
         asked = [self._asked.pop(int(lane)) for lane in lanes]
-        actions = final_moves(
-            found,
-            [own.bot.move for own in asked],
-            [temperature_for(own.bot, own.ply) for own in asked],
-            [own.seed for own in asked],
-            asked[0].bot.ties,
+        moves = [own.bot.move for own in asked]
+        heat = [temperature_for(own.bot, own.ply) for own in asked]
+        actions = final_moves(found, moves, heat, [own.seed for own in asked], asked[0].bot.ties)
+        actions = without_early_passes(
+            self.driver.search, actions, found, moves, lambda row: self.driver.root(int(lanes[row]))
         )
         each = range(len(lanes))
         visits, values, priors = (x[each, actions].tolist() for x in (found.visits, found.value, found.prior))

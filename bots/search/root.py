@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -26,6 +26,21 @@ class Numbers(NamedTuple):
     gumbel_scale: float = 1.0  # 0: no Gumbel noise
     equivalence: float = 1000.0  # of a Rave search, in visits
     bias: float = 0.0  # of a Rave search
+
+
+class NumbersKeys(TypedDict, total=False):
+    """The same by name."""
+
+    simulations: int
+    c: float | None
+    fpu_reduction: float
+    depth: int
+    noise: float
+    alpha: float
+    considered: int
+    gumbel_scale: float
+    equivalence: float
+    bias: float
 
 
 def final_moves(

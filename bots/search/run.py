@@ -7,17 +7,20 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from typing import Unpack
 
 import numpy as np
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.driver import Driver
 from jubango.bots.search.orders import Order
+from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.result import SearchResult, lane_of
-from jubango.bots.search.root import Numbers, final_moves
+from jubango.bots.search.root import Numbers, NumbersKeys, final_moves
 from jubango.bots.search.rules.rule import MoveRule
 from jubango.bots.search.spec import SearchSpec
 from jubango.sgf_games.compiled import View, rules, stacked
+from jubango.sgf_games.env import EnvState, game_state
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import State
 
@@ -42,20 +45,23 @@ def run_many(
     *,
     params: Params = (),
     seconds: float = 0.0,
+    seed: int = 0,
     seeds: Sequence[int] | None = None,
     move: MoveRule | None = None,
     temperature: float = 0.0,
     ensemble: int = 1,
     lanes: int = 0,
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+    **own: Unpack[NumbersKeys],
 ) -> list[SearchResult]:
-    """Search ``states`` (unbatched states of ``search.game``) all at once, in ``ensemble`` trees each.
+    """Search ``states`` (unbatched states of ``search.game``, or of the environment that the search was made of) all at
+    once, in ``ensemble`` trees each.
 
-    numbers: simulations, c and so on of each tree, for all or for each position; by default as many simulations as
-        the search has room for.
+    simulations, c and so on, for all: the fields of :class:`jubango.bots.search.root.Numbers`; by default as many
+        simulations as the search has room for. numbers: the same as one value, or one for each position.
     params: the weights of the evaluator, if it has any.
     seconds: stop then at the latest, compiling not counted; 0 for no limit.
-    seeds: uint32, one a state; by default 0, 1, 2, ...
+    seed: of the first state; those of the others are seed + 1, seed + 2, ... seeds: one for each in their place.
     move, temperature: see :func:`jubango.bots.search.root.final_moves`.
     lanes: make room for so many positions, so that one program does for batches of all sizes up to that.
     on_progress(done, wanted), of simulations a tree, is called a few times a second and stops the
@@ -65,19 +71,21 @@ def run_many(
     if not states:
         return []
     began = time.perf_counter()
+    states = [game_state(search.game, state) if isinstance(state, EnvState) else state for state in states]
     numbers = numbers or Numbers(simulations=search.capacity)
-    each = [numbers] * len(states) if isinstance(numbers, Numbers) else list(numbers)
-    wanted = max(own.simulations for own in each)
+    given = [numbers] * len(states) if isinstance(numbers, Numbers) else list(numbers)
+    each = [one._replace(**own) for one in given]
+    wanted = max(one.simulations for one in each)
     if not 0 <= wanted <= search.capacity:
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
-    dice = [seed % 2**32 for seed in (range(len(states)) if seeds is None else seeds)]
+    dice = [one % 2**32 for one in (range(seed, seed + len(states)) if seeds is None else seeds)]
     driver = Driver(search, max(lanes, len(states)), ensemble, params)
     batch = stacked(states)
     view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
     if view.terminal[: len(states)].any():
         raise UserError("the game is over in a position to be searched")
     deadline = time.perf_counter() + seconds if seconds else math.inf
-    orders = [Order(i, view.legal[i], own, dice[i], deadline) for i, own in enumerate(each)]
+    orders = [Order(i, view.legal[i], one, dice[i], deadline) for i, one in enumerate(each)]
     driver.begin(orders, batch)
     on_progress(0, wanted)
     going_on = True
@@ -88,6 +96,7 @@ def run_many(
     trees = Trees(driver)
     rule: MoveRule = move or search.rule.move
     actions = final_moves(found, [rule] * len(states), [temperature] * len(states), dice, search.ties)
+    actions = without_early_passes(search, actions, found, [rule] * len(states), states.__getitem__)
     spent = time.perf_counter() - began
     return [
         SearchResult(
@@ -110,9 +119,10 @@ def run(
     temperature: float = 0.0,
     ensemble: int = 1,
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+    **own: Unpack[NumbersKeys],
 ) -> SearchResult:
-    """Search one position; see :func:`run_many`."""
+    """Search one position: ``run(search, state, simulations=400, c=1.0, seed=1)``; see :func:`run_many`."""
     return run_many(
-        search, [state], numbers, params=params, seconds=seconds, seeds=[seed], move=move, temperature=temperature,
-        ensemble=ensemble, on_progress=on_progress,
+        search, [state], numbers, params=params, seconds=seconds, seed=seed, move=move, temperature=temperature,
+        ensemble=ensemble, on_progress=on_progress, **own,
     )[0]  # fmt: skip

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import Params, as_evaluator
+from jubango.bots.evaluators.evaluator import AnyEvaluator, Params, as_evaluator
+from jubango.bots.evaluators.judgement import look_at
 from jubango.bots.search import life
+from jubango.bots.search.output import SearchOutput as SearchOutput
+from jubango.bots.search.output import nodes_of
 from jubango.bots.search.rules.gumbel import schedules
-from jubango.bots.search.rules.rule import Settings
-from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.rules.rule import Rule, Settings
+from jubango.bots.search.spec import Cutoff, Draws, Opponent, SearchSpec, Ties
 from jubango.bots.search.tree import in_question, lanes_last
 from jubango.sgf_games.catalogue import as_game
 from jubango.sgf_games.dice import random_bits
+from jubango.sgf_games.env import Env, EnvState, game_state
 from jubango.sgf_games.errors import UserError
-from jubango.sgf_games.game import State
+from jubango.sgf_games.game import Game, State
 from jubango.sgf_games.kernels import first_largest
-
-
-class SearchOutput(NamedTuple):
-    """What a search of B positions found; values are for the player to move at the root."""
-
-    action: jax.Array  # int32 [B], the move to play
-    visits: jax.Array  # int32 [B, A]
-    values: jax.Array  # float32 [B, A] in [-1, 1], the mean of each action; 0 where unvisited
-    policy: jax.Array  # float32 [B, A], sums to 1: the improved policy, what a network is trained towards
-    priors: jax.Array  # float32 [B, A], noise included
-    value: jax.Array  # float32 [B], the mean of all values at the root
-    raw_value: jax.Array  # float32 [B], what the evaluator said of the root
 
 
 @dataclass(frozen=True)
@@ -42,22 +35,40 @@ class Search(SearchSpec):
     >>> search = Search(game, Puct(), evaluate, capacity=64)
     >>> out = search(params, states, key)
 
-    ``game`` may be a spec string, and ``evaluator`` a function of one position,
+    ``game`` may be a spec string, or an environment, whose states are then searched
+    (:func:`jubango.sgf_games.env.env`), and ``evaluator`` a function of one position,
     ``(params, game, state, legal, seed) -> (prior [A], value [])``, where ``params`` may be left out.
-    See :class:`SearchSpec` for the other parts.
+    See :class:`SearchSpec` for the other parts. Raises UserError for parts that there are not.
     """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "game", as_game(self.game))
-        object.__setattr__(self, "evaluator", as_evaluator(self.evaluator))
+    def __init__(
+        self,
+        game: Game | Env | str,
+        rule: Rule,
+        evaluator: AnyEvaluator,
+        capacity: int,
+        width: int = 0,
+        cutoff: Cutoff = "value",
+        opponent: Opponent = "searched",
+        draws: Draws = "half",
+        solver: bool = False,
+        transpositions: bool = False,
+        leaves: int = 1,
+        ties: Ties = "first",
+    ) -> None:
+        game = game.game if isinstance(game, Env) else as_game(game)
+        judge = as_evaluator(evaluator)
+        super().__init__(
+            game, rule, judge, capacity, width, cutoff, opponent, draws, solver, transpositions, leaves, ties
+        )
 
     def __call__(
         self,
         params: Params,
-        states: State,
+        states: State | EnvState,
         key: jax.Array,
         *,
+        invalid_actions: jax.Array | None = None,
         simulations: jax.Array | int | None = None,
         c: jax.Array | float | None = None,
         fpu_reduction: jax.Array | float = 0.0,
@@ -69,18 +80,27 @@ class Search(SearchSpec):
         considered: int = 16,
         gumbel_scale: jax.Array | float = 1.0,
         temperature: jax.Array | float = 0.0,
+        tree: bool = False,
     ) -> SearchOutput:
-        """Search ``states``, unbatched states of ``game`` stacked along the FIRST axis of every array [B, ...].
+        """Search ``states``, unbatched states of ``game`` stacked along the FIRST axis of every array [B, ...], or of
+        the environment that the search was made of, with what its rules know of the past.
 
         params: the evaluator's weights, any pytree; changing it never recompiles. key: a JAX key; it decides all dice.
+        invalid_actions: bool [B, A], true where an action is not to be considered at the root, besides what the rules
+        forbid. tree: give all nodes in ``search_tree``, not the root alone.
         simulations: at most (and by default) ``capacity``. c: by default the rule's own. The other numbers as in
         :class:`jubango.bots.search.root.Numbers`; all but ``alpha`` and ``considered`` may be traced, for all or [B].
-        temperature: the action is drawn from policy^(1/t); 0: the rule's choice. What it says of a finished game
-        means nothing.
+        temperature: the action is drawn from policy^(1/t); 0: the rule's choice. What it says of a finished game, or
+        where nothing may be played, means nothing; it is no error. Raises UserError for states of another environment.
         """
         game, actions = self.game, self.game.num_actions
+        if isinstance(states, EnvState):
+            states = jax.vmap(functools.partial(game_state, game))(states)
         legal = jax.vmap(game.legal_action_mask)(states)
+        if invalid_actions is not None:
+            legal &= ~jnp.asarray(invalid_actions, bool)
         roots = lanes_last(jax.vmap(game.without_history)(states))
+        look_at(self.evaluator, params, game, jax.tree.map(lambda x: x[..., :1], roots))
         trees = legal.shape[0]
         dice, for_noise, for_gumbel, for_action = jax.random.split(key, 4)
 
@@ -89,16 +109,23 @@ class Search(SearchSpec):
 
         budget = jnp.minimum(each(self.capacity if simulations is None else simulations, jnp.int32), self.capacity)
         spread = (
-            jax.random.gamma(for_noise, alpha, (trees, actions)) * legal if _given(noise) else jnp.zeros_like(legal)
+            jax.random.gamma(for_noise, jnp.float32(alpha), (trees, actions), jnp.float32) * legal
+            if _given(noise)
+            else jnp.zeros(legal.shape, jnp.float32)
         )
         dirichlet = spread / jnp.maximum(jnp.sum(spread, axis=-1, keepdims=True), 1e-30)
         gumbel = jnp.zeros((trees, 0), jnp.float32)
         plan = jnp.zeros((trees, 0), jnp.int32)
         if self.rule.scheduled:
-            gumbel = each(gumbel_scale, jnp.float32)[:, None] * jax.random.gumbel(for_gumbel, (trees, actions))
-            number = self.capacity if simulations is None else simulations
-            if not isinstance(number, int):
-                raise UserError("simulations: a Gumbel search's schedule is made beforehand; give a whole number")
+            gumbel = each(gumbel_scale, jnp.float32)[:, None] * jax.random.gumbel(
+                for_gumbel, (trees, actions), jnp.float32
+            )
+            try:
+                number = operator.index(self.capacity if simulations is None else simulations)
+            except TypeError:  # a traced one, too
+                raise UserError(
+                    "simulations: a Gumbel search's schedule is made beforehand; give a whole number"
+                ) from None
             plan = schedules(self.capacity, considered, min(number, self.capacity), jnp.sum(legal, axis=-1))
         settings = Settings(
             simulations=budget,
@@ -108,7 +135,7 @@ class Search(SearchSpec):
             bias=each(bias, jnp.float32),
             depth=jnp.where(each(depth, jnp.int32) > 0, each(depth, jnp.int32), 2**30),
             noise=each(noise, jnp.float32),
-            dirichlet=dirichlet.astype(jnp.float32),
+            dirichlet=dirichlet,
             gumbel=gumbel,
             considered=plan,
         )
@@ -127,7 +154,8 @@ class Search(SearchSpec):
         logits = jnp.where(choices, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)
         drawn = jax.random.categorical(for_action, logits / jnp.maximum(heat, 1e-6)).astype(jnp.int32)
         action = jnp.where(heat[:, 0] > 0, drawn, chosen)
-        return SearchOutput(action, found.visits, found.value, policy, found.prior, found.mean, found.raw)
+        nodes = nodes_of(s.tree, found, tree)
+        return SearchOutput(action, found.visits, found.value, policy, found.prior, found.mean, found.raw, nodes)
 
 
 def _given(number: jax.Array | float) -> bool:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Firsts, Params
+from jubango.bots.evaluators.judgement import judged
 from jubango.bots.search.backup import back_up, back_up_firsts, prove
 from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
@@ -40,6 +41,7 @@ from jubango.bots.search.tree import (
 from jubango.sgf_games.dice import coin, lottery, mix, random_bits
 from jubango.sgf_games.game import State
 from jubango.sgf_games.kernels import first_largest
+from jubango.sgf_games.loops import while_loop
 
 GOLDEN = 0x9E3779B9
 OUT = -2e9  # below every score; chosen only where nothing else may be
@@ -100,20 +102,20 @@ def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searchi
         tree = s.tree._replace(edges=d.edges)
         action, edges = choose(search, s._replace(tree=tree), d, root)
         paths = Paths(
-            lax.dynamic_update_slice(d.paths.node, jnp.where(d.going, d.node, search.spare)[None], (d.depth, 0)),
-            lax.dynamic_update_slice(d.paths.action, action[None], (d.depth, 0)),
+            lax.dynamic_update_slice(d.paths.node, jnp.where(d.going, d.node, search.spare)[None], (d.depth, start)),
+            lax.dynamic_update_slice(d.paths.action, action[None], (d.depth, start)),
         )
         child = child_of(s.tree._replace(edges=edges), b, d.node, action)  # none of the old ones: XLA would keep a copy
         going = d.going & (child >= 0) & (pick(s.tree.end, b, jnp.maximum(child, 0)) == OPEN)
         node, last = jnp.where(going, child, d.node), jnp.where(d.going, child, d.child)
         return Descent(d.depth + 1, going, node, last, d.length + d.going, paths, edges)
 
-    zero = jnp.zeros(b.shape, jnp.int32)
+    start, zero = jnp.int32(0), jnp.zeros(b.shape, jnp.int32)
     going = active & ~per_lane(search, s.fresh)
-    top = Descent(jnp.int32(0), going, zero, zero - 1, zero, s.paths, s.tree.edges)
+    top = Descent(start, going, zero, zero - 1, zero, s.paths, s.tree.edges)
     if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
         top = level(top, root=True)
-    end = lax.while_loop(lambda d: jnp.any(d.going), level, top)
+    end = while_loop(lambda d: jnp.any(d.going), level, top)
     tree = s.tree._replace(edges=end.edges)
     action = pick(end.paths.action, jnp.maximum(end.length - 1, 0), jnp.arange(b.shape[0]))
     leaf = Leaf(end.node, action, end.child, end.length)
@@ -155,9 +157,9 @@ def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> 
 
     last = jnp.max(rank)
     start = jnp.int32(0), jnp.full_like(d.node, -1), edges.visits, edges.value_sum
-    action = jnp.maximum(lax.while_loop(lambda c: c[0] <= last, turn, start)[1], 0)
+    action = jnp.maximum(while_loop(lambda c: c[0] <= last, turn, start)[1], 0)
     at = jnp.where(d.going, d.node, search.spare)
-    return action, count(s.tree.edges, 1, jnp.full(b.shape, -1.0), b, at, action)
+    return action, count(s.tree.edges, 1, jnp.full(b.shape, -1.0, jnp.float32), b, at, action)
 
 
 def best_action(
@@ -217,7 +219,9 @@ def expand(
     tree, b, fresh = s.tree, s.tree_of_lanes, per_lane(search, s.fresh)
     parents = lanes_last(jax.tree.map(lambda x: pick(x, b, leaf.parent), tree.state))
     stepped = jax.vmap(search.game.step, in_axes=(-1, 0), out_axes=-1)(parents, leaf.action)
-    states = jax.tree.map(lambda old, new: jnp.where(fresh, old, new), parents, stepped)
+    states = jax.tree.map(
+        lambda old, new: jnp.where(fresh, old, lax.convert_element_type(new, old.dtype)), parents, stepped
+    )
     legal = jax.vmap(search.game.legal_action_mask, in_axes=-1)(states)
     legal = jnp.where(fresh[:, None], per_lane(search, s.legal), legal)
     made = per_lane(search, s.done) + ~fresh + order
@@ -278,16 +282,15 @@ def judge(
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
     asked = active & ~terminal
-    evaluation = search.evaluator(params, search.game, states, legal & asked[:, None], seeds)
-    said = jnp.where(asked, evaluation.value, 0.0)
-    weights = jnp.where(asked[:, None], evaluation.prior, 0.0)
+    weights, said, firsts = judged(search.evaluator, params, search.game, states, legal & asked[:, None], seeds)
+    said = jnp.where(asked, said, 0.0)
 
     def exact() -> jax.Array:
         returns = jax.vmap(search.game.returns, in_axes=-1, out_axes=-1)(states)
-        return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0], said)
+        return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0].astype(jnp.float32), said)
 
     value = lax.cond(jnp.any(terminal), exact, lambda: said)
-    return player, terminal, normalised(weights, legal, search.width), value, evaluation.firsts
+    return player, terminal, normalised(weights, legal, search.width), value, firsts
 
 
 def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:

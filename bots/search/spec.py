@@ -8,8 +8,16 @@ from typing import Literal
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.tree import MOST_NODES
+from jubango.sgf_games.checks import one_of, truth, whole
 from jubango.sgf_games.errors import UserError
 from jubango.sgf_games.game import Game
+
+Cutoff = Literal["value", "draw"]
+Opponent = Literal["searched", "sampled"]
+Draws = Literal["half", "random"]
+Ties = Literal["first", "random"]
+CHOICES = {"cutoff": Cutoff, "opponent": Opponent, "draws": Draws, "ties": Ties}
+MOST_LEAVES = 2**16
 
 
 @dataclass(frozen=True)
@@ -34,17 +42,35 @@ class SearchSpec:
     evaluator: Evaluator
     capacity: int
     width: int = 0
-    cutoff: Literal["value", "draw"] = "value"
-    opponent: Literal["searched", "sampled"] = "searched"
-    draws: Literal["half", "random"] = "half"
+    cutoff: Cutoff = "value"
+    opponent: Opponent = "searched"
+    draws: Draws = "half"
     solver: bool = False
     transpositions: bool = False
     leaves: int = 1
-    ties: Literal["first", "random"] = "first"
+    ties: Ties = "first"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.capacity <= MOST_NODES - 2:
-            raise UserError(f"capacity={self.capacity}: a tree has room for 0 to {MOST_NODES - 2:,} simulations")
+        if not isinstance(self.game, Game):
+            raise UserError(f'game={self.game!r}: should be a game, or its spec such as "go:9"')
+        if self.game.num_players > 2:
+            raise UserError(
+                f"{self.game.spec} has {self.game.num_players} players; a search is of games for one or two, "
+                "as one number is all that it knows of a value"
+            )
+        if not isinstance(self.rule, Rule):
+            raise UserError(f"rule={self.rule!r}: should be a selection rule, such as jb.Puct() or jb.Ucb1()")
+        numbers = {
+            "capacity": (0, MOST_NODES - 2, "simulations that a tree has room for"),
+            "width": (0, MOST_NODES, "actions of a node that are considered, 0 for all"),
+            "leaves": (1, 1 if self.rule.scheduled else MOST_LEAVES, "leaves that a tree evaluates at once"),
+        }
+        for key, (least, most, what) in numbers.items():
+            object.__setattr__(self, key, whole(key, getattr(self, key), least, most, what))
+        for key, choices in CHOICES.items():
+            one_of(key, getattr(self, key), choices)
+        truth("solver", self.solver)
+        truth("transpositions", self.transpositions)
         if self.solver and (self.opponent, self.draws) != ("searched", "half"):
             raise UserError(
                 'solver=True proves what the best replies allow; it needs opponent="searched" and draws="half"'

@@ -107,7 +107,7 @@ def no_edges(prior: jax.Array, columns: int) -> jax.Array:
 
 def first_bounds(legal: jax.Array, over: jax.Array, value: jax.Array) -> jax.Array:
     """float32 [..., 2, A]: what is known of a new node's actions; ``over`` and ``value`` are [...]."""
-    known = jnp.stack([jnp.full(legal.shape, -1.0), jnp.where(legal, 1.0, -1.0)], axis=-2)
+    known = jnp.stack([jnp.full(legal.shape, -1.0), jnp.where(legal, 1.0, -1.0)], axis=-2).astype(jnp.float32)
     return jnp.where(over[..., None, None], value[..., None, None], known)
 
 

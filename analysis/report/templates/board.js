@@ -170,23 +170,51 @@ class Board {
   }
 }
 
-/** Lines over the moves of a game; a click on it says at which move. */
+/** 1, 2 or 5 times a power of ten, not below `wanted`. */
+function niceStep(wanted) {
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= wanted - 1e-9);
+}
+
+/** Lines over the moves of a game, with axes; a click on it says at which move, and under the pointer stand the values. */
 class Graph {
   constructor(host, onMove) {
-    this.svg = made("svg", { class: "graph", viewBox: "0 0 100 100", preserveAspectRatio: "none", role: "img" }, host);
-    this.svg.addEventListener("click", (event) => {
-      const box = this.svg.getBoundingClientRect();
-      onMove(Math.round(this.moves * (event.clientX - box.left) / box.width));
-    });
+    const plot = made("div", { class: "plot" }, host);
+    this.left = made("svg", { class: "axis left", "aria-hidden": "true" }, plot);
+    this.svg = made("svg", { class: "graph", viewBox: "0 0 100 100", preserveAspectRatio: "none", role: "img" }, plot);
+    this.below = made("svg", { class: "axis below", "aria-hidden": "true" }, plot);
+    this.said = made("output", { class: "readout" }, plot);
     this.moves = 1;
+    this.lines = [];
+    this.svg.addEventListener("click", (event) => onMove(this.moveAt(event)));
+    this.svg.addEventListener("pointermove", (event) => this.tell(this.moveAt(event)));
+    this.svg.addEventListener("pointerleave", () => this.tell(-1));
   }
 
-  /** lines: [{values: [[move, share in 0..1], ...], class}]. marks: moves to point out. */
-  draw(moves, lines, title, marks = []) {
+  moveAt(event) {
+    const box = this.svg.getBoundingClientRect();
+    return Math.min(Math.max(0, Math.round(this.moves * (event.clientX - box.left) / box.width)), this.moves);
+  }
+
+  /** lines: [{values: [[move, share in 0..1], ...], class, name}]. say: a share as text. marks: moves to point out. */
+  draw(moves, lines, title, say, marks = []) {
     this.moves = Math.max(1, moves);
-    this.svg.replaceChildren();
+    this.lines = lines;
+    this.say = say;
+    this.title = title;
+    for (const part of [this.svg, this.left, this.below]) part.replaceChildren();
     made("title", {}, this.svg, title);
-    for (const y of [4, 27, 50, 73, 96]) made("line", { x1: 0, x2: 100, y1: y, y2: y }, this.svg);
+    for (const share of [1, 0.75, 0.5, 0.25, 0]) {
+      const y = 96 - 92 * share;
+      made("line", { x1: 0, x2: 100, y1: y, y2: y }, this.svg);
+      if (share * 2 % 1 === 0) made("text", { x: "100%", y: `${y}%` }, this.left, say(share));
+    }
+    const step = niceStep(Math.max(1, this.moves / 6));
+    for (let move = 0; move <= this.moves; move += step) {
+      const x = 100 * move / this.moves, end = move ? (x > 97 ? "end" : "middle") : "start";
+      made("line", { x1: x, x2: x, y1: 0, y2: 100 }, this.svg);
+      made("text", { x: `${x}%`, y: "50%", "text-anchor": end }, this.below, move ? String(move) : "move 0");
+    }
     for (const move of marks) {
       const x = 100 * move / this.moves;
       made("line", { x1: x, x2: x, y1: 0, y2: 100, class: "mark" }, this.svg);
@@ -196,16 +224,45 @@ class Graph {
       if (points.length === 1) points.push(points[0]);
       if (points.length) made("path", { d: `M${points.join("L")}`, class: line.class }, this.svg);
     }
+    this.here = made("line", { y1: 0, y2: 100, class: "here", visibility: "hidden" }, this.svg);
     this.now = made("line", { y1: 0, y2: 100, class: "now" }, this.svg);
     this.at(0);
+    this.tell(-1);
   }
 
   at(move) {
+    this.place(this.now, move);
+  }
+
+  place(mark, move) {
     const x = String(100 * move / this.moves);
-    this.now.setAttribute("x1", x);
-    this.now.setAttribute("x2", x);
+    mark.setAttribute("x1", x);
+    mark.setAttribute("x2", x);
+  }
+
+  /** The values at a move, or at the one before it of lines that have none there; -1: what the graph is. */
+  tell(move) {
+    const found = move < 0 ? [] : this.lines.map((line) => [line, line.values.findLast(([at]) => at <= move)]);
+    const texts = found.filter(([, value]) => value).map(([line, value]) => `${line.name}${this.say(value[1])}`);
+    this.said.textContent = move < 0 ? this.title : `move ${move}: ${texts.join(", ") || "no value"}`;
+    this.here.setAttribute("visibility", move < 0 ? "hidden" : "visible");
+    this.place(this.here, Math.max(0, move));
   }
 }
+
+/** Says of every table that is wider than its place on which sides it goes on. */
+function watchWide() {
+  const look = (wide) => {
+    wide.classList.toggle("before", wide.scrollLeft > 2);
+    wide.classList.toggle("beyond", wide.scrollLeft + wide.clientWidth < wide.scrollWidth - 2);
+  };
+  for (const wide of document.querySelectorAll(".wide")) {
+    if (!wide.dataset.watched) wide.addEventListener("scroll", () => look(wide));
+    wide.dataset.watched = "yes";
+    look(wide);
+  }
+}
+window.addEventListener("resize", watchWide);
 
 /** Left and right, Home and End, wherever a page is not asked for something else. */
 function listenToKeys(step) {

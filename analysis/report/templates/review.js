@@ -8,9 +8,9 @@ const game = data.game;
 const total = data.moves.length;
 const turns = data.moves.map((one, i) => (/inaccuracy|mistake|blunder/.test(one.grade) ? i + 1 : 0)).filter(Boolean);
 const board = new Board($("board"), game, (point) => follow(point));
-const rates = new Graph($("rates"), (number) => go(number));
+const rates = new Graph($("rates"), (number) => go(number, true));
 const known = data.positions.some((one) => one.lead !== null);
-const leads = known ? new Graph($("leads"), (number) => go(number)) : null;
+const leads = known ? new Graph($("leads"), (number) => go(number, true)) : null;
 let move = 0;
 let line = -1; // the candidate whose variation is shown
 
@@ -22,7 +22,7 @@ function colourOf(scale, share) {
 /** Cells of the heatmap that is chosen, by their points; null if it is off. */
 function heat(position) {
   const kind = $("heat").value;
-  if (!kind) return null;
+  if (!kind || (position.noise && (kind === "visits" || kind === "value"))) return null;
   const cells = new Map();
   if (kind === "owned") {
     [...position.owned].forEach((letter, point) => {
@@ -34,7 +34,7 @@ function heat(position) {
   }
   const found = new Map(); // of several moves on a point the first counts, but for visits and priors, which add up
   for (const [, point, visits, prior, rate] of position.moves) {
-    if (point < 0 || (kind === "visits" && !visits)) continue;
+    if (point < 0 || (kind === "visits" && !visits) || (kind === "prior" && prior === null)) continue;
     const mine = position.player ? 100 - rate : rate;
     const value = { visits: 100 * visits / Math.max(1, position.simulations), prior, value: mine }[kind];
     if (kind === "value") {
@@ -53,6 +53,7 @@ function heat(position) {
 }
 
 function draw() {
+  if (line < 0) $("unheated").hidden = true;
   const position = data.positions[move];
   const stones = Uint8Array.from(position.stones, (sign) => ".XO".indexOf(sign));
   const best = position.moves.length ? position.moves[0][1] : -1;
@@ -63,6 +64,12 @@ function draw() {
   }
   board.show({ stones, last: position.last, cells: line >= 0 ? null : heat(position), best, line: points,
     first: position.player ? WHITE : BLACK, title: `${data.players.join(" – ")}, after move ${move}` });
+}
+
+/** Another heatmap is chosen. */
+function heated() {
+  draw();
+  $("unheated").hidden = line < 0 || !$("heat").value;
 }
 
 /** Where a move of a variation lies; only for numbers on the board, which stay where stones are captured. */
@@ -100,11 +107,12 @@ function tell() {
         `the bot's choice is `);
       const button = made("button", { id: "better" }, said, played.best);
       button.addEventListener("click", () => {
-        go(move - 1);
+        go(move - 1, true);
         show(0);
       });
     }
   }
+  if (position.noise) made("div", { class: "quiet" }, place, "No move has five visits: that is noise, and no heatmap.");
   $("comment").textContent = position.comment;
   const body = $("candidates").tBodies[0];
   body.replaceChildren();
@@ -113,7 +121,7 @@ function tell() {
     const row = made("tr", { class: "open", tabindex: 0, "data-line": i, "aria-selected": String(i === line) }, body);
     made("td", {}, row, text + (text === next ? " (played)" : ""));
     made("td", { class: "right" }, row, String(visits));
-    made("td", { class: "right" }, row, `${prior.toFixed(1)} %`);
+    if (data.priors) made("td", { class: "right" }, row, prior === null ? "" : `${prior.toFixed(1)} %`);
     made("td", { class: "right" }, row, `${rate.toFixed(1)} %`);
     made("td", { class: "name quiet" }, row, variation.join(" "));
   });
@@ -136,7 +144,9 @@ function follow(point) {
   if (i >= 0) show(i);
 }
 
-function go(number) {
+/** leap: from one place of the game to another, from which Back leads back. */
+function go(number, leap = false) {
+  const before = move;
   move = Math.min(Math.max(0, number), total);
   line = -1;
   $("slider").value = move;
@@ -148,23 +158,33 @@ function go(number) {
   tell();
   rates.at(move);
   if (leads) leads.at(move);
-  history.replaceState(null, "", `#move=${move}`);
+  if (leap && move !== before) history.pushState(null, "", `#move=${move}`);
+  else history.replaceState(null, "", `#move=${move}`);
   return true;
 }
 
 function turn(by) {
   const found = by > 0 ? turns.find((one) => one > move) : turns.findLast((one) => one < move);
-  if (found) go(found);
+  if (found) go(found, true);
 }
 
 function drawGraphs() {
   const values = data.positions.map((one, i) => [i, one.rate / 100]);
-  rates.draw(total, [{ values, class: "one" }], "Black's win rate over the moves", turns);
+  const percent = (share) => `${(100 * share).toFixed(share * 2 % 1 ? 1 : 0)} %`;
+  rates.draw(total, [{ values, class: "one", name: "" }], "Black's win rate; the marks are turning points", percent, turns);
   if (!leads) return;
   const most = Math.max(1, ...data.positions.map((one) => Math.abs(one.lead ?? 0)));
   const shares = data.positions.map((one, i) => [i, one.lead === null ? null : 0.5 + one.lead / most / 2]);
-  leads.draw(total, [{ values: shares.filter(([, share]) => share !== null), class: "lead" }], "Black's lead", turns);
-  $("leads-legend").textContent = `Black's lead, from −${most.toFixed(1)} to ${most.toFixed(1)} points`;
+  const points = (share) => (2 * most * (share - 0.5)).toFixed(1).replace(/^-0\.0$/, "0.0").replace("-", "−");
+  leads.draw(total, [{ values: shares.filter(([, share]) => share !== null), class: "lead", name: "" }], "Black's lead in points",
+    points, turns);
+}
+
+/** Where to begin: the first turning point, or else the move that lost most; a position that was searched. */
+function beginning() {
+  const lost = data.moves.map((one, i) => [one.loss ?? -Infinity, i + 1]).sort(([one], [other]) => other - one);
+  const wanted = [...turns, ...lost.filter(([loss]) => loss > 0).map(([, number]) => number)];
+  return wanted.find((number) => data.positions[number].moves.length) ?? 0;
 }
 
 $("slider").max = total;
@@ -175,7 +195,7 @@ $("on").addEventListener("click", () => go(move + 1));
 $("last").addEventListener("click", () => go(total));
 $("earlier").addEventListener("click", () => turn(-1));
 $("later").addEventListener("click", () => turn(1));
-$("heat").addEventListener("change", draw);
+$("heat").addEventListener("change", heated);
 $("candidates").addEventListener("click", (event) => {
   const row = event.target.closest("tr.open");
   if (row) show(Number(row.dataset.line));
@@ -185,7 +205,7 @@ $("candidates").addEventListener("keydown", (event) => {
 });
 for (const button of document.querySelectorAll("button.turn")) {
   button.addEventListener("click", () => {
-    go(Number(button.dataset.move));
+    go(Number(button.dataset.move), true);
     $("board").scrollIntoView({ block: "nearest" });
   });
 }
@@ -193,20 +213,25 @@ let shown = "visits"; // what h switches on again
 listenToKeys((by) => go(move + by));
 document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey || /^(SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  if (event.key === "Escape" && line >= 0) show(line);
   if (event.key === "n") turn(1);
   if (event.key === "p") turn(-1);
   if (event.key === "h") {
     const heat = $("heat");
     if (heat.value) shown = heat.value;
     heat.value = heat.value ? "" : shown;
-    draw();
+    heated();
   }
 });
-window.addEventListener("hashchange", () => go(asked()));
+window.addEventListener("popstate", () => {
+  if (location.hash) go(asked());
+});
 
 function asked() {
   return Number(new URLSearchParams(location.hash.slice(1)).get("move")) || 0;
 }
 
 drawGraphs();
-go(location.hash ? asked() : total);
+if (location.hash) $("board").scrollIntoView({ block: "nearest" });
+go(location.hash ? asked() : beginning());
+watchWide();

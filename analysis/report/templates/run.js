@@ -67,7 +67,25 @@ function list() {
   $("next").disabled = end >= chosen.length;
 }
 
+/** Opens a game; the address says so, and Back leads from it to what was shown before. */
+function visit(i) {
+  if (open?.i !== i) history.pushState(null, "", `#game=${i + 1}`);
+  show(i);
+  if (matchMedia("(max-width: 61.9rem)").matches) $("replay").scrollIntoView();
+}
+
+function close() {
+  const row = open && $("list").querySelector(`[data-game="${open.i}"]`);
+  open = null;
+  $("replay").hidden = true;
+  if (row) {
+    row.setAttribute("aria-selected", "false");
+    row.focus({ preventScroll: true });
+  }
+}
+
 function show(i) {
+  history.scrollRestoration = "manual"; // Back scrolls to the game
   open = read(i);
   open.boards = boards(game, open.moves, open.changes);
   $("replay").hidden = false;
@@ -95,8 +113,9 @@ function drawGraph() {
   const any = values.some((own) => own.length);
   $("graph").hidden = $("legend").hidden = !any;
   if (!any) return;
-  const lines = [{ values: values[0], class: "one" }, { values: values[1], class: "two" }];
-  graph.draw(open.moves.length, lines, "Black's win rate over the moves, as each player saw it");
+  const lines = [{ values: values[0], class: "one", name: "Black says " }, { values: values[1], class: "two", name: "White says " }];
+  graph.draw(open.moves.length, lines, "Black's win rate over the moves, as each player saw it",
+    (share) => `${Math.round(100 * share)} %`);
   const legend = $("legend");
   legend.replaceChildren();
   made("span", {}, legend, "Black's win rate, as seen by");
@@ -135,14 +154,21 @@ function own(rate) {
   return move % 2 ? Number(rate) : 100 - Number(rate);
 }
 
+/** Shows the game that the address names, and scrolls to it; none where it names none. */
 function follow() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const i = Number(asked.get("game")) - 1;
-  if (!(i >= 0 && i < data.games.length) || (open?.i === i && move === Number(asked.get("move")))) return;
-  from = Math.max(0, chosen.indexOf(i) - chosen.indexOf(i) % ROWS);
-  list();
-  show(i);
+  if (!(i >= 0 && i < data.games.length)) {
+    close();
+    return;
+  }
+  if (open?.i !== i) {
+    from = Math.max(0, chosen.indexOf(i) - chosen.indexOf(i) % ROWS);
+    list();
+    show(i);
+  }
   if (asked.has("move")) go(Number(asked.get("move")) || 0);
+  $("replay").scrollIntoView();
 }
 
 function turn(by) {
@@ -158,12 +184,10 @@ for (const id of ["one", "other", "winner", "ending"]) {
 }
 $("list").addEventListener("click", (event) => {
   const row = event.target.closest("tr.open");
-  if (!row) return;
-  show(Number(row.dataset.game));
-  if (matchMedia("(max-width: 61.9rem)").matches) $("replay").scrollIntoView();
+  if (row) visit(Number(row.dataset.game));
 });
 $("list").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && event.target.dataset.game) show(Number(event.target.dataset.game));
+  if (event.key === "Enter" && event.target.dataset.game) visit(Number(event.target.dataset.game));
 });
 $("slider").addEventListener("input", () => go(Number($("slider").value)));
 $("first").addEventListener("click", () => go(0));
@@ -173,10 +197,56 @@ $("last").addEventListener("click", () => go(Infinity));
 $("previous").addEventListener("click", () => turn(-1));
 $("next").addEventListener("click", () => turn(1));
 listenToKeys((by) => go(move + by));
-window.addEventListener("hashchange", follow);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !open || event.target.tagName === "SELECT") return;
+  history.pushState(null, "", location.pathname + location.search);
+  history.scrollRestoration = "auto";
+  close();
+});
+window.addEventListener("popstate", follow);
+$("summary").addEventListener("click", (event) => {
+  const button = event.target.closest("button.sort");
+  if (button) sort(button.closest("table"), button.parentElement.cellIndex);
+});
 fillFilters();
 choose();
 follow();
+watchWide();
+
+// -- tables in another order ----------------------------------------------------------------------
+
+const sorted = new Map(); // by which column each table is, [column, 1 or -1], by the tables' kinds
+
+/** What a cell is worth: wins-draws-losses by their share of points, else its number, else its text. */
+function worth(text) {
+  const games = /^(\d+)-(\d+)-(\d+)$/.exec(text)?.slice(1).map(Number);
+  if (games) return (games[0] + games[1] / 2) / Math.max(1, games[0] + games[1] + games[2]);
+  const number = Number(text.replace(/[ %,]/g, "").replace("inf", "Infinity"));
+  return text === "" || Number.isNaN(number) ? text : number;
+}
+
+/** Sorts by a column, numbers from the greatest, texts from the first; once more, the other way round. */
+function sort(table, column) {
+  const [before, way] = sorted.get(table.className) || [];
+  sorted.set(table.className, [column, before === column ? -way : 1]);
+  arrange(table);
+}
+
+function arrange(table) {
+  const [column, way] = sorted.get(table.className) || [];
+  if (column === undefined) return;
+  const rows = [...table.tBodies[0].rows].map((row) => [worth(row.cells[column].textContent), row]);
+  rows.sort(([one], [other]) => {
+    if (typeof one !== typeof other) return typeof one === "number" ? -1 : 1; // what is no number stays at the end
+    return way * (typeof one === "number" ? (one < other) - (one > other) : one.localeCompare(other));
+  });
+  table.tBodies[0].append(...rows.map(([, row]) => row));
+  [...table.tHead.rows[0].cells].forEach((cell, i) => {
+    if (i !== column) cell.removeAttribute("aria-sort");
+  });
+  const numbers = rows.length && typeof rows[0][0] === "number";
+  table.tHead.rows[0].cells[column].setAttribute("aria-sort", (way > 0) === Boolean(numbers) ? "descending" : "ascending");
+}
 
 // -- while the run is being played ---------------------------------------------------------------
 
@@ -193,11 +263,13 @@ async function ask() {
   if (answer.summary) {
     const parsed = new DOMParser().parseFromString(answer.summary, "text/html");
     $("summary").replaceChildren(...parsed.body.childNodes);
+    $("summary").querySelectorAll("table").forEach(arrange);
+    watchWide();
   }
   $("live").textContent = answer.line;
   if (answer.games.length) {
     data.names = answer.names;
-    data.games.push(...answer.games);
+    data.games.splice(answer.since, data.games.length, ...answer.games);
     Object.assign(data.changes, answer.changes);
     fillFilters();
     choose();

@@ -9,6 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from jubango.bots.search.rules.rule import Edges, Rule, Settings, steady_sum
+from jubango.sgf_games.checks import one_of
+
+Fpu = Literal["zero", "parent", "loss", "win"]
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,11 @@ class Puct(Rule):
     """
 
     base: float = 0.0
-    fpu: Literal["zero", "parent", "loss", "win"] = "zero"
+    fpu: Fpu = "zero"
     usual_c: ClassVar[float] = 1.25
+
+    def __post_init__(self) -> None:
+        one_of("fpu", self.fpu, Fpu)
 
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
         total = edges.node_visits.astype(jnp.float32)

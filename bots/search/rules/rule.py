@@ -42,7 +42,7 @@ class Edges(NamedTuple):
     @property
     def node_visits(self) -> jax.Array:
         """int32 [B]: N, the node's visits: its own evaluation and its children's visits."""
-        return 1 + jnp.sum(self.visits, axis=-1)
+        return 1 + jnp.sum(self.visits, axis=-1, dtype=jnp.int32)
 
     @property
     def q(self) -> jax.Array:

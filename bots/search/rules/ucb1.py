@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from jubango.bots.search.rules.rule import Edges, Rule, Settings
+from jubango.sgf_games.checks import one_of
 
+Order = Literal["any", "prior"]
 UNVISITED_FIRST = 1e6  # above every other score
 
 
@@ -22,8 +24,11 @@ class Ucb1(Rule):
     unvisited action is first: "any" (the search's way with ties), or "prior", the largest prior.
     """
 
-    order: Literal["any", "prior"] = "any"
+    order: Order = "any"
     usual_c: ClassVar[float] = math.sqrt(2)
+
+    def __post_init__(self) -> None:
+        one_of("order", self.order, Order)
 
     def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
         n = jnp.maximum(edges.visits, 1).astype(jnp.float32)
