@@ -163,6 +163,15 @@ def replace_file(path: Path | str, data: bytes, flush: bool = False) -> None:
         raise
 
 
+def try_writing(path: Path | str) -> None:
+    """Find out whether ``replace_file`` can make a new file, without anybody seeing one of that name. Raises OSError."""
+    partial = f"{path}.part"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(partial)
+    open(partial, "xb").close()
+    os.unlink(partial)
+
+
 def _status(path: Path) -> os.stat_result | None:
     """Of what is there by that name, a link itself; None if there is nothing. Raises UserError."""
     try:

@@ -115,7 +115,7 @@ def _problem(folder: Folder, row: Mapping[str, Any]) -> str:
     if row["checksum"] is not None and zlib.crc32(data) != row["checksum"]:
         return "is not as it was written"
     try:
-        record = read_record(data, row["sgf"])
+        record = read_record(data, row["game_id"])
     except UserError:
         return "is not as it was written"
     for key in SAID:
@@ -193,12 +193,15 @@ def _data(files: Folder, name: str) -> bytes:
 
 def _as_kept(row: Mapping[str, Any]) -> GameRecord | None:
     """The game of a row that was found in a damaged database, if it is what was written into it: its SGF has the
-    checksum that stands beside it, or where there is none, what the row says twice is the same."""
+    checksum that stands beside it, or where there is none, what the row says twice is the same. Its moves are as its
+    SGF has them, as one that was C3 may be c3 now."""
     try:
         record = row_record(row)
         if not 0 <= record.seconds <= MOST_SECONDS:  # which are in no file
             record = replace(record, seconds=0.0)
-        checksum, score = zlib.crc32(write_record(record)), record.score
+        data = write_record(record)
+        record = replace(record, moves=read_record(data, row["game_id"]).moves)
+        checksum, score = zlib.crc32(data), record.score
         twice = len(record.moves) == row["plies"] and (
             score == row["score"] or (row["score"] is None and score != score)
         )

@@ -250,3 +250,16 @@ def test_a_database_that_calls_itself_read_only_is_mended(tmp_path):
     rebuild(tmp_path, lambda record: True)
     with contextlib.closing(Library(tmp_path)) as library:
         assert library.finished() == {record.game_id for record in records}
+
+
+def test_moves_that_a_damaged_row_spells_otherwise_are_as_their_file_has_them(tmp_path):
+    """One flipped bit makes C3 c3, which is read as the same move; no checksum and no file said what it was."""
+    records = small_run(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "results.sqlite")) as db, db:
+        db.execute("update games set moves = lower(moves)")
+        db.execute("delete from files")
+    shutil.rmtree(tmp_path / "games")
+    rebuild(tmp_path, lambda record: True)
+    assert problems(tmp_path) == []
+    frame = games_frame(tmp_path).set_index("game_id")
+    assert {record.game_id: " ".join(record.moves) for record in records} == dict(frame["moves"])

@@ -64,14 +64,16 @@ def check_writable(path: Path, new: bool = False) -> None:
     """Find out before the work whether its result can be written there afterwards; a ``new`` file overwrites nothing.
     Raises UserError."""
     from jubango.sgf_games.errors import UserError
+    from jubango.sgf_games.folder import try_writing
 
     exists = path.exists()
     if new and exists:
         raise UserError(f"{path}: exists already and is not overwritten; name another file")
     try:
-        path.open("ab").close()
-        if not exists:
-            path.unlink()
+        if exists:
+            path.open("ab").close()
+        else:
+            try_writing(path.resolve())
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
