@@ -164,7 +164,7 @@ def replace_file(path: Path | str, data: bytes, flush: bool = False) -> None:
 
 
 def try_writing(path: Path | str) -> None:
-    """Find out whether ``replace_file`` can make a new file, without anybody seeing one of that name. Raises OSError."""
+    """Find out whether ``replace_file`` can make a file of that name, without anybody seeing one. Raises OSError."""
     partial = f"{path}.part"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(partial)
