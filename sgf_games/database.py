@@ -130,7 +130,8 @@ def columns(db: sqlite3.Connection, table: str) -> list[str]:
 
 
 def check_rows(db: sqlite3.Connection, where: str = "") -> None:
-    """Raises sqlite3.DatabaseError for a row with a value that is none of its column. ``where``: of these rows."""
+    """Raises sqlite3.DatabaseError for a row with a value that is none of its column, or with another's id. ``where``:
+    of these rows."""
     for table, kinds in (("games", COLUMNS), ("files", FILE_COLUMNS)):
         wrong = _wrong(kinds, columns(db, table))
         if wrong and (table == "games" or not where):
@@ -138,6 +139,10 @@ def check_rows(db: sqlite3.Connection, where: str = "") -> None:
             found = db.execute(f"select cast(game_id as text) from {table} {own} limit 1").fetchone()
             if found is not None:
                 raise sqlite3.DatabaseError(f"the row of game {found[0]!r} in its table {table} is damaged")
+    if not where and "game_id" in columns(db, "games"):  # the index may say otherwise than its table
+        twice = "select game_id from games not indexed group by +game_id having count(*) > 1 limit 1"
+        if (found := db.execute(twice).fetchone()) is not None:
+            raise sqlite3.DatabaseError(f"two rows of its table games say that they are game {found[0]!r}")
 
 
 def _wrong(kinds: dict[str, str], found: list[str]) -> str:

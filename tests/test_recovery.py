@@ -263,3 +263,21 @@ def test_moves_that_a_damaged_row_spells_otherwise_are_as_their_file_has_them(tm
     assert problems(tmp_path) == []
     frame = games_frame(tmp_path).set_index("game_id")
     assert {record.game_id: " ".join(record.moves) for record in records} == dict(frame["moves"])
+
+
+def test_a_row_with_the_id_of_another_game_takes_no_file_away(tmp_path):
+    """One flipped bit of an id: the index still has the old one, which SQLite's quick check does not compare."""
+    records = small_run(tmp_path)
+    data = bytearray((tmp_path / "results.sqlite").read_bytes())
+    places = [at for at in range(len(data)) if data[at:].startswith(b"a~b~00010tic_tac_toe")]
+    assert len(places) == 1
+    data[places[0] : places[0] + 9] = b"a~b~00012"
+    (tmp_path / "results.sqlite").write_bytes(data)
+    (tmp_path / "games" / "a~b~00012.sgf").unlink()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "games").iterdir()}
+    with pytest.raises(UserError, match="two rows of its table games say"):
+        Library(tmp_path)
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "games").iterdir()}
+    rebuild(tmp_path, lambda record: True)
+    assert problems(tmp_path) == []
+    assert set(games_frame(tmp_path)["game_id"]) == {record.game_id for record in records}
