@@ -11,7 +11,7 @@ INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check
 MAKE_VENV = $(PYTHON) -m venv
 endif
 # Where new versions of JAX may change something, and the Pythons of the oldest, today's and the newest versions.
-COMPAT_TESTS := $(addprefix tests/test_,kernels.py games.py go_rules.py search.py selection.py door.py extras.py)
+COMPAT_TESTS := $(foreach name,kernels games go_rules search selection door extras,$(wildcard tests/*/test_$(name).py tests/*/*/test_$(name).py))
 COMPAT := compat-oldest compat-todays compat-newest
 OLDEST ?= python3.11
 TODAYS ?= $(PYTHON)

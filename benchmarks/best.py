@@ -1,4 +1,4 @@
-"""How many games it takes to find the best of many: jubango.analysis.best against a round robin and a gauntlet.
+"""How many games it takes to find the best of many: analysis/ratings/best_arm.py against a round robin and a gauntlet.
 
     python benchmarks/best.py [--quick] [--only 8|32|128]
 
@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from dice import Dice, pair_chances
 
-from jubango.analysis.best import BestOf
-from jubango.analysis.ratings import ELO
-from jubango.arena.pairings import pairings
+from jubango.analysis.ratings.best_arm import BestOf
+from jubango.analysis.ratings.ratings import ELO
+from jubango.arena.schedule.pairings import pairings
 
 ALPHA = 0.05
 RUNS = {8: 200, 32: 60, 128: 8}

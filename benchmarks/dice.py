@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.analysis.ratings import expected_score
+from jubango.analysis.ratings.ratings import expected_score
 
 SCORES = np.array([0, 0.5, 1])
 

@@ -21,8 +21,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jubango.sgf_games.dice import random_bits
-from jubango.sgf_games.env import auto_reset, env
+from jubango.sgf_games.compute.dice import random_bits
+from jubango.sgf_games.environments.env import auto_reset, env
 
 STEPS = 50
 CASES = [

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from dice import Dice, pair_chances, pair_scores, scores
 
-from jubango.analysis.ratings import Z95, elo_of_score, rate
-from jubango.analysis.results import Result
-from jubango.analysis.sprt import NORMALIZED, OUTCOMES, SequentialTest, Sprt
-from jubango.analysis.sprt_length import expectation
+from jubango.analysis.ratings.ratings import Z95, elo_of_score, rate
+from jubango.analysis.ratings.results import Result
+from jubango.analysis.ratings.sprt import NORMALIZED, OUTCOMES, SequentialTest, Sprt
+from jubango.analysis.ratings.sprt_length import expectation
 
 AT_ONCE = 64  # games, where they end out of order
 
@@ -203,7 +203,7 @@ TRIALS = [
 
 def show_tests(number: int) -> None:
     print(f"{number:,} tests of each strength. So many accept H1, in per cent, and so many games they take on average,")
-    print("with half the 95 % interval of that mean; in brackets what analysis/sprt_length.py expects:\n")
+    print("with half the 95 % interval of that mean; in brackets what analysis/ratings/sprt_length.py expects:\n")
     heads = ["test", "first move", "drawn", "hang", "at elo0", "at the middle", "at elo1"]
     heads += [f"games {where}" for where in heads[-3:]]
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")

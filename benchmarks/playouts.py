@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from jubango.arena.benchmark import LANES, playout_speed
-from jubango.sgf_games.catalogue import make_game
+from jubango.sgf_games.rules.catalogue import make_game
 
 
 def pgx_env(name: str):

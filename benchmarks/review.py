@@ -17,14 +17,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from jubango.analysis.position import analyze, searching_bot
-from jubango.analysis.review_file import subject_of
-from jubango.analysis.review_moves import Thresholds
-from jubango.analysis.reviewing import STAGES, Case, searched
+from jubango.analysis.positions.position import analyze, searching_bot
+from jubango.analysis.reviews.review_file import subject_of
+from jubango.analysis.reviews.review_moves import Thresholds
+from jubango.analysis.reviews.reviewing import STAGES, Case, searched
 from jubango.arena.tournament import match
 from jubango.bots.roster import run_bot
-from jubango.sgf_games.replay import Position, Record, read_sgf
-from jubango.sgf_games.sgf import parse_sgf, write_line
+from jubango.sgf_games.sgf.positions import Position, Record, read_sgf
+from jubango.sgf_games.sgf.sgf import parse_sgf, write_line
 
 T = TypeVar("T")
 

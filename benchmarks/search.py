@@ -119,7 +119,7 @@ def lines() -> list[tuple]:
     from jubango.bots.networks.model import new_weights
     from jubango.bots.networks.shape import Shape
     from jubango.bots.search.rules.ucb1 import Ucb1
-    from jubango.sgf_games.catalogue import make_game
+    from jubango.sgf_games.rules.catalogue import make_game
 
     rollout = {"evaluator": Rollout(), "rule": Ucb1()}
     go, connect_four = (Shape.of(make_game(spec), channels=32, blocks=4) for spec in ("go:9", "connect_four"))

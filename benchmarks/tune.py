@@ -18,8 +18,8 @@ from collections.abc import Callable
 import numpy as np
 
 import jubango as jb
-from jubango.analysis.ratings import ELO
-from jubango.analysis.response import Response, Trials, spread
+from jubango.analysis.ratings.ratings import ELO
+from jubango.analysis.tuning.response import Response, Trials, spread
 
 RUNS = 60  # of each planted response
 GAMES = {1: 512, 2: 1024, 3: 2048}

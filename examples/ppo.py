@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from jubango.sgf_games import env as jb
+from jubango.sgf_games.environments import env as jb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--env", choices=["jubango", "pgx"], default="jubango")

@@ -17,20 +17,20 @@ TYPE_CHECKING = False  # typing's own takes time to import
 if TYPE_CHECKING:
     from typing import Any
 
-    from jubango.analysis.position import analyze as analyze
-    from jubango.analysis.ratings import rate as rate
-    from jubango.analysis.review import Review as Review
-    from jubango.analysis.review_moves import Thresholds as Thresholds
-    from jubango.analysis.reviewing import review as review
-    from jubango.analysis.win_rate import WinRate as WinRate
-    from jubango.arena.comparing import compare_runs as compare_runs
-    from jubango.arena.run import Run as Run
-    from jubango.arena.run_folder import open_run as open_run
+    from jubango.analysis.positions.position import analyze as analyze
+    from jubango.analysis.positions.win_rate import WinRate as WinRate
+    from jubango.analysis.ratings.ratings import rate as rate
+    from jubango.analysis.reviews.review import Review as Review
+    from jubango.analysis.reviews.review_moves import Thresholds as Thresholds
+    from jubango.analysis.reviews.reviewing import review as review
+    from jubango.arena.runs.comparing import compare_runs as compare_runs
+    from jubango.arena.runs.run import Run as Run
+    from jubango.arena.runs.run_folder import open_run as open_run
     from jubango.arena.tournament import match as match
     from jubango.arena.tournament import tournament as tournament
-    from jubango.arena.training import train as train
-    from jubango.arena.tuner import tune as tune
-    from jubango.arena.tuning import Tuning as Tuning
+    from jubango.arena.training.training import train as train
+    from jubango.arena.tuning.tuner import tune as tune
+    from jubango.arena.tuning.tuning import Tuning as Tuning
     from jubango.bots.bot_keys import BotKeys as BotKeys
     from jubango.bots.config import Bot as Bot
     from jubango.bots.config import BotConfig as BotConfig
@@ -51,9 +51,11 @@ if TYPE_CHECKING:
     from jubango.bots.learning.replay import Samples as Samples
     from jubango.bots.learning.self_play import Moves as Moves
     from jubango.bots.learning.self_play import SelfPlay as SelfPlay
-    from jubango.bots.search.output import SearchOutput as SearchOutput
-    from jubango.bots.search.result import SearchResult as SearchResult
-    from jubango.bots.search.result import SearchTree as SearchTree
+    from jubango.bots.search.host.run import run as run
+    from jubango.bots.search.host.run import run_many as run_many
+    from jubango.bots.search.results.output import SearchOutput as SearchOutput
+    from jubango.bots.search.results.result import SearchResult as SearchResult
+    from jubango.bots.search.results.result import SearchTree as SearchTree
     from jubango.bots.search.root import Numbers as Numbers
     from jubango.bots.search.rules.alphago import AlphaGo as AlphaGo
     from jubango.bots.search.rules.gumbel import Gumbel as Gumbel
@@ -63,43 +65,41 @@ if TYPE_CHECKING:
     from jubango.bots.search.rules.rule import Rule as Rule
     from jubango.bots.search.rules.rule import Settings as Settings
     from jubango.bots.search.rules.ucb1 import Ucb1 as Ucb1
-    from jubango.bots.search.run import run as run
-    from jubango.bots.search.run import run_many as run_many
     from jubango.bots.search.search import Search as Search
-    from jubango.sgf_games.catalogue import game as game
-    from jubango.sgf_games.catalogue import make_game as make_game
-    from jubango.sgf_games.env import Env as Env
-    from jubango.sgf_games.env import EnvState as EnvState
-    from jubango.sgf_games.env import auto_reset as auto_reset
-    from jubango.sgf_games.env import env as env
-    from jubango.sgf_games.errors import SetupWarning as SetupWarning
-    from jubango.sgf_games.errors import UserError as UserError
-    from jubango.sgf_games.game import Game as Game
-    from jubango.sgf_games.game import State as State
-    from jubango.sgf_games.machine import configure as configure
-    from jubango.sgf_games.programs import jit as jit
-    from jubango.sgf_games.replay import Position as Position
-    from jubango.sgf_games.replay import Record as Record
-    from jubango.sgf_games.replay import position as position
-    from jubango.sgf_games.replay import read_sgf as read_sgf
+    from jubango.sgf_games.base.errors import SetupWarning as SetupWarning
+    from jubango.sgf_games.base.errors import UserError as UserError
+    from jubango.sgf_games.compute.machine import configure as configure
+    from jubango.sgf_games.compute.programs import jit as jit
+    from jubango.sgf_games.environments.env import Env as Env
+    from jubango.sgf_games.environments.env import EnvState as EnvState
+    from jubango.sgf_games.environments.env import auto_reset as auto_reset
+    from jubango.sgf_games.environments.env import env as env
+    from jubango.sgf_games.rules.catalogue import game as game
+    from jubango.sgf_games.rules.catalogue import make_game as make_game
+    from jubango.sgf_games.rules.game import Game as Game
+    from jubango.sgf_games.rules.game import State as State
+    from jubango.sgf_games.sgf.positions import Position as Position
+    from jubango.sgf_games.sgf.positions import Record as Record
+    from jubango.sgf_games.sgf.positions import position as position
+    from jubango.sgf_games.sgf.positions import read_sgf as read_sgf
 
 __version__ = VERSION
 
 # Where the names live.
 _HOMES = {
-    "analysis.position": ("analyze",),
-    "analysis.ratings": ("rate",),
-    "analysis.review": ("Review",),
-    "analysis.review_moves": ("Thresholds",),
-    "analysis.reviewing": ("review",),
-    "analysis.win_rate": ("WinRate",),
-    "arena.comparing": ("compare_runs",),
-    "arena.run": ("Run",),
-    "arena.run_folder": ("open_run",),
+    "analysis.positions.position": ("analyze",),
+    "analysis.ratings.ratings": ("rate",),
+    "analysis.reviews.review": ("Review",),
+    "analysis.reviews.review_moves": ("Thresholds",),
+    "analysis.reviews.reviewing": ("review",),
+    "analysis.positions.win_rate": ("WinRate",),
+    "arena.runs.comparing": ("compare_runs",),
+    "arena.runs.run": ("Run",),
+    "arena.runs.run_folder": ("open_run",),
     "arena.tournament": ("match", "tournament"),
-    "arena.training": ("train",),
-    "arena.tuner": ("tune",),
-    "arena.tuning": ("Tuning",),
+    "arena.training.training": ("train",),
+    "arena.tuning.tuner": ("tune",),
+    "arena.tuning.tuning": ("Tuning",),
     "bots.bot_keys": ("BotKeys",),
     "bots.config": ("Bot", "BotConfig"),
     "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Firsts", "Heuristic", "Params", "Uniform", "evaluator"),
@@ -110,8 +110,8 @@ _HOMES = {
     "bots.learning.learner": ("Recipe",),
     "bots.learning.replay": ("Collector", "Replay", "Samples"),
     "bots.learning.self_play": ("Moves", "SelfPlay"),
-    "bots.search.output": ("SearchOutput",),
-    "bots.search.result": ("SearchResult", "SearchTree"),
+    "bots.search.results.output": ("SearchOutput",),
+    "bots.search.results.result": ("SearchResult", "SearchTree"),
     "bots.search.root": ("Numbers",),
     "bots.search.rules.alphago": ("AlphaGo",),
     "bots.search.rules.gumbel": ("Gumbel",),
@@ -119,15 +119,15 @@ _HOMES = {
     "bots.search.rules.rave": ("Rave",),
     "bots.search.rules.rule": ("Edges", "Rule", "Settings"),
     "bots.search.rules.ucb1": ("Ucb1",),
-    "bots.search.run": ("run", "run_many"),
+    "bots.search.host.run": ("run", "run_many"),
     "bots.search.search": ("Search",),
-    "sgf_games.catalogue": ("game", "make_game"),
-    "sgf_games.env": ("Env", "EnvState", "auto_reset", "env"),
-    "sgf_games.errors": ("SetupWarning", "UserError"),
-    "sgf_games.game": ("Game", "State"),
-    "sgf_games.machine": ("configure",),
-    "sgf_games.programs": ("jit",),
-    "sgf_games.replay": ("Position", "Record", "position", "read_sgf"),
+    "sgf_games.rules.catalogue": ("game", "make_game"),
+    "sgf_games.environments.env": ("Env", "EnvState", "auto_reset", "env"),
+    "sgf_games.base.errors": ("SetupWarning", "UserError"),
+    "sgf_games.rules.game": ("Game", "State"),
+    "sgf_games.compute.machine": ("configure",),
+    "sgf_games.compute.programs": ("jit",),
+    "sgf_games.sgf.positions": ("Position", "Record", "position", "read_sgf"),
 }
 _HOME_OF = {name: f"jubango.{home}" for home, names in _HOMES.items() for name in names}
 

@@ -8,7 +8,7 @@ import signal
 import jax
 import pytest
 
-from jubango.sgf_games.machine import configure
+from jubango.sgf_games.compute.machine import configure
 
 configure(cores=2)
 # Who started the tests may have had signals ignored or blocked (a shell in the background, nohup, a container), which

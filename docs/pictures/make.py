@@ -20,9 +20,9 @@ from PIL import Image
 from rich.terminal_theme import MONOKAI
 
 import jubango as jb
-from jubango.arena.console import Console
-from jubango.arena.dashboard import Dashboard
-from jubango.arena.plan import read_plan
+from jubango.arena.schedule.plan import read_plan
+from jubango.arena.screens.dashboard import Dashboard
+from jubango.arena.text.console import Console
 from jubango.arena.tournament import play_plan
 
 HERE = Path(__file__).parent

@@ -1,0 +1,140 @@
+"""A review on disk: the searches of one game, beside its SGF, kept from batch to batch so that nothing is lost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jubango.analysis.reviews.review_moves import Candidate, Finding, Place
+from jubango.bots.composition import network_file
+from jubango.bots.config import SearchConfig
+from jubango.bots.networks.arrays import LARGEST_FILE as LARGEST_NETWORK
+from jubango.sgf_games import VERSION
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.files import file_digest, read_file
+from jubango.sgf_games.library.library import write_safely
+from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.sgf.sgf import SgfGame
+
+FORMAT = 1
+LARGEST_FILE = 500_000_000  # bytes
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What searches are of. Those of another subject are stale."""
+
+    game: str  # its spec
+    moves: str  # a digest of all that happens on the board
+    bot: str  # its spec
+    network: str  # SHA-256 of its file of weights; empty without one
+    seed: int
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a file holds. The searches of a place are in the order of their dice, from the first."""
+
+    subject: Subject
+    repeats: int  # searches of a place that were wanted
+    findings: dict[Place, list[Finding]]
+
+    def is_of(self, sgf: SgfGame) -> bool:
+        """Are these searches of this game, as it is now?"""
+        return (self.subject.game, self.subject.moves) == (sgf.game.spec, moves_digest(sgf))
+
+
+def subject_of(sgf: SgfGame, bot: SearchConfig, seed: int) -> Subject:
+    return Subject(sgf.game.spec, moves_digest(sgf), bot.spec, network_digest(sgf.game, bot), seed)
+
+
+def review_path(path: Path, number: int = 1) -> Path:
+    """Where the review of a file's game lies: ``game.review.json`` beside ``game.sgf``; of the second game in it
+    ``game.review.2.json``, as ``game-2.sgf`` and ``game.2.sgf`` are other files."""
+    return path.with_name(f"{path.stem}.review{f'.{number}' * (number > 1)}.json")
+
+
+def moves_digest(sgf: SgfGame) -> str:
+    """SHA-256 of the moves and the stones that are set up; comments may change."""
+    parts = [[node.black, node.white, node.empty, node.turn, node.move] for node in sgf.nodes]
+    said = [part for part in parts if any(part[:3]) or part[3] is not None or part[4] is not None]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def network_digest(game: Game, bot: SearchConfig) -> str:
+    """SHA-256 of a bot's file of weights; empty without one. Raises UserError."""
+    path = network_file(game, bot)
+    if not path:
+        return ""
+    try:
+        return file_digest(Path(path), LARGEST_NETWORK)
+    except UserError as error:
+        raise UserError(f"network {error}") from None
+
+
+def save(path: Path, saved: Saved) -> None:
+    """Write the file; it is there whole or as it was. Raises UserError."""
+    searches = [
+        {
+            "number": place.number,
+            "after": place.after,
+            "win_rate": one.win_rate,
+            "simulations": one.simulations,
+            "lead": one.lead,
+            "moves": [[m.move, m.visits, m.prior, m.win_rate, " ".join(m.variation)] for m in one.moves],
+        }
+        for place, found in sorted(saved.findings.items())
+        for one in found
+    ]
+    document = {
+        "review": FORMAT,
+        "program": f"jubango {VERSION}",
+        **vars(saved.subject),
+        "repeats": saved.repeats,
+        "searches": searches,
+    }
+    try:
+        write_safely(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def load(path: Path) -> Saved | None:
+    """What a file holds; None if there is no file. Raises UserError for a file that is no review."""
+    if not path.exists():
+        return None
+    try:
+        document = json.loads(read_file(path, LARGEST_FILE, "a saved review"))
+        if document["review"] != FORMAT:
+            raise UserError(f"{path}: was saved by another version of this program; move it away to search again")
+        findings: dict[Place, list[Finding]] = {}
+        for one in document["searches"]:
+            findings.setdefault(Place(int(one["number"]), str(one["after"])), []).append(_finding(one))
+        subject = Subject(**{key: kind(document[key]) for key, kind in _SUBJECT.items()})
+        return Saved(subject, int(document["repeats"]), findings)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(f"{path}: is no saved review, or is damaged; move it away to search again") from None
+
+
+_SUBJECT: Mapping[str, type] = {"game": str, "moves": str, "bot": str, "network": str, "seed": int}
+
+
+def _finding(one: Mapping[str, Any]) -> Finding:
+    lead = None if one["lead"] is None else float(one["lead"])
+    return Finding(float(one["win_rate"]), int(one["simulations"]), _moves(one["moves"]), lead)
+
+
+def _moves(rows: Sequence[Sequence[Any]]) -> tuple[Candidate, ...]:
+    """At least one: of finished games nothing is saved."""
+    if not rows:
+        raise ValueError
+    return tuple(
+        Candidate(
+            str(move), int(visits), None if prior is None else float(prior), float(rate), tuple(str(variation).split())
+        )
+        for move, visits, prior, rate, variation in rows
+    )

@@ -1,0 +1,128 @@
+"""The searches of a review: the positions of many games side by side, each several times."""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from jubango.analysis.positions.lead import leads
+from jubango.analysis.positions.position import LONGEST_VARIATION, MOST_LANES
+from jubango.analysis.reviews.review_moves import Candidate, Finding, Place
+from jubango.bots.composition import evaluator_for, search_for
+from jubango.bots.config import SearchConfig
+from jubango.bots.roster import affordable_lanes, run_bot
+from jubango.bots.search.results.result import SearchResult
+from jubango.sgf_games.compute.machine import full_lanes
+from jubango.sgf_games.records.record import score_of
+from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.rules.go.go import Go
+from jubango.sgf_games.rules.go.scoring import dead_by_playouts, result_without
+from jubango.sgf_games.sgf.positions import Position
+from jubango.sgf_games.sgf.symmetries import turned_actions
+
+TOLD = 10  # moves of a position whose variations are kept
+
+
+class Wish(NamedTuple):
+    """One search that is wanted."""
+
+    game: int  # whose
+    place: Place
+    repeat: int  # which search of the place, from 0
+    position: Position  # on a board that is turned by ``turn``
+    turn: int = 0
+
+
+def seed_of(wish: Wish, seed: int) -> int:
+    """uint32: the dice of a search, which depend on nothing but the review's seed and the place in the game."""
+    return zlib.crc32(f"{seed} {wish.place.number} {wish.place.after} {wish.repeat}".encode())
+
+
+def search(
+    wishes: Sequence[Wish], bot: SearchConfig, seed: int,
+    on_progress: Callable[[float, int], None] = lambda done, total: None,
+) -> Iterator[list[tuple[Wish, Finding]]]:  # fmt: skip
+    """What is found, batch by batch, as many positions side by side as the machine searches well. All are of games that
+    differ in komi at most, and none is finished.
+
+    on_progress(done, total), of searches. Raises UserError if a tree is too large.
+    """
+    if not wishes:
+        return
+    # One leaf at a time, however few positions there are, so that a search finds the same beside any others.
+    bot = bot.model_copy(update={"leaves": bot.leaves})
+    at_once = _at_once(wishes[0].position.game, bot, len(wishes))
+    for first in range(0, len(wishes), at_once):
+        batch = wishes[first : first + at_once]
+
+        def look(done: int, wanted: int, first: int = first, size: int = len(batch)) -> None:
+            on_progress(first + size * done / max(1, wanted), len(wishes))
+
+        positions, dice = [wish.position for wish in batch], [seed_of(wish, seed) for wish in batch]
+        found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
+        # Of the bot's choices too only what a network says: elsewhere the difference of two leads is noise.
+        ahead = leads(positions, found, dice, bot, by_games=not all(wish.place.after for wish in batch))
+        has_prior = evaluator_for(positions[0].game, bot).has_prior
+        told = zip(batch, found, ahead, strict=True)
+        yield [(wish, finding(wish, result, lead, has_prior)) for wish, result, lead in told]
+
+
+def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
+    """Positions side by side, in one program for all batches: for rollouts up to four times what fills the machine, as
+    everybody waits for the longest game; a step costs as much as 96 positions and then by the position."""
+    most = 4 * full_lanes(search_for(game, [bot]).evaluator.vector)
+    sizes = [size for size in (MOST_LANES, 2 * MOST_LANES, 4 * MOST_LANES) if size <= max(most, MOST_LANES)]
+    best = min(sizes, key=lambda size: -(-number // size) * (size + 96))
+    return min(best, affordable_lanes(game, [bot]))
+
+
+def finding(wish: Wish, result: SearchResult, lead: float | None, has_prior: bool = True) -> Finding:
+    """What is kept of a search, as it is on the game's own board: its visited moves, with variations of the most
+    visited. Of a position that is not the game's own only the best move."""
+    position, game, visits = wish.position, wish.position.game, result.visits
+    back = turned_actions(game)[wish.turn]
+    shown = {int(action) for action in visits.nonzero()[0]} | {result.action}
+    order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -result.values[a], a))
+    order, told = (order[:1], 0) if wish.place.after else (order, TOLD)
+
+    sign = -0.5 if position.player else 0.5
+
+    def line(action: int) -> tuple[str, ...]:
+        return tuple(game.action_text(int(back[a])) for a in result.variation_of(action)[:LONGEST_VARIATION])
+
+    def black(value: float) -> float:
+        return round(0.5 + sign * value, 6)
+
+    columns = (x[order].tolist() for x in (back, visits, result.priors, result.values))
+    moves = tuple(
+        Candidate(
+            game.action_text(own),
+            seen,
+            round(prior, 6) if has_prior else None,
+            black(value if seen else result.value),
+            line(action) if i < told else (),
+        )
+        for i, (action, own, seen, prior, value) in enumerate(zip(order, *columns, strict=True))
+    )
+    return Finding(black(result.value), result.simulations, moves, None if lead is None else round(lead, 2))
+
+
+def result_of(position: Position) -> Finding:
+    """Of a finished game, by the rules."""
+    lead = position.game.final_margin(position.state) if position.game.counts_points else None
+    return Finding(0.5 + 0.5 * float(position.returns[0]), 0, (), lead)
+
+
+def agreed_result(position: Position, said: str) -> Finding:
+    """Of a game of Go that its players have ended by passing: what its file says, as SGF's RE, or else the result
+    without the stones that random games show to be dead."""
+    game = position.game
+    assert isinstance(game, Go)
+    if math.isnan(score_of(said)):
+        said = result_without(game, position.state, dead_by_playouts(game, position.state))
+    points = re.fullmatch(r"([BW])\+(\d+(?:\.\d+)?)", said.strip().upper())
+    lead = float(points[2]) * (-1 if points[1] == "W" else 1) if points else None
+    return Finding(score_of(said), 0, (), lead)

@@ -1,0 +1,253 @@
+"""Reviews of games: what is missing is searched, what is saved is taken, and both become a :class:`Review`."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, Unpack, overload
+
+import numpy as np
+
+from jubango.analysis.positions.position import searching_bot
+from jubango.analysis.reviews.review import Review
+from jubango.analysis.reviews.review_file import Saved, Subject, load, save, subject_of
+from jubango.analysis.reviews.review_moves import Evidence, Finding, Place, Thresholds, choice_of
+from jubango.analysis.reviews.review_search import Wish, agreed_result, result_of, search
+from jubango.bots.bot_keys import BotKeys
+from jubango.bots.composition import strongest
+from jubango.bots.config import BotConfig, SearchConfig
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.rules.go.go import Go
+from jubango.sgf_games.sgf.positions import Position, Record, look_at, positions, read_sgf
+from jubango.sgf_games.sgf.symmetries import turned, turned_actions, turns_of
+
+REPEATS = 2
+MOST_REPEATS = 64
+AT_ONCE = 32  # games side by side: they fill the machine's batches, and others wait without their positions
+
+Stage = Literal["positions", "choices"]  # of the game; and what the bot's own choices would have led to
+STAGES: tuple[Stage, ...] = ("positions", "choices")
+
+
+class Progress(NamedTuple):
+    """How far a review is."""
+
+    stage: Stage
+    done: float  # searches
+    total: int
+
+
+class Case:
+    """One game under review: its positions and what was found there.
+
+    saved: what is in ``file``, where what is found is kept; searches of another subject are replaced.
+    """
+
+    def __init__(
+        self, record: Record, subject: Subject, repeats: int, file: Path | None = None, saved: Saved | None = None
+    ) -> None:
+        if record.game.num_players != 2:
+            raise UserError(f"{record.sgf.source}: {record.game.spec} has {record.game.num_players} player(s)")
+        self.record, self.subject, self.repeats, self.file = record, subject, repeats, file
+        self.positions = record.positions
+        self._boards, self._onward = {0: self.positions}, dict[Place, Position]()
+        self.findings = saved.findings if saved and saved.subject == subject else {}  # all searches that there are
+
+    @functools.cached_property
+    def ends(self) -> list[Place]:
+        """Of each move the place where its own worth is searched: the game's next position, if the move led there.
+        Files may go on with other stones, or with the same player."""
+        out: list[Place] = []
+        last, as_led = None, True
+        for node in self.record.sgf.nodes:
+            if node.black or node.white or node.empty or node.turn is not None:
+                as_led = False
+            if node.move is None:
+                continue
+            if out and (not as_led or node.move[0] == last):
+                out[-1] = self._own(len(out))
+            out.append(Place(len(out) + 1))
+            last, as_led = node.move[0], True
+        if out and not as_led:
+            out[-1] = self._own(len(out))
+        return out
+
+    def _own(self, number: int) -> Place:
+        """Where move ``number`` led to, whatever came then."""
+        return Place(number - 1, self.record.moves[number - 1]) if self.judged[number - 1] else Place(number)
+
+    @functools.cached_property
+    def passes(self) -> int:
+        """How many passes end a game of Go, of two or more. People agree there on what is dead, while a search counts
+        every stone: so these passes are not judged, and the positions after them are worth the game's result."""
+        last = itertools.takewhile(lambda move: move == "pass", reversed(self.record.moves))
+        passes = len(list(last)) if isinstance(self.record.game, Go) else 0
+        return passes if passes > 1 else 0
+
+    @functools.cached_property
+    def judged(self) -> list[bool]:
+        """Of each move whether it has a loss."""
+        last = len(self.record) - self.passes
+        return [here.number < last and not here.over for here in self.positions[:-1]]
+
+    @functools.cached_property
+    def _agreed(self) -> Finding:
+        return agreed_result(self.positions[-1], self.record.result)
+
+    def _settled(self, place: Place, position: Position) -> bool:
+        """Nothing is to be searched there."""
+        return position.over or self._is_agreed(place)
+
+    def _is_agreed(self, place: Place) -> bool:
+        return not place.after and place.number > len(self.record) - self.passes
+
+    def found(self, place: Place, position: Position) -> list[Finding]:
+        """What counts of a place: the result where nothing is to be searched, else as many searches as are wanted,
+        though more may be kept."""
+        if self._is_agreed(place):
+            return [self._agreed]
+        return [result_of(position)] if position.over else self.findings.get(place, [])[: self.repeats]
+
+    def places(self, stage: Stage) -> dict[Place, Position]:
+        """What is to be searched: the positions of the game; or what the bot's choices would have led to."""
+        if stage == "positions":
+            return {Place(position.number): position for position in self.positions}
+        places = {}
+        for here, move, end, judged in zip(self.positions, self.record.moves, self.ends, self.judged, strict=False):
+            best = choice_of(self.found(Place(here.number), here)) if judged else move
+            for place in (end, Place(here.number, best)):
+                if place.after and (place == end or best != move):
+                    self._onward[place] = self._onward.get(place) or here.after(place.after)
+                    places[place] = self._onward[place]
+        look_at([*places.values()])
+        return places
+
+    def wishes(self, stage: Stage, number: int) -> list[Wish]:
+        """The searches that are missing. Each of a place has other dice, and the board turned another way: a network
+        that has no dice does not say quite the same then."""
+        wishes = [
+            Wish(number, place, repeat, self.on_board(place, turn), turn)
+            for place, position in self.places(stage).items()
+            if not self._settled(place, position)
+            for repeat in range(len(self.found(place, position)), self.repeats)
+            for turn in [repeat % turns_of(position.game)]
+        ]
+        look_at([wish.position for wish in wishes])
+        return wishes
+
+    def on_board(self, place: Place, turn: int) -> Position:
+        """The position of a place on a board that is turned."""
+        if place.after and not turn:
+            return self._onward[place]
+        if turn not in self._boards:
+            self._boards[turn] = positions(turned(self.record.sgf, turn))
+        here = self._boards[turn][place.number]
+        if not place.after:
+            return here
+        game = self.record.game
+        (action,) = np.flatnonzero(turned_actions(game)[turn] == game.parse_action(place.after))
+        return here.after(game.action_text(int(action)))
+
+    def keep(self) -> None:
+        """Write down what was found."""
+        if self.file:
+            save(self.file, Saved(self.subject, self.repeats, self.findings))
+
+    def review(self, thresholds: Thresholds) -> Review:
+        places = self.places("positions") | self.places("choices")
+        evidence = Evidence({place: self.found(place, position) for place, position in places.items()})
+        return Review.of(self.record, self.positions, self.ends, self.judged, evidence, thresholds, self.subject.bot)
+
+
+def searched(
+    cases: Sequence[Case], bots: Sequence[SearchConfig], on_progress: Callable[[Progress], None] = lambda progress: None
+) -> None:
+    """Make all the searches that are missing, those of games that can share a program side by side, and write down what
+    was found after every batch. ``bots``: one for each game."""
+    groups: dict[tuple[Game, str, int], list[int]] = {}
+    for i, (case, bot) in enumerate(zip(cases, bots, strict=True)):
+        groups.setdefault((case.record.game.compiled_as, bot.spec, case.subject.seed), []).append(i)
+    for stage in STAGES:
+        wishes = {key: [wish for i in own for wish in cases[i].wishes(stage, i)] for key, own in groups.items()}
+        done, total = 0, sum(map(len, wishes.values()))
+        for (_, _, seed), own in wishes.items():
+            before = done
+
+            def report(now: float, _: int, before: int = before, stage: Stage = stage, total: int = total) -> None:
+                on_progress(Progress(stage, before + now, total))
+
+            for batch in search(own, bots[own[0].game], seed, report) if own else ():
+                for wish, found in batch:
+                    cases[wish.game].findings.setdefault(wish.place, []).append(found)
+                for i in {wish.game for wish, _ in batch}:
+                    cases[i].keep()
+                done += len(batch)
+
+
+@overload
+def review(
+    games: Record | Path | str, bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
+    thresholds: Thresholds = ..., file: Path | str | None = ..., on_progress: Callable[[Progress], None] = ...,
+    **keys: Unpack[BotKeys],
+) -> Review: ...  # fmt: skip
+@overload
+def review(
+    games: list[Record | Path | str], bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
+    thresholds: Thresholds = ..., file: None = ..., on_progress: Callable[[Progress], None] = ...,
+    **keys: Unpack[BotKeys],
+) -> list[Review]: ...  # fmt: skip
+def review(
+    games: Record | Path | str | list[Record | Path | str],
+    bot: str | BotConfig | None = None,
+    *,
+    repeats: int = REPEATS,
+    seed: int = 1,
+    thresholds: Thresholds = Thresholds(),  # noqa: B008 - a tuple
+    file: Path | str | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    **keys: Unpack[BotKeys],
+) -> Review | list[Review]:
+    """Look a game through, or many at once: what every move lost, how surely, and what would have been better.
+
+    games: records, or names of SGF files.
+    bot: a spec string or a configuration, by default the strongest there is for the game; ``keys`` change it:
+        ``simulations=200``.
+    repeats: searches of every position, each with its own dice.
+    thresholds: from what loss on a move is called an inaccuracy, a mistake, a blunder.
+    file: keep the searches of a game there, and take those that are there already.
+    on_progress: told how far the searches are; of many games, some are finished before others begin.
+    Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written or is
+    another game's.
+    """
+    if isinstance(games, Record | Path | str):
+        return _review([games], bot, repeats, seed, thresholds, file, on_progress, {**keys})[0]
+    if file is not None:
+        raise UserError("review: file= keeps one game's searches; review these one after another, or without it")
+    return _review(games, bot, repeats, seed, thresholds, None, on_progress, {**keys})
+
+
+def _review(
+    games: Sequence[Record | Path | str], bot: str | BotConfig | None, repeats: int, seed: int, thresholds: Thresholds,
+    file: Path | str | None, on_progress: Callable[[Progress], None], keys: dict[str, object],
+) -> list[Review]:  # fmt: skip
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(f"review: repeats={repeats}: should be from 1 to {MOST_REPEATS}")
+    thresholds.check()
+    records = [game if isinstance(game, Record) else read_sgf(game) for game in games]
+    bots = [searching_bot(bot or strongest(record.game), **keys) for record in records]
+    saved = load(Path(file)) if file else None
+    if saved and not saved.is_of(records[0].sgf):
+        raise UserError(f"{file}: holds the review of another game; name another file, or move it away")
+    reviews: list[Review] = []
+    for first in range(0, len(records), AT_ONCE):
+        own = slice(first, first + AT_ONCE)
+        cases = [
+            Case(record, subject_of(record.sgf, bot, seed), repeats, Path(file) if file else None, saved)
+            for record, bot in zip(records[own], bots[own], strict=True)
+        ]
+        searched(cases, bots[own], on_progress)
+        reviews += [case.review(thresholds) for case in cases]
+    return reviews

@@ -1,0 +1,67 @@
+"""``jubango bots``: what can play."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from jubango.arena.commands.terminal.completion import bot_argument
+from jubango.arena.commands.terminal.output import Format, FormatOption, data, loading, print_frame
+from jubango.sgf_games.base import shell
+
+STANDS_IN = "; without network=FILE a uniform prior and rollouts stand in"
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def bots(
+        name: Annotated[str, bot_argument(metavar="[BOT]", help="Show all keys of this bot.")] = "",
+        form: FormatOption = Format.table,
+    ) -> None:
+        """What can play and where it comes from; with a name, the keys of that bot, their values and meanings."""
+        with loading(jax=False):
+            import pandas as pd
+
+            from jubango.bots.config import PRESETS
+            from jubango.sgf_games.base.errors import UserError, nearest
+            from jubango.sgf_games.base.specs import value_text
+
+        if name:
+            if name not in PRESETS:
+                raise UserError(f'no bot is called "{name}"{nearest(name, PRESETS)}')
+            print_frame(pd.DataFrame(_keys(name), columns=["key", "value", "choices", "about"]), form)
+            return
+        rows = []
+        for preset, (kind, values, about) in PRESETS.items():
+            settings = ", ".join(f"{key}={value_text(value)}" for key, value in values.items())
+            network = values.get("evaluator") in ("network", "mixed")
+            rows.append((preset, kind, settings, about + STANDS_IN * network))
+        print_frame(pd.DataFrame(rows, columns=["bot", "kind", "settings", "about"]), form)
+        if form is Format.table:
+            data().print(
+                "\nBOT:key=value,... changes a setting, e.g. uct:simulations=800,c=1; "
+                f"{shell.command('bots', 'BOT')} shows them all",
+                style="dim", highlight=False,
+            )  # fmt: skip
+
+
+def _keys(preset: str) -> list[tuple[str, str, str, str]]:
+    from jubango.bots.config import KINDS, PRESETS
+    from jubango.sgf_games.base.specs import value_text
+
+    kind, values, _ = PRESETS[preset]
+    rows = []
+    for key, field in KINDS[kind].model_fields.items():
+        if key in ("name", "use"):
+            continue
+        value = values.get(key, "" if field.is_required() else field.default)
+        rows.append((key, value_text(value), _choices(field), field.description or ""))
+    return rows
+
+
+def _choices(field: Any) -> str:
+    options = getattr(field.annotation, "__args__", ())
+    if options:
+        return " | ".join(options)
+    return {int: "a whole number", float: "a number", bool: "true | false", str: "text"}[field.annotation]

@@ -1,0 +1,297 @@
+"""``jubango analyze --all``: games looked through, move by move."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from jubango.arena.commands.positions.review_tables import print_review
+from jubango.arena.commands.terminal.output import (
+    Format,
+    Halted,
+    check_writable,
+    loading,
+    messages,
+    print_frame,
+    print_json,
+    read_record,
+    show_notes,
+)
+from jubango.arena.text.preparing import AGAIN, Busy, Line, Preparing, shown
+
+if TYPE_CHECKING:
+    from jubango.analysis.reviews.review import Review
+    from jubango.analysis.reviews.review_file import Saved
+    from jubango.analysis.reviews.review_moves import Thresholds
+    from jubango.analysis.reviews.reviewing import Case, Progress
+    from jubango.bots.config import SearchConfig
+    from jubango.sgf_games.sgf.positions import Record
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line says; None: nothing."""
+
+    bot: str = ""
+    simulations: int | None = None
+    seconds: float | None = None
+    seed: int | None = None
+    repeats: int | None = None
+    thresholds: str = "5,10,20"  # %
+    sure: float = 99.5  # %
+    save: bool = True
+    sgf: Path | None = None
+    png: Path | None = None
+    html: Path | None = None
+    csv: Path | None = None
+
+    @property
+    def limits(self) -> dict[str, object]:
+        """What is said of how long a search is, as keys of a bot."""
+        limits = {"simulations": self.simulations, "seconds": self.seconds}
+        return {key: value for key, value in limits.items() if value is not None}
+
+    @property
+    def names_a_search(self) -> bool:
+        """Is anything said of who searches and how? Else what is saved is taken as it is."""
+        return bool(self.bot) or not self.simulations is self.seconds is self.seed is None
+
+
+def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Format) -> None:
+    """Review a game of each file, print what was found, and write what is asked for. Raises UserError, Halted."""
+    with loading():
+        import pandas as pd
+
+        from jubango.analysis.positions.position import searching_bot
+        from jubango.analysis.reviews.review import reviews_frame
+        from jubango.analysis.reviews.reviewing import AT_ONCE
+        from jubango.analysis.tables.export import export_frame
+
+    thresholds = _thresholds(wanted)
+    searching_bot(wanted.bot or "uct", **wanted.limits)  # what is wrong with them is said before anything else
+    files = _readable(files, number)
+    targets = _targets(files, wanted)
+    if wanted.save:
+        _check_apart(files, number)
+    documents, frames = [], []
+    for first in range(0, len(files), AT_ONCE):
+        group = files[first : first + AT_ONCE]
+        which = f"games {first + 1} to {first + len(group)} of {len(files)}: " if len(files) > AT_ONCE else ""
+        for review, own in zip(_reviews(group, number, wanted, thresholds, which), targets[first:], strict=False):
+            _write(review, own)
+            if form is Format.table:
+                print_review(review)
+            elif form is Format.json:
+                documents.append(review.document)
+            if wanted.csv is not None or form not in (Format.table, Format.json):
+                frames.append(reviews_frame([review]))
+    if wanted.csv is not None:
+        export_frame(pd.concat(frames, ignore_index=True), wanted.csv)
+    if form is Format.json:
+        print_json(documents if len(files) > 1 else documents[0])
+    elif form is not Format.table:
+        print_frame(pd.concat(frames, ignore_index=True), form)
+
+
+def _readable(files: Sequence[Path], number: int) -> Sequence[Path]:
+    """Of several files those whose games can be replayed; the others are left out, which is said. Raises UserError if
+    there are none, or no such file."""
+    from jubango.sgf_games.base.errors import UserError
+    from jubango.sgf_games.sgf.positions import read_sgf
+
+    if len(files) == 1:
+        return files
+    kept, left_out = [], []
+    with shown(messages(), Busy("replaying the games")):
+        for path in files:
+            try:
+                read_sgf(path, number).at()
+                kept.append(path)
+            except UserError as error:
+                if not path.exists():  # a slip of the pen, not a damaged game among good ones
+                    raise
+                left_out.append(error)
+    if not kept:
+        raise left_out[0]
+    for why in left_out:
+        messages().print(f"left out: {why}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+    return kept
+
+
+def _reviews(files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str) -> list[Review]:
+    """Those of a group of files. ``which`` they are, for who waits. Raises UserError, Halted."""
+    from jubango.analysis.reviews.reviewing import searched
+
+    cases, bots = [], []
+    with shown(messages(), Busy(f"{which}replaying the games")):
+        for path in files:
+            case, bot = _case(path, number, wanted)
+            cases.append(case)
+            bots.append(bot)
+    for case, bot in zip(cases, bots, strict=True):
+        show_notes(case.record.game, [bot])
+    preparing = Preparing(f"{which}{cases[0].record.game.spec} for {bots[0].name}")
+    with shown(messages(), preparing, everywhere=True, patience=AGAIN) as line:
+        try:
+            searched(cases, bots, _Report(line, which))
+        except KeyboardInterrupt:
+            kept = "what was searched is kept, and the same command goes on" if wanted.save else "nothing was saved"
+            raise Halted(kept) from None
+    return [case.review(thresholds) for case in cases]
+
+
+class _Report:
+    """Says on the waiting line how far the searches are."""
+
+    def __init__(self, line: Line, which: str) -> None:
+        self.line, self.which, self.stage, self.began, self.first = line, which, "", 0.0, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        if progress.stage != self.stage:
+            self.stage, self.began, self.first = progress.stage, now, progress.done
+        what = "positions of the game" if self.stage == "positions" else "what the bot would have played"
+        made = progress.done - self.first
+        says = f"{self.which}searching {what}: {progress.done:.0f} of {progress.total}"
+        if made > 0:
+            left = (now - self.began) * (progress.total - progress.done) / made
+            says += f", {left // 60:.0f}:{left % 60:02.0f} left"
+        self.line.says = says
+
+
+def _thresholds(wanted: Wanted) -> Thresholds:
+    from jubango.analysis.reviews.review_moves import Thresholds
+    from jubango.sgf_games.base.errors import UserError
+
+    try:
+        inaccuracy, mistake, blunder = (float(part) / 100 for part in wanted.thresholds.split(","))
+    except ValueError:
+        raise UserError(
+            f'--thresholds "{wanted.thresholds}": should be three losses in %, of an inaccuracy, a mistake and a '
+            "blunder, like 5,10,20"
+        ) from None
+    thresholds = Thresholds(inaccuracy, mistake, blunder, wanted.sure / 100)
+    thresholds.check()
+    return thresholds
+
+
+class _Targets(NamedTuple):
+    """Where one game's review goes."""
+
+    sgf: Path | None
+    png: Path | None
+    html: Path | None
+
+
+def _targets(files: Sequence[Path], wanted: Wanted) -> list[_Targets]:
+    """Of each file. Raises UserError where something cannot be written."""
+    from jubango.analysis.positions.plot import check_format
+    from jubango.analysis.tables.export import check_export
+
+    kinds = [_outputs(getattr(wanted, kind), files, f".{kind}") for kind in _Targets._fields]
+    targets = [_Targets(*own) for own in zip(*kinds, strict=True)]
+    for own in targets:
+        if own.png is not None:
+            check_format(own.png)
+    if wanted.csv is not None:
+        check_export(wanted.csv)
+    for output in filter(None, [*itertools.chain(*targets), wanted.csv]):
+        check_writable(output)
+    return targets
+
+
+def _outputs(named: Path | None, files: Sequence[Path], suffix: str) -> Sequence[Path | None]:
+    """Where something of each file goes: where the option says, of several files into the folder that it names. Raises
+    UserError."""
+    from jubango.sgf_games.base.errors import UserError
+
+    if named is None or len(files) == 1:
+        return [named] * len(files)
+    names = [f"{path.stem}{suffix}" for path in files]
+    if len(set(names)) < len(names):
+        raise UserError(f"{named}: two of the files have one name; review them one after another")
+    if named.suffix == suffix and not named.is_dir():
+        raise UserError(f"{named}: should be a folder, as there are several files; leave out {suffix}")
+    try:
+        named.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{named}: should be a folder, as there are several files: {error.strerror}") from None
+    return [named / name for name in names]
+
+
+def _check_apart(files: Sequence[Path], number: int) -> None:
+    """Raises UserError where the searches of two files would be kept in one."""
+    from jubango.analysis.reviews.review_file import review_path
+    from jubango.sgf_games.base.errors import UserError
+
+    seen: dict[Path, Path] = {}
+    for path in files:
+        kept = review_path(path, number)
+        other = seen.setdefault(kept.resolve(), path)
+        if other is not path:
+            raise UserError(
+                f"{path}: its searches would be kept in {kept}, as those of {other} are; rename one, or give --no-save"
+            )
+
+
+def _write(review: Review, targets: _Targets) -> None:
+    """Raises UserError."""
+    from jubango.analysis.report.review_page import save_review
+
+    if targets.sgf is not None:
+        _written(review.save_sgf, targets.sgf)
+    if targets.png is not None:
+        _written(review.save_png, targets.png)
+    if targets.html is not None:
+        _written(functools.partial(save_review, review), targets.html)
+
+
+def _written(write: Callable[[Path], None], path: Path) -> None:
+    """Raises UserError."""
+    from jubango.sgf_games.base.errors import UserError
+
+    try:
+        write(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be written: {error}") from None
+
+
+def _case(path: Path, number: int, wanted: Wanted) -> tuple[Case, SearchConfig]:
+    """The game of a file, with what is saved of it, and who searches."""
+    from jubango.analysis.positions.position import searching_bot
+    from jubango.analysis.reviews.review_file import load, review_path, subject_of
+    from jubango.analysis.reviews.reviewing import REPEATS, Case
+    from jubango.bots.composition import strongest
+    from jubango.sgf_games.base.errors import UserError
+
+    record = read_record(path, number)
+    file = review_path(path, number)
+    saved = load(file) if wanted.save else None
+    mine = saved if saved and saved.is_of(record.sgf) and not wanted.names_a_search else None
+    bot = searching_bot(mine.subject.bot if mine else wanted.bot or strongest(record.game), **wanted.limits)
+    seed = mine.subject.seed if mine else 1 if wanted.seed is None else wanted.seed
+    subject = subject_of(record.sgf, bot, seed)
+    repeats = wanted.repeats or (mine.repeats if mine else REPEATS)
+    if saved and saved.subject != subject:
+        _say_why(file, saved, record, bot)
+    if wanted.save:
+        try:
+            check_writable(file)
+        except UserError as error:
+            raise UserError(f"{error}; --no-save keeps nothing") from None
+    return Case(record, subject, repeats, file if wanted.save else None, saved), bot
+
+
+def _say_why(file: Path, saved: Saved, record: Record, bot: SearchConfig) -> None:
+    """Why what is saved is not taken."""
+    why = "has other dice or another network"
+    if not saved.is_of(record.sgf):
+        why = "is of another game"
+    elif saved.subject.bot != bot.spec:
+        why = f"is by {saved.subject.bot}"
+    messages().print(f"{file} {why}; it is searched again and replaced", style="yellow", soft_wrap=True)

@@ -1,0 +1,482 @@
+"""A block of lanes: games under way whose moves are found and made together."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import jax
+import numpy as np
+
+from jubango.arena.games.scoring import score
+from jubango.arena.schedule.adjudication import Adjudication
+from jubango.arena.schedule.pairings import GameTask, move_seed
+from jubango.bots.config import BotConfig
+from jubango.bots.players.clock import Clock, Share, TimeControl, moves_left
+from jubango.bots.players.player import MoveAnswer, MoveRequest, Player, Verdict, WholeGame
+from jubango.sgf_games.compute.machine import gathered, spread
+from jubango.sgf_games.records.record import VOID, GameRecord, score_of
+from jubango.sgf_games.records.thoughts import Thought, packed
+from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOST_TOLD, initial_state, table_program
+from jubango.sgf_games.rules.game import Game, State
+from jubango.sgf_games.rules.go.go import Go
+from jubango.sgf_games.rules.go.scoring import dead_by_playouts, result_without
+from jubango.sgf_games.rules.mnk import LineGame
+
+# What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
+# nobody does ("refused").
+FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
+MOST_DETAIL = 500  # characters that are kept of what went wrong
+SILENT = Thought()  # of a move that its player says nothing of
+
+
+@dataclass
+class Lane:
+    """A game under way."""
+
+    task: GameTask
+    moves: list[int] = field(default_factory=list)
+    thoughts: list[Thought] = field(default_factory=list)  # one per move
+    # By the block's watch where it is asked of a player that works here, else by the wall's; of one that goes on by
+    # itself, when it was last heard of.
+    asked_at: float = 0.0
+    clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
+    time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
+    began: float = field(default_factory=time.perf_counter)
+    renewed: int = 0  # how often it went on otherwise than by a move
+    opening: int = 0  # moves that were made for the players
+    values: list[float] = field(default_factory=list)  # of the moves, what their players said, for Black; or nan
+    verdicts: list[Verdict] = field(default_factory=list)  # so far, if it has been played out
+    played_out: bool = False
+    disputed: str = ""  # why it went on after it had been played out
+    counted: str = ""  # the engines' own scores, where they differ
+    cleaners: set[str] = field(default_factory=set)  # who since then captures what is dead
+
+    @property
+    def game_id(self) -> str:
+        """What players know the game by: another one after moves were taken back, or when it goes on after two passes,
+        so that they look anew."""
+        return f"{self.task.game_id}#{self.renewed}" if self.renewed else self.task.game_id
+
+
+class Block:
+    """``lanes`` games at once, every one at its own pace, with players of their own.
+
+    A round is :meth:`finish`, which waits for what the players have been set to work on and makes the moves, and
+    :meth:`begin`, which asks whoever is to move and sets them to work; between the two games may come and go.
+    """
+
+    def __init__(
+        self, game: Game, bots: dict[str, BotConfig], players: dict[str, Player], lanes: int, event: str,
+        adjudication: Adjudication | None, on_move: Callable[[Lane, MoveAnswer], None] | None,
+    ) -> None:  # fmt: skip
+        self.game, self.bots, self.players = game, bots, players
+        self.event, self.adjudication, self.on_move = event, adjudication, on_move
+        self.lanes: list[Lane | None] = [None] * lanes
+        self.free = list(range(lanes))  # lanes without a game
+        self.unasked: list[int] = []  # lanes whose next player has not been asked yet
+        self.moves_made = 0
+        self._here: set[int] = set()  # lanes whose next move is being found by this process
+        self._share = Share()
+        # Those that look for answers from elsewhere come first, so that the others' work does not keep them waiting.
+        self.everybody = sorted(set(players.values()), key=lambda player: player.works_here)
+        self._quick = [player for player in self.everybody if not player.patient]
+        self._judged = any(player.judges for player in self.everybody)  # some games end by verdicts
+        number, size = spread(lanes)
+        self._program = table_program(game, size, number)
+        self._told = np.full((MOST_TOLD, size), LEAVE, np.int32)
+        self._rows = np.zeros(size, int)  # moves to be made in each lane
+        self._states = self._program.first()
+        self._new = np.ones(size, bool)  # lanes at a first position
+        self._step()
+        if self._judged and isinstance(game, Go):  # the programs are there when a clock runs
+            score(game, self.states([0])[0], [Verdict("", dead=())])
+
+    @property
+    def busy(self) -> int:
+        """Games under way."""
+        return len(self.lanes) - len(self.free)
+
+    def states(self, lanes: Sequence[int]) -> list[State]:
+        """The positions of these lanes, unbatched, on the host."""
+        states = self._fetched()
+        return [jax.tree.map(lambda x, i=i: x[..., i], states) for i in lanes]
+
+    def seat(self, tasks: Iterable[GameTask]) -> None:
+        """Begin games in the first free lanes, of which there are enough."""
+        games = {self._take(Lane(task, clocks=_clocks(task.clock))): task for task in tasks}
+        for i in games:
+            if not self._new[i]:
+                self._told[0, i] = FRESH
+        if (self._told[0] == FRESH).any():
+            self._step()
+        starts = {i: initial_state(self._game_of(task)) for i, task in games.items() if task.komi is not None}
+        if starts:
+            self._put(starts)
+        self._open({i: list(map(self.game.parse_action, task.opening.moves)) for i, task in games.items()})
+
+    def _open(self, moves: dict[int, list[int]]) -> None:
+        """Make the moves of openings, as many at a time as a step can hold."""
+        for i, own in moves.items():
+            lane = self._at(i)
+            lane.moves += own
+            lane.thoughts += [SILENT] * len(own)
+            lane.values += [math.nan] * len(own)
+            lane.time_left += [clock.reading for clock in lane.clocks[:1]] * len(own)
+            lane.opening = len(own)
+        for first in range(0, max(map(len, moves.values()), default=0), MOST_TOLD):
+            for i, own in moves.items():
+                part = own[first : first + MOST_TOLD]
+                self._told[: len(part), i] = part
+            self._step()
+
+    def _game_of(self, task: GameTask) -> Game:
+        """The game that is played, with its own komi."""
+        if task.komi is None:
+            return self.game
+        assert isinstance(self.game, Go)
+        return replace(self.game, komi=task.komi)
+
+    def leave(self) -> list[tuple[Lane, State]]:
+        """The games between two moves, with their positions; they are no longer here."""
+        if not self.unasked:
+            return []
+        states = self._fetched()
+        games = []
+        for i in self.unasked:
+            lane = self._at(i)
+            games.append((lane, jax.tree.map(lambda x, i=i: x[..., i], states)))
+            self.lanes[i] = None
+        self._release(self.unasked)
+        self.unasked = []
+        return games
+
+    def join(self, games: Sequence[tuple[Lane, State]]) -> None:
+        """Take over games that have left another block."""
+        self._put({self._take(lane): state for lane, state in games})
+
+    def _put(self, positions: dict[int, State]) -> None:
+        """Unbatched states for lanes."""
+        states = jax.tree.map(np.array, self._fetched())
+        for i, state in positions.items():
+            self._new[i] = False
+            for mine, new in zip(jax.tree.leaves(states), jax.tree.leaves(state), strict=True):
+                mine[..., i] = new
+        self._states = jax.device_put(states, jax.tree.map(lambda x: x.sharding, self._states))
+        self._step()
+
+    def _take(self, lane: Lane) -> int:
+        i = self.free.pop(0)
+        self.lanes[i] = lane
+        self.unasked.append(i)
+        return i
+
+    def _release(self, lanes: Sequence[int]) -> None:
+        self.free = sorted([*self.free, *lanes])
+
+    def finish(self, more: bool) -> list[GameRecord]:
+        """Make the moves that the players have found; returns the games that have ended. ``more``: others wait for
+        their lanes."""
+        return self._moved(self.everybody, more)
+
+    def begin(self, more: bool) -> list[GameRecord]:
+        """Ask whoever is to move, make the moves of those who answer at once, and set all others to work. Returns the
+        games that have ended."""
+        self._ask()
+        records = self._moved(self._quick, more) if self._quick else []
+        self._ask()  # whom a quick answer leaves to move works along with the others
+        for player in self.everybody:
+            player.start()
+        return records
+
+    def _ask(self) -> None:
+        requests: dict[Player, list[MoveRequest]] = {}
+        self._share.look(len(self._here) + sum(self._works_here(i) for i in self.unasked))
+        for i in self.unasked:
+            lane = self._at(i)
+            lane.asked_at = time.perf_counter()
+            if self._works_here(i):
+                self._here.add(i)
+                lane.asked_at = self._share.seconds
+            for name in self._judges(lane) if lane.played_out else [self._mover(i, lane)]:
+                requests.setdefault(self.players[name], []).append(self._request(i, lane, name))
+        self.unasked = []
+        for player, asked in requests.items():
+            player.begin(asked, self._states)
+
+    def _works_here(self, i: int) -> bool:
+        """Is the lane's next move found by this process?"""
+        lane = self._at(i)
+        return not lane.played_out and self.players[self._mover(i, lane)].works_here
+
+    def _mover(self, i: int, lane: Lane) -> str:
+        return lane.task.white if self._player[i] else lane.task.black
+
+    def _judges(self, lane: Lane) -> list[str]:
+        """Who has to be asked when the game has been played out."""
+        names = dict.fromkeys((lane.task.black, lane.task.white))
+        return [name for name in names if self.players[name].judges]
+
+    def _request(self, i: int, lane: Lane, name: str) -> MoveRequest:
+        colour, ply, seconds, left = self._player[i], len(lane.moves), 0.0, 0.0
+        if lane.clocks and not lane.played_out:
+            points, clock = self.game.height * self.game.width, lane.clocks[colour]
+            seconds, left = clock.budget(moves_left(points, ply)), clock.left
+            if i in self._here:
+                seconds, left = seconds * self._share.number, left * self._share.number
+        return MoveRequest(
+            i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self._legal[i], lane.moves, colour,
+            seconds, left, self._whole(lane.task), self._game_of(lane.task),
+            wanted="verdict" if lane.played_out else "cleanup" if name in lane.cleaners else "move",
+        )  # fmt: skip
+
+    def _whole(self, task: GameTask) -> WholeGame | None:
+        """Of a game whose moves may be made unasked: nobody looks at every one, and one player has both sides."""
+        watched = task.clock or self.adjudication or self.on_move
+        if watched or self.players[task.black] is not self.players[task.white]:
+            return None
+        return WholeGame((self.bots[task.black], self.bots[task.white]), functools.partial(move_seed, task.seed))
+
+    def hold(self) -> None:
+        """Let no player make moves unasked from now on."""
+        for player in self.everybody:
+            player.hold()
+
+    def _moved(self, players: Sequence[Player], more: bool) -> list[GameRecord]:
+        """What ``players`` answer is done. Returns the games that have ended."""
+        answers = [answer for player in players for answer in player.advance()]
+        self._share.look(len(self._here))
+        self._here -= {answer.lane for answer in answers if not answer.goes_on}
+        judged = [
+            answer.lane for answer in answers if answer.verdict is not None and self._hear(answer.verdict, answer.lane)
+        ]
+        number = Counter(answer.lane for answer in answers)
+        made = [(self._at(own.lane), self._timed(own, number[own.lane])) for own in answers if own.verdict is None]
+        records = [record for lane, answer in made if (record := self._take_in(lane, answer)) is not None]
+        if self._rows.any():
+            self.moves_made += int(self._rows.sum())
+            self._step(restart=more and not self._judged)
+        for lane, answer in made:
+            if answer.goes_on:
+                lane.asked_at = self._share.seconds
+            if self.on_move:
+                self.on_move(lane, answer)
+        records += self._go_on([answer.lane for _, answer in made if not answer.failure and not answer.goes_on])
+        for i in judged:
+            records += self._score(i)
+        return records
+
+    def _at(self, i: int) -> Lane:
+        """The game in a lane that has one."""
+        lane = self.lanes[i]
+        assert lane is not None
+        return lane
+
+    def _hear(self, verdict: Verdict, i: int) -> bool:
+        """Is it the last of the game's verdicts?"""
+        lane = self._at(i)
+        lane.verdicts.append(verdict)
+        return len(lane.verdicts) == len(self._judges(lane))
+
+    def _timed(self, answer: MoveAnswer, number: int) -> MoveAnswer:
+        """The answer with the seconds that it took, a share of what ``number`` of this lane took together; or that it
+        came too late by the game's clock, which has run meanwhile."""
+        lane = self._at(answer.lane)
+        here = self.players[self._mover(answer.lane, lane)].works_here
+        now = self._share.seconds if here else time.perf_counter()
+        spent = (now - lane.asked_at) / number if answer.seconds is None else answer.seconds
+        if lane.clocks and not answer.failure:
+            clock = lane.clocks[self._player[answer.lane]]
+            if not clock.spend(spent):
+                return MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
+            lane.time_left.append(clock.reading)
+        return answer._replace(seconds=spent)
+
+    def _take_in(self, lane: Lane, answer: MoveAnswer) -> GameRecord | None:
+        """Have its move made with the next step, or do what its failure asks for; returns the game if that ends it."""
+        i = answer.lane
+        if not answer.failure:
+            self._told[self._rows[i], i] = answer.action
+            self._rows[i] += 1
+            lane.moves.append(answer.action)
+            lane.thoughts.append((answer.thought or SILENT)._replace(seconds=answer.seconds or 0.0))
+            value = lane.thoughts[-1].value
+            lane.values.append(-value if self._player[i] else value)
+            return None
+        if answer.failure == "undo":
+            self._take_back(i, lane)
+            return None
+        if answer.failure == "swap":
+            lane.task = replace(lane.task, black=lane.task.white, white=lane.task.black)
+            self.unasked.append(i)
+            return None
+        winner = "B" if self._player[i] else "W"
+        result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.failure)}", answer.detail
+        if answer.failure == "refused":
+            result, detail = VOID, f"{self._mover(i, lane)}: {detail}"
+        self._release([i])
+        return self._end(i, lane, result, answer.failure, detail[:MOST_DETAIL])
+
+    def _go_on(self, moved: list[int]) -> list[GameRecord]:
+        """After a move, ask the next player, or for verdicts where the game is over, or end it."""
+        over = [i for i in moved if self._over[i]]
+        going = [i for i in moved if not self._over[i]]
+        records = self._adjudicated(going) if self.adjudication else []
+        self.unasked += [i for i in going if self.lanes[i]]
+        if not over:
+            return records
+        margins = gathered(self._margins).tolist()
+        for i in over:
+            lane = self._at(i)
+            if self._judges(lane):
+                lane.played_out = True
+                self.unasked.append(i)
+            else:
+                self._release([i])
+                result = self.game.margin_text(margins[i])
+                records.append(self._end(i, lane, result, self._played_out(result)))
+        return records
+
+    def _played_out(self, result: str) -> str:
+        """Why a game is over that nobody broke off."""
+        if isinstance(self.game, Go):
+            return "score"
+        if isinstance(self.game, LineGame):
+            return "full" if score_of(result) == 0.5 else "line"
+        return "end"
+
+    def _adjudicated(self, going: list[int]) -> list[GameRecord]:
+        """End the games whose players agree on the result, and those that are too long."""
+        rule, records = self.adjudication, []
+        assert rule is not None
+        for i in going:
+            lane = self._at(i)
+            if winner := rule.agreed(lane.values):
+                result, detail = "0" if winner == "0" else f"{winner}+", "both players said so"
+            elif rule.move_limit and len(lane.moves) >= rule.move_limit:
+                result, detail = self._as_it_stands(i), f"ended after {len(lane.moves)} moves"
+            else:
+                continue
+            self._release([i])
+            records.append(self._end(i, lane, result, "adjudicated", detail))
+        return records
+
+    def _as_it_stands(self, i: int) -> str:
+        """The result of a game that is not over: Go is counted without its dead stones, elsewhere it is drawn."""
+        game = self._game_of(self._at(i).task)
+        if not isinstance(game, Go):
+            return "0"
+        state = self.states([i])[0]
+        return result_without(game, state, dead_by_playouts(game, state))
+
+    def _score(self, i: int) -> list[GameRecord]:
+        """End a game by its verdicts, or let it go on, once, if they differ and an engine can show what is dead."""
+        lane = self._at(i)
+        game = self._game_of(lane.task)
+        assert isinstance(game, Go)
+        state, verdicts = self.states([i])[0], lane.verdicts
+        result, reason, detail, lane.counted = score(game, state, verdicts)
+        cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
+        if reason == "disputed" and cleaners and not lane.disputed and state.ply < game.max_plies:
+            lane.disputed, lane.cleaners = f"play went on after move {len(lane.moves)}: {detail}", cleaners
+            lane.played_out, lane.verdicts = False, []
+            self._renew(lane)
+            self._put({i: game.gone_on(state)})
+            self.unasked.append(i)
+            if self.on_move:
+                self.on_move(lane, MoveAnswer(i, failure="disputed", detail=lane.disputed))
+            return []
+        self._release([i])
+        return [
+            self._end(i, lane, result, "cleanup" if lane.disputed and reason in ("score", "agreed") else reason, detail)
+        ]
+
+    def _renew(self, lane: Lane) -> None:
+        """For its players it is another game from now on."""
+        for name in {lane.task.black, lane.task.white}:
+            self.players[name].finish(lane.game_id)
+        lane.renewed += 1
+
+    def _step(self, restart: bool = False) -> None:
+        """Do as the lanes are told, and look at them; with ``restart`` a game begins where one ends."""
+        self._states, look, self._margins = self._program.step(self._states, self._told, np.bool_(restart))
+        self._new &= self._told[0] == LEAVE
+        self._new |= self._told[0] == FRESH
+        self._told[:] = LEAVE
+        self._rows[:] = 0
+        seen = gathered(look)
+        if restart:
+            self._new |= seen[:, -1] > 0
+        self._legal = seen[:, :-2].view(bool)
+        self._player = seen[:, -2].tolist()
+        self._over = seen[:, -1]
+
+    def _fetched(self) -> State:
+        return jax.tree.map(lambda x: gathered(x, axis=x.ndim - 1), self._states)
+
+    def _take_back(self, i: int, lane: Lane) -> None:
+        """Take back the last move and, where a bot made it, the one before, so that the same person moves again."""
+        two = self.players[lane.task.black] is not self.players[lane.task.white]
+        kept = lane.moves[: -2 if two else -1]
+        self._renew(lane)
+        lane.thoughts = lane.thoughts[: len(kept)]
+        del lane.values[len(kept) :]
+        del lane.time_left[len(kept) :]
+        self._told[0, i] = FRESH
+        self._step()
+        disputed, cleaners, lane.disputed, lane.cleaners = lane.disputed, lane.cleaners, "", set()
+        for action in kept:
+            self._told[0, i] = action
+            self._step()
+            if self._over[i]:  # and yet it went on
+                assert isinstance(self.game, Go)
+                self._put({i: self.game.gone_on(self.states([i])[0])})
+                lane.disputed, lane.cleaners = disputed, cleaners
+        lane.moves = kept
+        self.unasked.append(i)
+
+    def _end(self, i: int, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+        self.lanes[i] = None
+        for name in (lane.task.black, lane.task.white):
+            self.players[name].finish(lane.game_id)
+        return self.record(lane, result, reason, detail)
+
+    def record(self, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+        """What is kept of a game."""
+        task = lane.task
+        detail = " ".join("; ".join(filter(None, [detail, lane.disputed])).split())
+        last = [f"{result}, {reason}: {detail}"] if detail and lane.moves else []
+        return GameRecord(
+            game_id=task.game_id,
+            game=self._game_of(task).spec,
+            black=task.black,
+            white=task.white,
+            black_spec=self.bots[task.black].spec,
+            white_spec=self.bots[task.white].spec,
+            seed=task.seed,
+            moves=tuple(map(self.game.action_text, lane.moves)),
+            result=result,
+            reason=reason,
+            detail=detail,
+            event=self.event,
+            seconds=round(time.perf_counter() - lane.began, 3),
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            comments=("",) * (len(lane.moves) - len(last)) + tuple(last),
+            thoughts=packed(lane.thoughts),
+            main_time=task.clock.main if task.clock else 0.0,
+            overtime=task.clock.overtime if task.clock else "",
+            time_left=tuple(lane.time_left),
+            opening=task.opening.name if lane.opening else "",
+            opening_plies=lane.opening,
+            counted=lane.counted,
+        )
+
+
+def _clocks(control: TimeControl | None) -> tuple[Clock, ...]:
+    """Black's and White's."""
+    return (Clock(control), Clock(control)) if control else ()

@@ -1,0 +1,229 @@
+"""The game loop: a table of lanes, a game in each, every lane at its own pace."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from jubango.arena.games.block import Block, Lane
+from jubango.arena.schedule.adjudication import Adjudication
+from jubango.arena.schedule.pairings import GameTask
+from jubango.arena.schedule.waiting import Waiting
+from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
+from jubango.bots.players.player import MoveAnswer, Player
+from jubango.bots.roster import filling, idle_note, make_players
+from jubango.bots.search.host.driver import MOST_PROGRAMS
+from jubango.sgf_games.compute.machine import block_lanes, full_lanes, on_cpu
+from jubango.sgf_games.records.record import GameRecord
+from jubango.sgf_games.rules.coordinates import Point
+from jubango.sgf_games.rules.game import Game
+
+
+class Table:
+    """Plays tasks to their end, ``lanes`` at once. The order in which games finish depends on
+    their lengths; what happens in a game depends on its task alone.
+
+    Many lanes are several blocks: while the devices search for one, the host makes the moves of another, and a program
+    of one size does for any number of games.
+
+    timed: are there clocks in the games?
+    players: by the bots' names; made by the roster where they are not given.
+    on_tick(table) is called after every round of answers, on_move(lane, answer) after every move.
+    """
+
+    def __init__(
+        self, game: Game, bots: Iterable[BotConfig], lanes: int, event: str = "",
+        on_tick: Callable[[Table], None] = lambda table: None, timed: bool = False,
+        adjudication: Adjudication | None = None, players: dict[str, Player] | None = None,
+        on_move: Callable[[Lane, MoveAnswer], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.game, self.on_tick = game, on_tick
+        given = players or {}
+        loose = bool(given or timed)  # a person or a clock is there, and moves depend on the machine anyway
+        self.bots = {bot.name: filling(game, bot, lanes) if loose or _seconds(bot) else bot for bot in bots}
+        to_make = [bot for name, bot in self.bots.items() if name not in given]
+        # What goes by the clock, or is not ours, waits for nothing: it has one block.
+        alone = bool(given or timed) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
+        number = 1 if alone else max(1, round(lanes / block_lanes()))
+        self._like: dict[str, str] = {}  # of bots that came later, with whom they share a player
+        self._block = lambda own: Block(
+            game, self.bots, self._with_later({**given, **make_players(game, to_make, own)}), own, event,
+            adjudication, on_move,
+        )  # fmt: skip
+        began = time.perf_counter()
+        self.blocks = [self._block(lanes // number + (i < lanes % number)) for i in range(number)]
+        self._making = (time.perf_counter() - began) / number  # seconds that a block takes to make
+        self.note = idle_note(game, list(self.bots.values()), lanes)  # on what is left idle, for people
+        searches = [bot for bot in to_make if isinstance(bot, SearchConfig)]
+        # A game may change its block unless a bot keeps trees there, and for one of another size unless a bot's
+        # evaluator may tell sizes apart, as networks do in their last bits.
+        self._movable = not any(bot.reuse for bot in searches)
+        quiet = all(not bot.network and bot.evaluator == "rollout" for bot in searches)
+        room = 2 * len(self.blocks[0].everybody) <= MOST_PROGRAMS  # for programs of another size
+        self._shrinks = self._movable and not alone and quiet and room and on_cpu()
+        self._sparse_since = math.inf  # since when a smaller block would do
+
+    @property
+    def lanes(self) -> list[Lane | None]:
+        """The games under way; None in free lanes."""
+        return [lane for block in self.blocks for lane in block.lanes]
+
+    @property
+    def players(self) -> dict[str, Player]:
+        """By the bots' names, those of the first lanes."""
+        return self.blocks[0].players
+
+    @property
+    def moves_made(self) -> int:
+        """In all games so far."""
+        return sum(block.moves_made for block in self.blocks)
+
+    @property
+    def simulations(self) -> int:
+        """Made so far by all searches."""
+        return sum(player.simulations for block in self.blocks for player in block.everybody)
+
+    def boards(self, lanes: Sequence[int]) -> list[tuple[np.ndarray, Point | None]]:
+        """(stones [H, W], the last stone's point) of each of these lanes, for display."""
+        found: dict[int, tuple[np.ndarray, Point | None]] = {}
+        first = 0
+        for block in self.blocks:
+            here = [lane for lane in lanes if first <= lane < first + len(block.lanes)]
+            states = block.states([lane - first for lane in here]) if here else []
+            for lane, state in zip(here, states, strict=True):
+                playing = block.lanes[lane - first]
+                last = self.game.last_point(state, playing.moves[-1]) if playing and playing.moves else None
+                found[lane] = self.game.stones(state), last
+            first += len(block.lanes)
+        return [found[lane] for lane in lanes]
+
+    def enter(self, bots: Iterable[SearchConfig], like: str) -> None:
+        """More bots can play from now on, which differ only in numbers from ``like``, who can already and shares its
+        player: they never meet it, nor each other, if it keeps its trees."""
+        for bot in bots:
+            same = self.bots[like]
+            assert isinstance(same, SearchConfig)
+            self.bots[bot.name] = bot.model_copy(update={"leaves": same.leaves, "ensemble": same.ensemble})
+            self._like[bot.name] = like
+        for block in self.blocks:
+            block.players = self._with_later(block.players)
+
+    def _with_later(self, players: dict[str, Player]) -> dict[str, Player]:
+        return {**players, **{name: players[like] for name, like in self._like.items()}}
+
+    def play(
+        self, tasks: Iterable[GameTask], more: Callable[[], Iterable[GameTask]] = tuple
+    ) -> Iterator[list[GameRecord]]:
+        """Finished games, as they finish; when all have, ``more`` says which follow from them, until there are none.
+        Close the iterator or the table to end early."""
+        waiting = Waiting(self._dealt(tasks))
+        try:
+            while waiting:
+                self.seat(waiting)
+                while any(block.busy for block in self.blocks):
+                    for block in self.blocks:
+                        records = self._round(block, waiting)
+                        if records:
+                            yield records  # whoever keeps them does so while the players work
+                        self.on_tick(self)
+                waiting = Waiting(self._dealt(more()))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        for block in self.blocks:
+            for player in block.everybody:
+                player.close()
+
+    def seat(self, waiting: Waiting) -> None:
+        """Give free lanes the next of ``waiting``."""
+        for block in self.blocks:
+            self._seat(block, waiting)
+
+    def tick(self, waiting: Waiting) -> list[GameRecord]:
+        """A round of every block: make the moves that are answered, and ask whoever is to move next. Returns the games
+        that ended; free lanes take the next of ``waiting``."""
+        return [record for block in self.blocks for record in self._round(block, waiting)]
+
+    def record(self, lane: Lane, result: str, reason: str) -> GameRecord:
+        """What is kept of a game."""
+        return self.blocks[0].record(lane, result, reason)
+
+    def _dealt(self, tasks: Iterable[GameTask]) -> Iterator[GameTask]:
+        """The order in which games begin: the last four of every lane with the most simulations first, so that the
+        lanes come to their ends together."""
+
+        def length(task: GameTask) -> int:
+            both = (self.bots[task.black], self.bots[task.white])
+            return -sum(bot.simulations for bot in both if isinstance(bot, SearchConfig))
+
+        last: deque[GameTask] = deque()
+        for task in tasks:
+            last.append(task)
+            if len(last) > 4 * len(self.lanes):
+                yield last.popleft()
+        yield from sorted(last, key=length)
+
+    def _round(self, block: Block, waiting: Waiting) -> list[GameRecord]:
+        if not block.busy:
+            return []
+        if not waiting:
+            self._shrink()  # while the devices are at work for the block
+        records = block.finish(bool(waiting))
+        if records:
+            self._seat(block, waiting)
+        if not waiting and self._movable:
+            self._close_ranks(block)
+        ended = block.begin(bool(waiting))
+        if ended:
+            self._seat(block, waiting)
+        return records + ended
+
+    def _seat(self, block: Block, waiting: Waiting) -> None:
+        """The next games that have their engines, for the free lanes of a block."""
+        engines = {name: bot.processes for name, bot in self.bots.items() if isinstance(bot, GtpConfig)}
+        if engines:
+            busy = Counter(n for lane in block.lanes if lane for n in (lane.task.black, lane.task.white))
+            engines = {name: processes - busy[name] for name, processes in engines.items()}
+        tasks: list[GameTask] = []
+        while len(tasks) < len(block.free) and (task := waiting.take(engines)):
+            tasks.append(task)
+            for name in engines.keys() & {task.black, task.white}:
+                engines[name] -= 1
+        block.seat(tasks)
+
+    def _shrink(self) -> None:
+        """The last games would go on in a smaller block, where a step takes less: it is made when they have lasted as
+        long as making it takes."""
+        few, now = full_lanes(), time.perf_counter()
+        busy = sum(other.busy for other in self.blocks)
+        if not self._shrinks or not 0 < busy <= few or any(len(other.lanes) < 2 * few for other in self.blocks):
+            return
+        self._sparse_since = min(self._sparse_since, now)
+        if now - self._sparse_since >= self._making:
+            self.blocks.append(self._block(few))
+
+    def _close_ranks(self, block: Block) -> None:
+        """No game is waiting: those of a block go to the free lanes of smaller or fuller ones, if they have enough."""
+
+        def better(other: Block) -> bool:
+            mine, its = len(block.lanes), len(other.lanes)
+            return 2 * its <= mine or (other.busy >= block.busy and its < 2 * mine)
+
+        others = [other for other in self.blocks if other is not block and better(other)]
+        if sum(len(other.free) for other in others) < block.busy:
+            return
+        block.hold()  # those under way come at the ends of their moves
+        games = block.leave()
+        for other in sorted(others, key=lambda other: (len(other.lanes), -other.busy)):
+            own, games = games[: len(other.free)], games[len(other.free) :]
+            if own:
+                other.join(own)
+
+
+def _seconds(bot: BotConfig) -> float:
+    return bot.seconds if isinstance(bot, SearchConfig) else 0.0

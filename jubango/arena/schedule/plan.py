@@ -1,0 +1,325 @@
+"""What is to be played: read from a tournament file, or said in Python."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field
+
+from jubango.analysis.ratings.best_arm import Duel
+from jubango.analysis.ratings.sprt import Sprt
+from jubango.arena.schedule.adjudication import Adjudication
+from jubango.arena.schedule.formats import Format
+from jubango.arena.schedule.openings import Openings, handicap_opening, listed_openings, openings_of, texts_of
+from jubango.arena.schedule.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
+from jubango.bots.config import CONTROL, BotConfig, bot_from_spec, checked, expand_table, numbered, told_apart
+from jubango.bots.players.clock import TimeControl
+from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.files import parse_toml, read_text
+from jubango.sgf_games.rules.catalogue import make_game
+from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.rules.go.go import Go
+from jubango.sgf_games.rules.race import Race, for_two
+
+MOST_OF_A_TEST = 100_000  # games, unless somebody says otherwise
+LARGEST_FILE = 10_000_000  # bytes
+WORDS = {
+    "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
+    "multiple_of": "should be an even number; games come in colour-swapped pairs",
+    "list_type": "must be a list of tables",
+    "dict_type": "must be a table",
+    "too_short": "names two bots",
+    "too_long": "names two bots",
+}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Matchup(_Strict):
+    """A [[matchups]] table: what is different in the games of one pairing."""
+
+    bots: Annotated[list[str], Field(min_length=2, max_length=2)]
+    komi: float | int | None = None
+    handicap: Annotated[int, Field(ge=2, le=9)] | None = None
+    black: str = ""
+    clock: str = ""
+
+
+class _File(_Strict):
+    """The top level of a tournament file; what is in its bots is checked one by one."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=rf"^[^/.{CONTROL}][^/{CONTROL}]*$")]
+    game: str
+    format: Literal["round-robin", "gauntlet", "match", "knockout", "swiss", "best"] = "round-robin"
+    rounds: Annotated[int, Field(ge=0)] = 0
+    indifference: float | int = 20.0
+    alpha: float = 0.05
+    games_per_pairing: Annotated[int, Field(ge=2, le=1_000_000, multiple_of=2)] = 20
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
+    clock: str = ""
+    sprt: str = ""
+    openings: str | list[dict[str, str]] = ""
+    opening_plies: Annotated[int, Field(ge=0, le=1000)] = 0
+    adjudication: dict[str, float] = {}
+    networks: dict[str, str] = {}
+    matchups: list[dict[str, Any]] = []
+    bots: list[dict[str, Any]] = []
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What holds in the games of one pairing, where that is not what holds in all."""
+
+    komi: float | None = None
+    handicap: Opening = NOWHERE  # Black's stones
+    black: str = ""  # who always plays Black; "": colours are swapped
+    clock: TimeControl | None = None
+
+
+NO_TERMS = Terms()
+
+
+class _Listed(_Strict):
+    """An opening as a file lists it."""
+
+    name: str = ""
+    moves: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be played, in colour-swapped pairs: every bot against every other, or as the format says."""
+
+    name: str
+    game: Game
+    bots: tuple[BotConfig, ...]
+    format: Format  # who meets whom
+    games_per_pairing: int
+    seed: int
+    games_at_once: int
+    text: str  # of the file that says the same
+    clock: TimeControl | None = None  # of each player in each game
+    sprt: Sprt | None = None  # of the first bot against the second: the end of the games is where it decides
+    openings: Openings | None = None
+    adjudication: Adjudication | None = None
+    terms: Mapping[Pairing, Terms] = field(default_factory=dict)
+    networks: Mapping[str, str] = field(default_factory=dict)  # digests of weights by their files, as far as stated
+
+    @property
+    def total(self) -> int:
+        """How many games it has, as far as that is known before any."""
+        race = self.format.race()
+        return 2 * len(race.schedule) if race else self.format.total({})
+
+    def game_of(self, komi: float | None) -> Game:
+        """The plan's game, or it with another komi."""
+        return self.game if komi is None else replace(self.game, komi=komi)  # type: ignore[type-var]
+
+    @property
+    def timed(self) -> bool:
+        """Is there a clock in any game?"""
+        return self.clock is not None or any(terms.clock for terms in self.terms.values())
+
+    def tasks(self, rounds: Sequence[Mapping[Pairing, int]] | None = None) -> Iterator[GameTask]:
+        """The games of these rounds (of all that are known before any game), in the order in which they are to begin:
+        of every pairing the first, then of every pairing the next.
+
+        Ids and seeds depend on the two names, the game's number and ``seed`` alone, so that adding bots or games
+        changes nothing of what is already scheduled.
+        """
+        for one in self.format.known({}) if rounds is None else rounds:
+            for number in range(max(one.values(), default=0)):
+                for pair, games in one.items():
+                    if number < games:
+                        yield self.task(pair, number)
+
+    def duels(self, schedule: Sequence[Duel]) -> Iterator[GameTask]:
+        """The games of these pairs of games, in their order."""
+        for duel in schedule:
+            for number in (2 * duel.number, 2 * duel.number + 1):
+                yield self.task((duel.first, duel.second), number)
+
+    def task(self, pair: Pairing, number: int) -> GameTask:
+        """A game of a pairing, counted from 0."""
+        terms = self.terms.get(pair, NO_TERMS)
+        black, white = colours(pair, number)
+        if terms.black:
+            black, white = terms.black, pair[pair[0] == terms.black]
+        opening = self.openings.at(number // 2) if self.openings and not terms.handicap.moves else terms.handicap
+        own = game_id(pair, number)
+        return GameTask(own, black, white, game_seed(self.seed, own), opening, terms.komi, terms.clock or self.clock)
+
+
+def read_plan(path: Path, changes: Mapping[str, object] | None = None) -> Plan:
+    """Read a tournament file; ``changes`` are keys of its top level that are to have other values, ``games`` being
+    games_per_pairing.
+
+    Raises UserError naming the file, the table and the key.
+    """
+    return parse_plan(read_text(Path(path), LARGEST_FILE, "a tournament's TOML file"), str(path), changes)
+
+
+def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = None) -> Plan:
+    """The plan that a tournament file's ``text`` describes; see :func:`read_plan`."""
+    data = parse_toml(text, source)
+    if changes:
+        data |= _as_in_a_file(changes)
+    head = _head(data, source)
+    try:
+        game = make_game(head.game)
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
+    bots: list[BotConfig] = []
+    for i, table in enumerate(head.bots, 1):
+        name = table.get("name")
+        label = f'bot "{name}"' if name and isinstance(name, str) else f"[[bots]] number {i}"
+        bots += expand_table({"name": table.get("use", "uct"), **table}, f"{source}: {label}")
+    if changes:
+        text = tomli_w.dumps(data)
+    return _plan(head, game, bots, text, source)
+
+
+def make_plan(
+    game: str | Game, bots: Sequence[str | BotConfig], keys: Mapping[str, object], source: str = "tournament"
+) -> Plan:
+    """The plan of ``bots`` (spec strings, or what :func:`jubango.bots.config.Bot` made) at ``game``.
+
+    ``keys`` are those of a tournament file's top level, ``games`` being games_per_pairing. Raises UserError.
+    """
+    if isinstance(bots, str | BotConfig) or not all(isinstance(bot, str | BotConfig) for bot in bots):
+        raise UserError(f"{source}: bots must be a list of spec strings and Bot(...)")
+    configs = told_apart(bot_from_spec(bot) if isinstance(bot, str) else bot for bot in bots)
+    made = make_game(game) if isinstance(game, str) else game
+    data = {"name": source, "game": made.spec, **_as_in_a_file(keys)}
+    head = _head(data, source, called={"games_per_pairing": "games"})
+    data |= {"seed": head.seed}
+    if head.format != "best":
+        data |= {"games_per_pairing": head.games_per_pairing}
+    data["bots"] = [{"name": bot.name, "use": bot.use, **bot.changed} for bot in configs]
+    return _plan(head, made, configs, tomli_w.dumps(data), source)
+
+
+def match_plan(
+    first: str | BotConfig, second: str | BotConfig, game: str | Game, games: int | None = None, seed: int = 1,
+    clock: str = "", sprt: str = "", keys: Mapping[str, object] | None = None,
+) -> Plan:  # fmt: skip
+    """The plan of two bots, of 20 games, or with ``sprt`` of as many as that takes. With a clock they play one game at
+    a time, or games would wait for each other's thinking. ``keys``: others of a tournament file. Raises UserError."""
+    if games is None:
+        games = MOST_OF_A_TEST if sprt else 20
+    bots = told_apart(bot_from_spec(bot) if isinstance(bot, str) else bot for bot in (first, second))
+    if bots[0].name == bots[1].name:  # a bot against itself
+        bots[1] = numbered(bots[1], 2)
+    name = f"{bots[0].name} - {bots[1].name}".replace("/", "|").lstrip(".")[:100]
+    more: dict[str, object] = {"clock": clock, "games_at_once": 1} if clock else {}
+    more |= {"sprt": sprt} if sprt else {}
+    return make_plan(game, bots, {"name": name, "games": games, "seed": seed, **more, **(keys or {})}, "match")
+
+
+def _as_in_a_file(keys: Mapping[str, object]) -> dict[str, Any]:
+    return {"games_per_pairing" if key == "games" else key: value for key, value in keys.items()}
+
+
+def _head(data: dict[str, Any], source: str, called: dict[str, str] | None = None) -> _File:
+    unknown = next((key for key in data if key not in _File.model_fields), None)
+    if unknown is not None:
+        raise UserError(f'{source}: no key "{unknown}"{nearest(unknown, _File.model_fields)}')
+    return checked(_File, data, source, " = ", WORDS, called)
+
+
+def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str) -> Plan:
+    names = [bot.name for bot in bots]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f'{source}: two bots are called "{twice}"; give each a name of its own')
+    if len(bots) < 2:
+        raise UserError(f"{source}: has {len(bots)} bot(s); a tournament needs two or more [[bots]]")
+    try:
+        game = for_two(game)
+        terms = _terms(head, game, names)
+        fixed = next((one.black for one in terms.values() if one.black), "")
+        if fixed and (head.sprt or head.format == "best"):
+            raise UserError(
+                f'[[matchups]]: black = "{fixed}": a test is on pairs in which colours are swapped, or moving first is '
+                "taken for strength"
+            )
+        clock = TimeControl.parse(head.clock) if head.clock else None
+        sprt = Sprt.parse(head.sprt) if head.sprt else None
+        adjudication = Adjudication.of(head.adjudication) if head.adjudication else None
+        openings = _openings(head, game)
+        given = head.model_fields_set
+        if head.format == "best":
+            if "games_per_pairing" in given:
+                raise UserError('games_per_pairing: is not for format = "best", which takes as many as it needs')
+        elif unused := given & {"indifference", "alpha"}:
+            raise UserError(f'{min(unused)}: is for format = "best"')
+        kind = Format(
+            head.format, tuple(names), head.games_per_pairing, head.seed, head.rounds, head.indifference, head.alpha
+        )
+        plan = Plan(
+            head.name, game, tuple(bots), kind, head.games_per_pairing, head.seed, head.games_at_once, text, clock,
+            sprt, openings, adjudication, terms, head.networks,
+        )  # fmt: skip
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
+    if sprt is not None and (len(bots) != 2 or head.format == "best"):
+        raise UserError(f"{source}: sprt: a test is of one bot against another, not of {len(bots)} in {head.format}")
+    if isinstance(head.openings, str) and openings is not None and openings.listed:
+        # What stands in files may change; what is played may not.
+        listed = {**tomllib.loads(text), "openings": texts_of(openings.listed)}
+        listed.pop("opening_plies", None)
+        plan = replace(plan, text=tomli_w.dumps(listed))
+    return plan
+
+
+def _openings(head: _File, game: Game) -> Openings | None:
+    """Raises UserError."""
+    if head.openings and isinstance(game, Race):
+        raise UserError(
+            f"openings: there are none for {game.game.spec}, which both players play from its first position"
+        )
+    if isinstance(head.openings, str):
+        if not head.openings and head.opening_plies:
+            raise UserError(f'opening_plies = {head.opening_plies}: of which openings? Say openings = "random"')
+        return openings_of(game, head.openings, head.opening_plies, head.seed) if head.openings else None
+    listed = [checked(_Listed, table, f"openings: number {i}", " = ") for i, table in enumerate(head.openings, 1)]
+    named = [Opening(table.name or f"opening {i}", tuple(table.moves.split())) for i, table in enumerate(listed, 1)]
+    return listed_openings(game, [Opening(o.name, o.moves[: head.opening_plies or None]) for o in named], head.seed)
+
+
+def _terms(head: _File, game: Game, names: Sequence[str]) -> dict[Pairing, Terms]:
+    """By pairings. Raises UserError."""
+    terms: dict[Pairing, Terms] = {}
+    for i, given in enumerate(head.matchups, 1):
+        where = f"[[matchups]] number {i}"
+        table = checked(_Matchup, given, where, " = ", WORDS)
+        for name in [*table.bots, *filter(None, [table.black])]:
+            if name not in names:
+                raise UserError(f'{where}: no bot is called "{name}"{nearest(name, names)}')
+        pair = pairing(*table.bots)
+        if pair[0] == pair[1] or pair in terms:
+            raise UserError(f"{where}: {' and '.join(table.bots)}: name two bots, and each pairing once")
+        if table.black and table.black not in pair:
+            raise UserError(f'{where}: black = "{table.black}": is none of {pair[0]} and {pair[1]}')
+        if table.komi is not None and not isinstance(game, Go):
+            raise UserError(f"{where}: komi: is for Go, not for {game.spec}")
+        try:
+            if table.komi is not None:
+                replace(game, komi=float(table.komi))  # type: ignore[type-var]
+            terms[pair] = Terms(
+                None if table.komi is None else float(table.komi),
+                handicap_opening(game, table.handicap) if table.handicap else NOWHERE,
+                table.black,
+                TimeControl.parse(table.clock) if table.clock else None,
+            )
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+    return terms

@@ -1,0 +1,25 @@
+"""The one way to terminals: what users, files and engines have named reaches them without control characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import rich.console
+from rich.segment import Segment
+
+from jubango.sgf_games.base.printable import printable
+
+
+class Console(rich.console.Console):
+    """rich's, with every text made printable as it is rendered, whatever table or line it stands in, and nothing in it
+    read as markup."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **settings)
+
+    def render(
+        self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text, keep="\n"), style, control)

@@ -1,0 +1,288 @@
+"""Tuning a bot: round after round its settings are proposed, played in pairs against the opponents, and kept."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from jubango.analysis.ratings.sprt import Sprt
+from jubango.arena.games.table import Table
+from jubango.arena.runs.run import Run
+from jubango.arena.runs.run_folder import locked
+from jubango.arena.runs.weights import check_stated, with_digests
+from jubango.arena.schedule.openings import as_key
+from jubango.arena.schedule.pairings import GameTask
+from jubango.arena.schedule.plan import Plan, match_plan
+from jubango.arena.tournament import Interrupted, play_plan
+from jubango.arena.tuning.plan import TUNED, TunePlan, make_tune_plan, read_tune_plan
+from jubango.arena.tuning.tuning import PICTURE, SETTINGS, Tuning
+from jubango.arena.tuning.view import tuning_view_for
+from jubango.bots.config import BotConfig, GtpConfig
+from jubango.bots.roster import affordable_lanes
+from jubango.sgf_games.base.errors import CannotGoOn, UserError
+from jubango.sgf_games.base.extras import installed
+from jubango.sgf_games.base.files import parse_toml
+from jubango.sgf_games.compute.machine import claim
+from jubango.sgf_games.library.folder import Folder
+from jubango.sgf_games.library.library import Library
+from jubango.sgf_games.records.record import GameRecord
+from jubango.sgf_games.rules.game import Game
+
+TUNE_FILE = "tune.toml"
+KEEP_SECONDS = 0.5  # between two flushes of finished games to the disk, at most
+
+Preparing = Callable[[str], AbstractContextManager[object]]
+
+
+class TuningInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a tuning; ``tuning`` holds what was finished."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        super().__init__(_finished(tuning))
+        self.tuning = tuning
+
+
+def _finished(tuning: Tuning) -> str:
+    where = f" and kept in {tuning.folder}" if tuning.folder else ""
+    return f"{tuning.done} of {tuning.total} games are finished{where}"
+
+
+def play_tuning(
+    plan: TunePlan,
+    folder: Path | str | None = None,
+    on_progress: Callable[[Tuning], None] = lambda tuning: None,
+    on_confirming: Callable[[Run], None] = lambda run: None,
+    preparing: Preparing = nullcontext,
+) -> Tuning:
+    """Play what is missing in ``folder``, where every finished game is kept, whatever happens next; without one nothing
+    is kept. Then the best settings found meet those without tuning, if the plan says so.
+
+    ``on_progress`` and ``on_confirming`` are called after every tick of the tuning and of that match; ``preparing`` as
+    by :func:`jubango.arena.tournament.play_plan`. Raises UserError, TuningInterrupted and CannotGoOn.
+    """
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jubango-")))
+        else:
+            kept = Folder(folder).path
+        stack.enter_context(locked(kept, "tuning in"))
+        stated = _claim(plan, kept)
+        library = stack.enter_context(contextlib.closing(Library(kept)))
+        tuning = Tuning(plan, kept)
+        try:
+            _play(tuning, _Keeper(tuning, library), stated, on_progress, preparing)
+            _conclude(tuning)
+            on_progress(tuning)
+            match = confirmation(tuning)
+            if match is not None:
+                own = None if folder is None else Folder(kept).folder(f"confirm-{tuning.done}").path
+                tuning.confirmed = play_plan(match, own, on_confirming, preparing)
+        except Interrupted as interrupted:  # during that match
+            tuning.confirmed = interrupted.run
+            raise TuningInterrupted(tuning) from None
+        except KeyboardInterrupt:
+            _conclude(tuning)
+            raise TuningInterrupted(tuning) from None
+        except CannotGoOn as why:
+            with contextlib.suppress(CannotGoOn):
+                _conclude(tuning)
+            raise CannotGoOn(f"{why}; {_finished(tuning)}") from None
+        finally:
+            tuning.table = None
+            if folder is None:
+                tuning.folder = None
+    return tuning
+
+
+def confirmation(tuning: Tuning) -> Plan | None:
+    """The match of the best settings found against those without tuning; None if there is none to be played."""
+    plan, best = tuning.plan, tuning.bot
+    start = plan.start.model_copy(update={"name": plan.start.usual_name})
+    if plan.confirm is None or tuning.latest is None or best == start:
+        return None
+    given = parse_toml(plan.playing.text, TUNE_FILE).items()
+    keys: dict[str, object] = {k: v for k, v in given if k in ("games_at_once", "openings", "opening_plies")}
+    game, seed, test = plan.playing.game, plan.playing.seed, str(plan.confirm)
+    return match_plan(best, start, game, plan.confirm_games, seed, "", test, keys)
+
+
+def _claim(plan: TunePlan, folder: Path) -> str:
+    """What the tuning's file in the folder is to say. Raises UserError if what was played there is not part of it."""
+    networks, files = check_stated(plan.playing), Folder(folder)
+    path = files.file(TUNE_FILE)
+    files.file(PICTURE)
+    if not path.exists():
+        if files.has(SETTINGS) or any(folder.glob("*.sqlite")):
+            raise UserError(f"{folder}: holds games but no {TUNE_FILE}; use another --out folder")
+        return with_digests(plan.playing, networks)
+    old = read_tune_plan(path)
+    check_stated(old.playing)
+    before, now = (
+        {
+            "game": one.playing.game.spec, "seed": one.playing.seed, "bot": one.start.spec,
+            "settings": "; ".join(f"{setting.key} from {setting.range}" for setting in one.settings),
+            "opponents": ", ".join(f"{bot.name} = {bot.spec}" for bot in one.opponents),
+            "games_per_round": one.games_per_round, "openings": one.playing.openings,
+        }
+        for one in (old, plan)
+    )  # fmt: skip
+    for key, value in before.items():
+        if value != now[key]:
+            was = "other openings" if key == "openings" else f"{key} {value}, not {now[key]}"
+            raise UserError(
+                f"{folder}: was begun with {was}; only games, games_at_once, confirm and confirm_games may change: use "
+                "another --out folder"
+            )
+    return with_digests(plan.playing, networks)
+
+
+class _Keeper:
+    """Keeps finished games, many together, as a flush to the disk takes as long for many as for one."""
+
+    def __init__(self, tuning: Tuning, library: Library) -> None:
+        self.tuning, self._library = tuning, library
+        self._ended: list[GameRecord] = []
+        self._due = 0.0
+
+    def add(self, records: Sequence[GameRecord]) -> None:
+        self._ended += records
+
+    def settle(self, now: bool = False) -> None:
+        """Keep the games that have ended, if it is time or has to be ``now``. Raises CannotGoOn."""
+        if self._ended and (now or time.perf_counter() >= self._due):
+            records, self._ended = self._ended, []
+            self._library.add(records)
+            self.tuning.add(records)
+            self._due = time.perf_counter() + KEEP_SECONDS
+
+
+def _play(
+    tuning: Tuning, keeper: _Keeper, stated: str, on_progress: Callable[[Tuning], None], preparing: Preparing
+) -> None:
+    plan = tuning.plan
+    tasks = tuning.tasks()
+    if not tasks and tuning.total <= 2 * len(tuning.trials):
+        tuning.response  # noqa: B018 (nothing is to be played; what does it say?)
+        return
+    assert tuning.folder is not None
+    try:
+        Folder(tuning.folder).write(TUNE_FILE, stated.encode())
+    except OSError as error:
+        raise CannotGoOn(f"{tuning.folder / TUNE_FILE}: cannot be written: {error.strerror}") from None
+    bots = _players(plan)
+
+    def tick(table: Table) -> None:
+        keeper.settle()
+        on_progress(tuning)
+
+    with preparing(f"{plan.playing.game.spec} for {plan.start.spec} with any settings"):
+        table = Table(plan.playing.game, bots, _lanes(plan, bots), plan.playing.name, tick)
+    if table.note:
+        tuning.notes.append(table.note)
+
+    def following() -> Iterable[GameTask]:
+        """What is left of a round, or the next one."""
+        keeper.settle(now=True)
+        tasks = tuning.tasks()
+        if not tasks and tuning.propose():
+            tuning.save()
+            tasks = tuning.tasks()
+        now = [trial for trial in tuning.trials if trial.round == tuning.round]
+        table.enter((plan.bot(trial.values, trial.name) for trial in now), TUNED)
+        return tasks
+
+    with contextlib.closing(table):
+        tuning.table = table
+        try:
+            for records in table.play(following(), following):
+                keeper.add(records)
+        finally:
+            keeper.settle(now=True)
+
+
+def _players(plan: TunePlan) -> list[BotConfig]:
+    """The bot, with room for all the simulations that it may be told to make, and its opponents."""
+    most = {setting.key: int(setting.high) for setting in plan.settings if setting.key == "simulations"}
+    return [plan.start.model_copy(update=most), *plan.opponents]
+
+
+def _lanes(plan: TunePlan, bots: Sequence[BotConfig]) -> int:
+    """How many games to have under way; the same in every round and when a run goes on, as programs depend on it."""
+    engines = [bot.processes for bot in plan.opponents if isinstance(bot, GtpConfig)]
+    possible = sum(engines) if len(engines) == len(plan.opponents) else plan.games_per_round
+    return min(plan.games_per_round, plan.playing.games_at_once, possible, affordable_lanes(plan.playing.game, bots))
+
+
+def _conclude(tuning: Tuning) -> None:
+    """Write the table and, where it can be drawn, the picture. Raises CannotGoOn."""
+    if tuning.response is None or tuning.folder is None:
+        return
+    tuning.save()
+    if not installed("matplotlib"):
+        return
+    try:
+        tuning.plot(Folder(tuning.folder).file(PICTURE))
+    except OSError as error:
+        raise CannotGoOn(f"{tuning.folder / PICTURE}: cannot be written: {error.strerror}") from None
+
+
+def tune(
+    game: str | Game | Path,
+    bot: str | BotConfig | None = None,
+    settings: Mapping[str, Sequence[object]] | None = None,
+    games: int | None = None,
+    out: Path | str | None = None,
+    seed: int | None = None,
+    *,
+    opponents: Sequence[str | BotConfig] | None = None,
+    confirm: str | Sprt | None = None,
+    confirm_games: int | None = None,
+    games_per_round: int | None = None,
+    games_at_once: int | None = None,
+    openings: str | Path | Sequence[str] | None = None,
+    opening_plies: int | None = None,
+    progress: bool | None = None,
+) -> Tuning:
+    """Search numeric settings of a bot by playing: ``tune("connect_four", "uct:simulations=100", {"c": (0.1, 4,
+    "log")})``, or ``tune("tune.toml")``, a tuning's file, of which the arguments given change the keys.
+
+    ``settings`` are the keys to search, each with its lowest and highest value and, where the scale is logarithmic,
+    "log". The other keys of a file:
+
+    - ``opponents``: whom the bot plays, spec strings and what :func:`jubango.bots.config.Bot` makes (itself as it is);
+    - ``games`` (2000), ``games_per_round`` (128), ``seed`` (1) of proposals and dice, ``games_at_once`` (128);
+    - ``confirm``: the test of the best settings against those without tuning ("0,20"; "": none), with up to
+      ``confirm_games`` (4000);
+    - ``openings`` and ``opening_plies``, see :func:`jubango.arena.tournament.tournament`.
+
+    With ``out``, a folder, all is kept there and what was begun there goes on. ``progress`` is shown on terminals;
+    False hides it, True shows it anywhere. Raises UserError and TuningInterrupted, a KeyboardInterrupt.
+    """
+    claim()
+    given = {
+        "games": games,
+        "seed": seed,
+        "opponents": opponents and [one if isinstance(one, str) else one.spec for one in opponents],
+        "confirm": None if confirm is None else str(confirm),
+        "confirm_games": confirm_games,
+        "games_per_round": games_per_round,
+        "games_at_once": games_at_once,
+        "openings": as_key(openings),
+        "opening_plies": opening_plies,
+    }
+    keys: dict[str, object] = {key: value for key, value in given.items() if value is not None}
+    if bot is not None or settings is not None:
+        if bot is None or settings is None or isinstance(game, Path):
+            raise UserError("tune: give a game, a bot and settings, or a tuning's file alone")
+        plan = make_tune_plan(game, bot, settings, keys)
+    elif isinstance(game, Game):
+        raise UserError("tune: a game needs a bot and its settings")
+    else:
+        plan = read_tune_plan(Path(game), keys)
+    view = tuning_view_for(progress)
+    with view.running():
+        return play_tuning(plan, out, view.show, view.confirming, view.preparing)

@@ -1,0 +1,196 @@
+"""From a bot's configuration to the search it runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from jubango.bots.config import NO_NETWORK, BotConfig, SearchConfig
+from jubango.bots.evaluators.evaluator import EVALUATORS, Evaluator, Params
+from jubango.bots.evaluators.mixed import Mixed
+from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.networks.shipped import shipped
+from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.alphago import AlphaGo
+from jubango.bots.search.rules.gumbel import Gumbel
+from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.rave import Rave
+from jubango.bots.search.rules.rule import Rule
+from jubango.bots.search.rules.ucb1 import Ucb1
+from jubango.bots.search.search import Search
+from jubango.sgf_games.base import shell
+from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.rules.go.go import Go
+
+
+def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
+    """The composition that ``bots`` share; its capacity is that of the largest."""
+    bot = bots[0]
+    return Search(
+        game,
+        _rule(bot),
+        evaluator_for(game, bot),
+        capacity=max(room_for(simulations_for(game, one)) for one in bots),
+        width=bot.width,
+        cutoff=bot.cutoff,
+        opponent=bot.opponent,
+        draws=bot.draws,
+        solver=bot.solver,
+        transpositions=bot.transpositions,
+        leaves=bot.leaves,
+        ties=bot.ties,
+    )
+
+
+def composition(game: Game, bot: SearchConfig) -> Search:
+    """What of a bot makes a program: bots that are equal in this can share one."""
+    return search_for(game, [bot.model_copy(update={"simulations": 1, "ensemble": 1})])
+
+
+def simulations_for(game: Game, bot: SearchConfig) -> int:
+    """Simulations a tree has to hold."""
+    if bot.simulations == 0:
+        return game.num_actions if bot.move == "value" else 1
+    return -(-bot.simulations // bot.ensemble)
+
+
+def room_for(simulations: int) -> int:
+    """Simulations that the trees of a bot that makes so many have room for: of few sizes, so that other numbers need no
+    other program. Powers of two, and multiples of the last of them above 65,536."""
+    if simulations <= 2**16:
+        return 1 << max(0, simulations - 1).bit_length()
+    return -(-simulations // 2**16) * 2**16
+
+
+def numbers_for(game: Game, bot: SearchConfig, legal: np.ndarray) -> Numbers:
+    """What one tree of the bot is told at a root with these ``legal`` actions, bool [A]."""
+    simulations = simulations_for(game, bot)
+    if bot.simulations == 0:  # each move once, or none at all
+        simulations = int(legal.sum()) if bot.move == "value" else 0
+    return Numbers(
+        simulations, bot.c, bot.fpu_reduction, bot.depth, bot.noise, bot.alpha, bot.considered, bot.gumbel_scale,
+        bot.equivalence, bot.bias,
+    )  # fmt: skip
+
+
+def temperature_for(bot: SearchConfig, ply: int) -> float:
+    """The temperature of a game's move number ``ply`` (from 0)."""
+    return 0.0 if bot.temperature_moves and ply >= bot.temperature_moves else bot.temperature
+
+
+def most_visits_decide(bot: SearchConfig, ply: int) -> bool:
+    """Does the most visited move get played, without dice?"""
+    return bot.move == "visits" and not temperature_for(bot, ply)
+
+
+def _rule(bot: SearchConfig) -> Rule:
+    if bot.selection == "ucb1":
+        return Ucb1(bot.order)
+    if bot.selection == "puct":
+        return Puct(bot.base, bot.fpu)
+    if bot.selection == "rave":
+        return Rave()
+    if bot.selection == "alphago":
+        return AlphaGo()
+    return Gumbel(bot.c_visit, bot.c_scale)
+
+
+def evaluator_for(game: Game, bot: SearchConfig) -> Evaluator:
+    """The evaluator a bot names. Raises UserError for an unknown one or a file that is no network."""
+    return _judgement(game, bot)[0]
+
+
+def params_for(game: Game, bot: SearchConfig) -> Params:
+    """The weights of the evaluator a bot names: its network's, in the place where the evaluator takes them."""
+    return _judgement(game, bot)[1]
+
+
+def network_file(game: Game, bot: SearchConfig) -> str:
+    """The file of a bot's weights: its own, or the one that the package has for the game; empty where a uniform prior
+    and rollouts stand in."""
+    if not bot.wants_network or bot.network == NO_NETWORK:
+        return ""
+    return bot.network or str(shipped(game) or "")
+
+
+def strongest(game: Game) -> str:
+    """The spec of the strongest searching bot there is for a game, when nobody says who is to search."""
+    if shipped(game):
+        return "alphazero:simulations=1600"
+    return "rave:simulations=12800,rollout_moves=tactical" if isinstance(game, Go) else "uct:simulations=12800,c=0.4"
+
+
+def note_on(game: Game, bot: BotConfig) -> str:
+    """What a person should know of a bot before the games begin, or nothing."""
+    if not isinstance(bot, SearchConfig) or not bot.wants_network or bot.network or network_file(game, bot):
+        return ""
+    return (
+        f'"{bot.name}" has no network=FILE, and none comes with jubango for {game.spec}: a uniform prior and the value '
+        f"of rollouts stand in ({shell.command('train', '--game', game.spec)} makes one)"
+    )
+
+
+LARGE = 81  # points: on larger boards of Go random games are far from good play
+
+
+def judging_note(game: Game, bot: BotConfig) -> str:
+    """What a person should know of a bot's judgement of positions, or nothing: that no network has learnt a large board
+    of Go, and random games judge. How strong that is there nobody has measured."""
+    if not isinstance(game, Go) or game.height * game.width <= LARGE or not isinstance(bot, SearchConfig):
+        return ""
+    if bot.evaluator not in ("rollout", "network", "mixed") or network_file(game, bot):
+        return ""
+    size = f"{game.width}" if game.width == game.height else f"{game.width}x{game.height}"
+    games = "tactical random games" if bot.rollout_moves == "tactical" else "random games"
+    return (
+        f"no network for go:{size}: {games} judge, how well on this board nobody has measured; strong players see "
+        "more, and what it says of their moves may be noise"
+    )
+
+
+def weights_key(game: Game, bot: SearchConfig) -> tuple[str | int, ...]:
+    """What tells a bot's weights from another's: a key of caches."""
+    path = network_file(game, bot)
+    if not path:
+        return ()
+    try:
+        stat = Path(path).stat()
+    except OSError:
+        return (path,)
+    return path, stat.st_mtime_ns, stat.st_size
+
+
+def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
+    path = network_file(game, bot)
+    network, weights = _loaded(game, path, weights_key(game, bot)) if path else (None, ())
+    moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
+    policy = network if moves == "policy" else None
+    rollout = Rollout(bot.rollouts, moves, policy, bot.draws, firsts=bot.selection == "rave")
+    for_rollout: Params = weights if policy else ()
+    if bot.evaluator == "rollout" or (bot.evaluator in ("network", "mixed") and network is None):
+        return rollout, for_rollout
+    if bot.evaluator == "network":
+        assert network is not None
+        return network, weights
+    if bot.evaluator == "mixed":
+        assert network is not None
+        return Mixed(network, rollout, bot.weight), (weights, for_rollout)
+    return named_evaluator(bot.evaluator, bot.name), ()
+
+
+@functools.lru_cache(maxsize=16)
+def _loaded(game: Game, path: str, version: tuple[str | int, ...]) -> tuple[NetworkEvaluator, Params]:
+    del version  # part of the key: a file may change
+    return NetworkEvaluator.load(path, game)
+
+
+def named_evaluator(name: str, bot: str) -> Evaluator:
+    if name not in EVALUATORS:
+        known = ["rollout", "network", "mixed", *EVALUATORS]
+        raise UserError(f'bot "{bot}": no evaluator is called "{name}"{nearest(name, known)}')
+    return EVALUATORS[name]()

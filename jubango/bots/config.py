@@ -1,0 +1,375 @@
+"""What can be said about a bot: the keys of a spec string and of a ``[[bots]]`` table, checked."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar, Unpack
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from jubango.bots.bot_keys import BotKeys
+from jubango.sgf_games.base import shell
+from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.specs import parse_spec, value_text
+
+LONGEST_NAME = 80
+NO_NETWORK = "none"  # in the place of a file of weights
+HUMAN = "human"  # a player of jubango play, and no bot
+CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # characters that are in no name; in a bot's no ~ either
+M = TypeVar("M", bound=BaseModel)
+
+
+def checked(
+    model: type[M], values: Mapping[str, object], where: str, equals: str = "=",
+    words: Mapping[str, str] | None = None, called: Mapping[str, str] | None = None,
+) -> M:  # fmt: skip
+    """``model(**values)``; raises UserError, one line that begins with ``where``, for the first thing that is wrong.
+
+    ``equals`` stands between a key and its value; ``words`` says better what some kinds of pydantic's errors mean, and
+    ``called`` what the user calls a key.
+    """
+    try:
+        return model(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+    loc = [str(part) for part in first["loc"]]
+    inner = [part for part in loc[1:] if part not in _TYPES and not part.startswith(("list[", "dict[", "constrained"))]
+    inner = [f"number {int(part) + 1}" if part.isdigit() else part for part in inner]
+    key = ".".join([(called or {}).get(part, part) for part in loc[:1]] + inner)
+    message = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    message = (words or {}).get(first["type"], message[:1].lower() + message[1:])
+    if not key:  # keys that do not go together
+        raise UserError(f"{where}: {message}")
+    if first["type"] == "extra_forbidden":
+        raise UserError(f'{where}: no key "{key}"{nearest(key, model.model_fields)}')
+    if first["type"] == "missing":
+        raise UserError(f'{where}: the key "{key}" is missing')
+    bare = isinstance(first["input"], str) and not model.model_config.get("strict")  # "3" may stand for a number
+    raise UserError(f"{where}: {key}{equals}{_said(first['input'], bare)}: {message}")
+
+
+_TYPES = ("float", "int", "str", "bool")  # what pydantic says of which kind of several a value is none of
+
+
+def _said(value: object, bare: bool = True, most: int = 60) -> str:
+    """A value as it was given, as far as that fits into a message."""
+    try:
+        text = str(value).lower() if isinstance(value, bool) else str(value) if bare else repr(value)
+    except ValueError:  # more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _key(default: Any, about: str) -> Any:
+    """A key of a bot with its default and what it is."""
+    return Field(default, description=about)
+
+
+class BotConfig(BaseModel):
+    """A named, frozen configuration. ``use`` says what kind of bot the other keys configure."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=rf"^[^{CONTROL}~]+$")]
+    use: str
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_number_is_true(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in (int, float):
+            raise ValueError("should be a number")
+        return value
+
+    @property
+    def usual_name(self) -> str:
+        """What it is called when nobody gives it a name: its spec string, as far as that fits."""
+        return _short(self.spec)
+
+    @property
+    def spec(self) -> str:
+        """``use:key=value,...`` with the keys that differ from their defaults."""
+        changed = [f"{key}={value_text(value)}" for key, value in self.changed.items()]
+        return self.use + (":" + ",".join(changed) if changed else "")
+
+    @property
+    def changed(self) -> dict[str, object]:
+        """The keys that differ from those of the preset ``use``."""
+        fields, preset = type(self).model_fields, PRESETS[self.use][1]
+        values = {key: getattr(self, key) for key in fields if key not in ("name", "use")}
+        return {key: value for key, value in values.items() if value != preset.get(key, fields[key].default)}
+
+
+class RandomConfig(BotConfig):
+    """Any legal move, uniformly."""
+
+    use: Literal["random"] = "random"
+
+
+class SearchConfig(BotConfig):
+    """A tree search put together from parts; the defaults are UCT (Kocsis & Szepesvari 2006)."""
+
+    use: str = "uct"
+    simulations: Annotated[int, Field(ge=0, le=1_000_000)] = _key(400, "a move; 0 only with move=prior or value")
+    seconds: Annotated[float, Field(ge=0, le=86_400)] = _key(0.0, "a move at most; 0: no limit")
+    selection: Literal["ucb1", "rave", "puct", "alphago", "gumbel"] = _key(
+        "ucb1", "which child a simulation goes down to"
+    )
+    c: Annotated[float, Field(ge=0, le=1000)] = _key(math.sqrt(2), "exploration: C of ucb1, c_puct, or eta of alphago")
+    base: Annotated[float, Field(ge=0, le=1e9)] = _key(0.0, "of puct's log term, AlphaZero's is 19652; 0: none")
+    fpu: Literal["zero", "parent", "loss", "win"] = _key("zero", "puct's value of an unvisited action")
+    fpu_reduction: Annotated[float, Field(ge=0, le=10)] = _key(0.0, "what fpu=parent is lowered by")
+    order: Literal["any", "prior"] = _key("any", "of ucb1's unvisited actions")
+    equivalence: Annotated[float, Field(ge=0, le=1e9)] = _key(1000.0, "rave: visits at which it counts half (k)")
+    bias: Annotated[float, Field(ge=0, le=10)] = _key(
+        0.0, "rave: of its values, and the schedule of least error; 0: k's"
+    )
+    considered: Annotated[int, Field(ge=1, le=1024)] = _key(16, "actions a gumbel root begins with")
+    gumbel_scale: Annotated[float, Field(ge=0, le=100)] = _key(1.0, "of the gumbel noise; 0: none")
+    c_visit: Annotated[float, Field(ge=0, le=1e6)] = _key(50.0, "gumbel: sigma(q) = (c_visit + max n) c_scale q")
+    c_scale: Annotated[float, Field(ge=0, le=1000)] = _key(0.1, "gumbel: see c_visit")
+    evaluator: str = _key("rollout", "of leaves: rollout, network, mixed, uniform, heuristic, or your own")
+    rollouts: Annotated[int, Field(ge=1, le=1024)] = _key(1, "games a leaf")
+    rollout_moves: Literal["game", "tactical", "uniform", "policy"] = _key(
+        "game", "random as the game has it (Go: own eyes stay), its tactics first, any legal move, or by the network"
+    )
+    network: str = _key("", "a file of weights; none: rollouts stand in; by default the package's own for the game")
+    weight: Annotated[float, Field(ge=0, le=1)] = _key(0.5, "of the rollouts in evaluator=mixed")
+    width: Annotated[int, Field(ge=0, le=10_000)] = _key(0, "actions considered at a node, by prior; 0: all")
+    depth: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "plies the tree may be deep; 0: no limit")
+    cutoff: Literal["value", "draw"] = _key("value", "what a leaf at that depth counts")
+    opponent: Literal["searched", "sampled"] = _key("searched", "replies: best, or drawn from the prior")
+    draws: Literal["half", "random"] = _key("half", "count half, or go to a random side")
+    solver: bool = _key(False, "prove bounds of values and search no further what they decide")
+    move: Literal["visits", "value", "prior", "gumbel"] = _key("visits", "what the move is chosen by in the end")
+    temperature: Annotated[float, Field(ge=0, le=1000)] = _key(0.0, "the move is drawn from visits^(1/t); 0: the most")
+    temperature_moves: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "of a game that have it; 0: all")
+    noise: Annotated[float, Field(ge=0, le=1)] = _key(0.0, "share of Dirichlet noise in the root's prior")
+    alpha: Annotated[float, Field(ge=0, le=1000)] = _key(0.0, "of that noise; 0: 10 / legal actions")
+    reuse: bool = _key(False, "keep the tree for the next move; its visits count as simulations")
+    ensemble: Annotated[int, Field(ge=1, le=64)] = _key(1, "independent trees that share the simulations")
+    transpositions: bool = _key(False, "positions reached by different orders share a node")
+    leaves: Annotated[int, Field(ge=1, le=256)] = _key(1, "evaluated at once in one tree (virtual losses)")
+    ties: Literal["first", "random"] = _key("random", "which of equal actions")
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        """What cannot be combined."""
+        gumbel = self.selection == "gumbel"
+        clashes = {
+            "simulations=0 needs move=prior or value": not self.simulations and self.move not in ("prior", "value"),
+            "solver=true needs opponent=searched": self.solver and self.opponent == "sampled",
+            "solver=true needs draws=half": self.solver and self.draws == "random",
+            "reuse=true needs depth=0": self.reuse and self.depth > 0,
+            "move=gumbel needs selection=gumbel": self.move == "gumbel" and not gumbel,
+            "selection=gumbel needs a number of simulations, not seconds": gumbel and self.seconds > 0,
+            "selection=gumbel needs leaves=1": gumbel and self.leaves > 1,
+            "selection=gumbel needs reuse=false": gumbel and self.reuse,
+            "selection=rave needs rollout_moves=game, tactical or uniform": (
+                self.selection == "rave" and self.rollout_moves == "policy"
+            ),
+            "equivalence is of the other schedule, it needs bias=0": (
+                self.selection == "rave" and self.bias > 0 and "equivalence" in self.model_fields_set
+            ),
+            "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
+        }
+        for text, clash in clashes.items():
+            if clash:
+                raise ValueError(text)
+        return self
+
+    @property
+    def wants_network(self) -> bool:
+        return self.evaluator in ("network", "mixed") or self.rollout_moves == "policy"
+
+
+class MinimaxConfig(BotConfig):
+    """Depth-limited alpha-beta (Knuth & Moore 1975), exact where the game ends within the depth."""
+
+    use: str = "minimax"
+    depth: Annotated[int, Field(ge=0, le=64)] = _key(0, "plies looked ahead; 0: 4, and to the end in games of up to 9")
+    evaluator: str = _key("heuristic", "of leaves: heuristic, uniform (a draw), rollout, or your own")
+    rollouts: Annotated[int, Field(ge=1, le=1024)] = _key(8, "games a leaf with evaluator=rollout")
+
+
+class GtpConfig(BotConfig):
+    """An external Go program that speaks the Go Text Protocol, one process per game under way."""
+
+    use: Literal["gtp"] = "gtp"
+    command: Annotated[str, Field(min_length=1, description="how to start it, in quotation marks if keys follow")]
+    move_seconds: Annotated[float, Field(gt=0, le=86_400)] = _key(60.0, "a move at most, or the game is lost")
+    start_seconds: Annotated[float, Field(gt=0, le=3_600)] = _key(30.0, "to start at most")
+    processes: Annotated[int, Field(ge=1, le=256)] = _key(4, "at once, a game each")
+
+    @property
+    def usual_name(self) -> str:
+        """The program's name: ``gnugo``; of a script the script's."""
+        try:
+            words = shlex.split(self.command)
+            script = next((word for word in words[1:] if not word.startswith("-")), "") if words else ""
+            program = script if INTERPRETERS.fullmatch(Path(words[0]).name) and Path(script).suffix else words[0]
+        except (ValueError, IndexError):  # a command that cannot be started
+            program = self.command
+        return _short(Path(program).name or self.use)
+
+
+INTERPRETERS = re.compile(r"(python|pypy|node|perl|ruby|java|mono|wine|bash|sh)[0-9.]*(\.exe)?")
+MOST_SIMULATIONS = 50_000  # room for a search that is limited by seconds alone
+
+KINDS: dict[str, type[BotConfig]] = {
+    "random": RandomConfig,
+    "search": SearchConfig,
+    "minimax": MinimaxConfig,
+    "gtp": GtpConfig,
+}
+
+_ALPHAGO = {
+    "selection": "alphago", "c": 5.0, "evaluator": "mixed", "opponent": "sampled", "simulations": 800,
+}  # fmt: skip
+_ALPHAZERO = {
+    "selection": "puct", "c": 1.25, "base": 19652.0, "evaluator": "network", "simulations": 1600, "reuse": True,
+    "temperature": 0.3, "temperature_moves": 12,  # so that games differ; the paper's 1 and 30 are for self-play
+}  # fmt: skip
+
+# Ready-made bots: (kind, keys, what it is and where it comes from).
+PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
+    "random": ("random", {}, "any legal move, uniformly"),
+    "uct": ("search", {}, "UCT, one random rollout a leaf (Kocsis & Szepesvari 2006)"),
+    "uct-solver": (
+        "search",
+        {"solver": True, "transpositions": True},
+        "UCT that proves bounds of values (Cazenave & Saffidine 2010)",
+    ),
+    **{
+        f"mcts-{n}": ("search", {"simulations": n}, f"the playout ladder: UCT with {n} rollouts a move")
+        for n in (400, 800, 1600, 3200, 6400)
+    },
+    "rave": (
+        "search",
+        {"selection": "rave", "c": 0.0, "bias": 0.02},
+        "UCT that learns from all moves as if first (Gelly & Silver 2011)",
+    ),
+    "minimax": ("minimax", {}, "alpha-beta to a fixed depth, exact in tic-tac-toe (Knuth & Moore 1975)"),
+    "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, network and rollouts (Silver et al. 2016)"),
+    "alphazero": ("search", _ALPHAZERO, "PUCT on a network, tree kept, temperature (Silver et al. 2017, 2018)"),
+    "gumbel": (
+        "search",
+        {"selection": "gumbel", "evaluator": "network", "move": "gumbel", "simulations": 64},
+        "sequential halving of sampled actions (Danihelka et al. 2022)",
+    ),
+    "policy": (
+        "search",
+        {"selection": "puct", "evaluator": "network", "move": "prior", "simulations": 0, "temperature": 1.0},
+        "moves drawn from the policy network, no search (Silver et al. 2016)",
+    ),
+    "value": (
+        "search",
+        {"selection": "ucb1", "c": 0.0, "evaluator": "network", "move": "value", "simulations": 0, "depth": 1},
+        "the move whose position the value network likes best (Silver et al. 2016)",
+    ),
+    "gtp": ("gtp", {}, 'an external Go program, e.g. gtp:command="gnugo --mode gtp",move_seconds=10'),
+}
+
+
+def Bot(use: str, *, name: str | None = None, **keys: Unpack[BotKeys]) -> BotConfig:
+    """A bot as a ``[[bots]]`` table describes it: ``Bot("uct", simulations=800, c=1.0)``.
+
+    It is called ``name``, or by its spec string, an engine by its program. Raises UserError for an unknown bot or key,
+    and for a value that is out of range or a list: here a list makes no bots, write
+    ``[Bot("uct", c=c) for c in (0.7, 1.4)]``.
+    """
+    where = f'bot "{use if name is None else name}"'
+    plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in keys.items()}
+    for key, value in plain.items():
+        if isinstance(value, list | tuple | set | np.ndarray):
+            raise UserError(f"{where}: {key} is a list; make one Bot for each of its values")
+    bot = bot_from_table({"name": "bot" if name is None else name, "use": use, **plain}, where)
+    return bot if name is not None else bot.model_copy(update={"name": bot.usual_name})
+
+
+def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
+    """The bot a spec string ``PRESET[:key=value,...]`` names. It is called ``name``, or as its key ``name`` says, or as
+    it is written, an engine by its program. Raises UserError."""
+    where = f'bot "{_said(spec, most=200)}"'
+    use, head, options = parse_spec(spec, "bot", open_key="command", keys=GtpConfig.model_fields)
+    if head:
+        raise UserError(f'{where}: "{head}" is not key=value')
+    if "use" in options:
+        raise UserError(f"{where}: use={options['use']}: the bot's name comes first, {options['use']}:key=value")
+    named = {"name": name} if name else {}
+    bot = bot_from_table({"name": _short(spec.strip()) or "bot", "use": use, **options, **named}, where)
+    if isinstance(bot, GtpConfig) and not named and "name" not in options:
+        return bot.model_copy(update={"name": bot.usual_name})
+    return bot
+
+
+def numbered(bot: BotConfig, number: int) -> BotConfig:
+    """The same bot, called ``gnugo (2)``."""
+    return bot.model_copy(update={"name": _short(f"{bot.name} ({number})")})
+
+
+def told_apart(bots: Iterable[BotConfig]) -> list[BotConfig]:
+    """The bots; different engines that are called by one program have numbers."""
+    apart: list[BotConfig] = []
+    for bot in bots:
+        names = {other.name for other in apart}
+        if isinstance(bot, GtpConfig) and bot.name == bot.usual_name and bot.name in names and bot not in apart:
+            bot = next(other for i in itertools.count(2) if (other := numbered(bot, i)).name not in names)
+        apart.append(bot)
+    return apart
+
+
+def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
+    """The bot a ``[[bots]]`` table describes. Raises UserError, which begins with ``where``."""
+    use = table.get("use", "uct")
+    if not isinstance(use, str) or use not in PRESETS:
+        if use == HUMAN:
+            raise UserError(f"{where}: people play with {shell.command('play')}")
+        raise UserError(f'{where}: no bot is called "{use}"{nearest(str(use), PRESETS)}')
+    kind, defaults, _ = PRESETS[use]
+    model = KINDS[kind]
+    unknown = [key for key in table if key not in model.model_fields]
+    if unknown:
+        known = [key for key in model.model_fields if key not in ("name", "use")]
+        raise UserError(f'{where}: {use} has no key "{unknown[0]}"{nearest(unknown[0], known)}')
+    values = {**defaults, **table, "use": use}
+    if _number(table.get("seconds")) > 0 and "simulations" not in table:
+        values["simulations"] = MOST_SIMULATIONS
+    return checked(model, values, where, words={"string_pattern_mismatch": "may not hold ~ or control characters"})
+
+
+def expand_table(table: Mapping[str, object], where: str) -> list[BotConfig]:
+    """One bot for every combination of the values given as lists: ``uct/c=0.7``, ``uct/c=1.4``."""
+    swept = {key: value for key, value in table.items() if isinstance(value, list)}
+    for key, value in swept.items():
+        if not value:
+            raise UserError(f"{where}: {key} is an empty list; give at least one value")
+        if key in ("name", "use"):
+            raise UserError(f"{where}: {key} cannot be a list; write one [[bots]] table for each")
+    bots = []
+    for values in itertools.product(*swept.values()):
+        chosen = {**table, **dict(zip(swept, values, strict=True))}
+        bot = bot_from_table(chosen, where)
+        if swept:
+            suffix = ",".join(f"{key}={value_text(chosen[key])}" for key in swept)
+            bot = bot_from_table({**chosen, "name": f"{bot.name}/{suffix}"}, where)
+        bots.append(bot)
+    return bots
+
+
+def _short(text: str) -> str:
+    """Text that fits a name."""
+    text = re.sub(f"[{CONTROL}~]", "_", text)
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 21]}…{text[-20:]}"
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0

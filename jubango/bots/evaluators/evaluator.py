@@ -1,0 +1,304 @@
+"""What a search knows of a position it has not searched: a value and a prior over the moves."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.compute.machine import VECTOR
+from jubango.sgf_games.compute.programs import Compiled
+from jubango.sgf_games.rules.game import Game, State
+
+Params: TypeAlias = Any  # a pytree of arrays: the weights of an evaluator, () where it has none
+
+
+class Firsts(NamedTuple):
+    """Who played what first, in G games from each of B positions (all moves as first, AMAF)."""
+
+    player: jax.Array  # int32 [B, G, A], the first to take the action, or -1
+    result: jax.Array  # float32 [B, G], for the player to move in the position
+
+
+class _Evaluation(NamedTuple):
+    prior: jax.Array | None  # float32 [B, A], weights of the actions, not negative
+    value: jax.Array  # float32 [B] in [-1, 1], from the view of the player to move
+    firsts: Firsts | None = None  # for rules that ask for it (Rave), where games have been played
+    logits: jax.Array | None = None  # float32 [B, A]: the prior is their softmax over the legal actions
+
+
+class Evaluation(_Evaluation):
+    """What an evaluator says of a batch of B positions, or, without the axis B, of one: a ``value``, and of the actions
+    either ``prior``, weights that need not add up to 1, or ``logits``. The search masks and normalises both.
+
+    Raises UserError unless it is given just one of them.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        prior: ArrayLike | None = None,
+        value: ArrayLike | None = None,
+        firsts: Firsts | None = None,
+        logits: ArrayLike | None = None,
+    ) -> Self:
+        if value is not None and (prior is None) == (logits is None):  # JAX makes some of nothing at all
+            raise UserError("Evaluation: give prior= (weights of the actions) or logits=, one of them, and value=")
+        return super().__new__(cls, prior, value, firsts, logits)  # type: ignore[arg-type]  # arrays, once traced
+
+
+class Evaluator(ABC):
+    """A frozen (hashable) object; its call is traced into the search's program.
+
+    Weights are an argument, so that a network that learns, or another of the same shape, needs no other program.
+    """
+
+    @property
+    def trusted(self) -> bool:
+        """Are its numbers known to be what they should be?"""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What people know it as."""
+        return type(self).__name__
+
+    @property
+    def vector(self) -> int:
+        """Positions from which on it takes as long again for as many more, on a core."""
+        return VECTOR
+
+    @property
+    def has_prior(self) -> bool:
+        """Does its prior tell actions apart? Where every action is alike it is no policy to be shown."""
+        return True
+
+    @abstractmethod
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        """params: the weights. states: B last, without history. legal: bool [B, A], none at all where nobody asks: what
+        is said there does not matter. seeds: uint32 [B], the only source of randomness, so that a lane's result does
+        not depend on its neighbours."""
+
+
+@dataclass(frozen=True)
+class Uniform(Evaluator):
+    """Every action alike, every position even: what a search makes of the rules alone."""
+
+    has_prior = False
+
+    @property
+    def trusted(self) -> bool:
+        return True
+
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        return Evaluation(legal.astype(jnp.float32), jnp.zeros(legal.shape[:1], jnp.float32))
+
+
+@dataclass(frozen=True)
+class Heuristic(Evaluator):
+    """The game's own estimate of a position, ``Game.heuristic``; every action alike."""
+
+    has_prior = False
+
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        value = jax.vmap(game.heuristic, in_axes=-1)(states)
+        return Evaluation(legal.astype(jnp.float32), value)
+
+
+@dataclass(frozen=True)
+class OneByOne(Evaluator):
+    """A function of ONE position, batched here.
+
+    function: ``(game, state, legal, seed) -> (prior [A], value [])``, or an :class:`Evaluation` in place of the pair;
+        a function of five takes the weights before them, ``(params, game, state, legal, seed)``. One that can be called
+        with four and with five takes them where its first is called ``params`` or its second ``game``. Raises UserError
+        for one that takes another number of arguments, or that cannot be hashed.
+    """
+
+    function: Callable[..., Evaluation | tuple[ArrayLike, ArrayLike]]
+
+    def __post_init__(self) -> None:
+        _hashable(self.function, self.title)
+        _takes_params(self.function, self.title)
+
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        first = (params,) if _takes_params(self.function, self.title) else ()
+
+        def one(state: State, legal: jax.Array, seed: jax.Array) -> Evaluation:
+            return said(self.function(*first, game, state, legal, seed), self, game, legal.shape)
+
+        found: Evaluation = jax.vmap(one, in_axes=(-1, 0, 0))(states, legal, seeds)
+        return found
+
+    @property
+    def title(self) -> str:
+        inner: Any = self.function
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        return getattr(inner, "__name__", type(inner).__name__)
+
+
+def _hashable(function: object, title: str) -> None:
+    try:
+        hash(function)
+    except TypeError:
+        raise UserError(
+            f'evaluator "{title}": cannot be hashed, and a program is compiled for it: make its class a dataclass with '
+            "frozen=True, its fields no arrays, and give weights as params"
+        ) from None
+
+
+def _takes_params(function: Callable[..., object], title: str) -> bool:
+    """Does it take the weights, before the four others? Raises UserError."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some callables of C do not tell
+        return False
+    own = [one for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    needed = sum(one.default is one.empty for one in own)
+    keys = [one.name for one in found if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+    four, five = needed <= 4 <= len(own), needed <= 5 <= len(own)
+    if keys or not (four or five):
+        takes = ", ".join(str(one) for one in found)
+        raise UserError(
+            f'evaluator "{title}": takes ({takes}); should take (game, state, legal, seed), or '
+            "(params, game, state, legal, seed), and give (prior, value) or a jb.Evaluation"
+        )
+    return five and (not four or own[0].name == "params" or own[1].name == "game")
+
+
+def name_of(evaluator: Evaluator, game: Game) -> str:
+    """``evaluator "centre" of connect_four:7x6``."""
+    return f'evaluator "{evaluator.title}" of {game.spec.partition(",")[0]}'
+
+
+def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]) -> Evaluation:
+    """What an evaluator gave back, in float32. shape: [B, A], or of one position [A].
+
+    Raises UserError, which names the evaluator and the game, for what is no evaluation, and for other shapes and types
+    than an evaluation has.
+    """
+    where = name_of(evaluator, game)
+    if not isinstance(found, Evaluation):
+        if not isinstance(found, tuple | list) or len(found) != 2 or found[0] is None or found[1] is None:
+            raise UserError(f"{where}: gave {_kind(found)}; should give (prior, value) or a jb.Evaluation")
+        found = Evaluation(*found)
+
+    def array(name: str, x: Any, wanted: tuple[int, ...], kind: Any = jnp.floating) -> jax.Array:
+        try:
+            given = jnp.asarray(x)
+        except (TypeError, ValueError):
+            given = None
+        numbers = given is not None and any(jnp.issubdtype(given.dtype, k) for k in (kind, jnp.integer))
+        weights = name == "prior" and given is not None and given.dtype == bool
+        if given is None or given.shape != wanted or not (numbers or weights):
+            should = "int32" if kind is jnp.integer else "float32"
+            many = " (a number for each action)" if wanted == shape else ""
+            raise UserError(f"{where}: its {name} is {_kind(x)}; should be {should}{[*wanted]}{many}")
+        return given.astype(jnp.int32 if kind is jnp.integer else jnp.float32)
+
+    prior, value, firsts, logits = found
+    if firsts is not None:
+        games = (*shape[:-1], *jnp.shape(firsts.result)[-1:])
+        firsts = Firsts(
+            array("firsts.player", firsts.player, (*games, shape[-1]), jnp.integer),
+            array("firsts.result", firsts.result, games),
+        )
+    return Evaluation(
+        prior=None if prior is None else array("prior", prior, shape),
+        value=array("value", value, shape[:-1]),
+        firsts=firsts,
+        logits=None if logits is None else array("logits", logits, shape),
+    )
+
+
+def _kind(x: object) -> str:
+    """``float32[3, 7]``, ``None``, ``(float32[7], float32[7], int32[])``."""
+    if isinstance(x, tuple | list):
+        return f"({', '.join(map(_kind, x))})"
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return f"{x.dtype}{[*x.shape]}"
+    return "nothing" if x is None else f"{x!r}" if isinstance(x, bool | int | float | str) else f"a {type(x).__name__}"
+
+
+# Evaluators a bot can be configured with by name: `uct:evaluator=NAME`.
+EVALUATORS: dict[str, Callable[[], Evaluator]] = {"uniform": Uniform, "heuristic": Heuristic}
+
+_Thing = TypeVar("_Thing", bound=Callable[..., object])
+
+
+def evaluator(name: str) -> Callable[[_Thing], _Thing]:
+    """Let bots say ``evaluator=NAME``. Decorates a function of one position (see :class:`OneByOne`) or a subclass of
+    :class:`Evaluator` that is made without arguments; gives back what it decorates.
+
+    Raises UserError for a name that is taken by one of jubango's own.
+    """
+    if name in ("rollout", "network", "mixed") or not name.isidentifier():
+        raise UserError(f'evaluator "{name}": choose another name, a word that is not rollout, network or mixed')
+
+    def register(thing: _Thing) -> _Thing:
+        EVALUATORS[name] = lambda: as_evaluator(thing)
+        return thing
+
+    return register
+
+
+# What an evaluator may be given as.
+AnyEvaluator: TypeAlias = Evaluator | type[Evaluator] | str | Callable[..., Any]
+
+
+def as_evaluator(thing: object) -> Evaluator:
+    """The evaluator that an Evaluator, a class of them, a registered name or a function of one position stands for:
+    plain or compiled, a bound method, a ``functools.partial``, an object that can be called and hashed.
+    Raises UserError."""
+    if isinstance(thing, Evaluator):
+        return thing
+    if isinstance(thing, str):
+        if thing not in EVALUATORS:
+            raise UserError(f'no evaluator is called "{thing}"{nearest(thing, EVALUATORS)}')
+        return EVALUATORS[thing]()
+    if isinstance(thing, type) and issubclass(thing, Evaluator):
+        return thing()
+    how = _flax(thing) or _flax(getattr(thing, "__self__", None))
+    if how:
+        raise UserError(f"evaluator {type(thing).__name__}: {how}")
+    if isinstance(thing, type) or not callable(thing):
+        what = f"the class {thing.__name__}" if isinstance(thing, type) else f"{type(thing).__name__} {thing!r}"
+        raise UserError(
+            f"evaluator: {what} is neither a function of (game, state, legal, seed) nor derived from Evaluator"
+        )
+    return OneByOne(_plain(thing))
+
+
+def _plain(function: Any) -> Callable[..., Any]:
+    """What is compiled, as it was before: it becomes a part of our own program."""
+    if isinstance(function, MethodType):
+        return MethodType(_plain(function.__func__), function.__self__)
+    compiled = isinstance(function, Compiled) or hasattr(function, "lower")
+    return function.__wrapped__ if compiled and hasattr(function, "__wrapped__") else function
+
+
+def _flax(thing: object) -> str:
+    """How a module of flax becomes an evaluator; nothing for what is none."""
+    kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(thing).__mro__]
+    if any(kind.startswith("flax.nnx.") and kind.endswith(".Module") for kind in kinds):
+        return (
+            "an nnx module holds its weights; graphdef, params = nnx.split(module), and the evaluator is a function of "
+            "(params, game, state, legal, seed) that calls nnx.merge(graphdef, params)(game.observe(state)[None])"
+        )
+    if any(kind.startswith("flax.linen.") and kind.endswith(".Module") for kind in kinds):
+        return (
+            "a linen module is called with its weights; the evaluator is a function of "
+            "(params, game, state, legal, seed) that calls module.apply(params, game.observe(state)[None])"
+        )
+    return ""

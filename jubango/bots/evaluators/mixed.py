@@ -1,0 +1,47 @@
+"""Two evaluators in one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
+from jubango.bots.evaluators.judgement import judged
+from jubango.sgf_games.compute.dice import mix
+from jubango.sgf_games.rules.game import Game, State
+
+
+@dataclass(frozen=True)
+class Mixed(Evaluator):
+    """The prior of ``first`` and the weighted mean of both values: weight of ``second``'s. Params: a pair.
+
+    AlphaGo: the value network first, rollouts second, weight 0.5 (Silver et al. 2016, Methods,
+    "Searching with policy and value networks": lambda).
+    """
+
+    first: Evaluator
+    second: Evaluator
+    weight: float = 0.5
+
+    @property
+    def title(self) -> str:
+        return f"{self.first.title} and {self.second.title}"
+
+    @property
+    def trusted(self) -> bool:
+        return self.first.trusted and self.second.trusted
+
+    @property
+    def vector(self) -> int:
+        return min(self.first.vector, self.second.vector)
+
+    @property
+    def has_prior(self) -> bool:
+        return self.first.has_prior
+
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        first, second = params or ((), ())
+        prior, a, some = judged(self.first, first, game, states, legal, mix(seeds))  # its dice are not the second's
+        _, b, others = judged(self.second, second, game, states, legal, seeds)
+        return Evaluation(prior, (1 - self.weight) * a + self.weight * b, some if others is None else others)

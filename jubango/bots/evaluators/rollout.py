@@ -1,0 +1,111 @@
+"""Rollouts: the value of a position is how games from it end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Firsts, Params
+from jubango.bots.evaluators.judgement import judged
+from jubango.sgf_games.base.checks import one_of, whole
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.dice import coin, lottery, mix, random_bits
+from jubango.sgf_games.compute.kernels import first_largest
+from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.rules.game import Game, State
+
+Moves = Literal["game", "tactical", "uniform", "policy"]
+Draws = Literal["half", "random"]
+MOST_ROLLOUTS = 2**16
+
+
+@dataclass(frozen=True)
+class Rollout(Evaluator):
+    """The mean result of ``rollouts`` games. Kocsis & Szepesvari 2006, section 3; prior: every action alike.
+
+    Params: those of ``policy``.
+
+    moves: "game", random as the game plays them itself (in Go never filling an own eye);
+        "tactical", with the game's tactics first; "uniform", any
+        legal move; or "policy", drawn from the prior of ``policy`` (Silver et al. 2016, rollout policy).
+    draws: count "half", or each goes to a "random" side.
+    firsts: tell also who played what first.
+    """
+
+    rollouts: int = 1
+    moves: Moves = "game"
+    policy: Evaluator | None = None
+    draws: Draws = "half"
+    firsts: bool = False
+
+    has_prior = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "rollouts", whole("rollouts", self.rollouts, 1, MOST_ROLLOUTS, "games from a position")
+        )
+        one_of("moves", self.moves, Moves)
+        one_of("draws", self.draws, Draws)
+        if self.moves == "policy" and self.policy is None:
+            raise UserError('moves="policy": are drawn from the prior of an evaluator, policy=')
+        if self.moves == "policy" and self.firsts:
+            raise UserError("a policy's rollouts do not tell who played what first: firsts=True needs other moves")
+
+    @property
+    def trusted(self) -> bool:
+        return self.policy is None or self.policy.trusted
+
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        lanes = seeds.shape[0]
+        # All rollouts of a position are lanes of one batch: [..., B] -> [..., rollouts * B].
+        repeated = jax.tree.map(lambda x: jnp.concatenate([x] * self.rollouts, axis=-1), states)
+        which = jnp.repeat(jnp.arange(1, self.rollouts + 1, dtype=jnp.uint32), lanes)
+        each = mix(jnp.tile(seeds, self.rollouts) + which * jnp.uint32(0x632BE5AB))
+        returns, first = self._games(params, game, repeated, each)
+        mover = jnp.tile(jax.vmap(game.current_player, in_axes=-1)(states), self.rollouts)
+        result = jnp.take_along_axis(returns, mover[None], axis=0)[0]
+        if self.draws == "random":
+            result = jnp.where(result == 0, coin(each), result)
+        value = result.reshape(self.rollouts, lanes)
+        total = value[0]
+        for k in range(1, self.rollouts):  # in this order whatever the batch
+            total = total + value[k]
+        firsts = None if first is None else Firsts(first.reshape(-1, self.rollouts, lanes).T, value.T)
+        return Evaluation(legal.astype(jnp.float32), total / self.rollouts, firsts)
+
+    def _games(self, params: Params, game: Game, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array | None]:
+        """(returns [players, B], who played what first [A, B] where that is asked for)."""
+        if self.moves == "policy":
+            assert self.policy is not None
+            return _policy_playout(params, game, self.policy, states, seeds), None
+        if self.moves == "tactical":
+            if self.firsts:
+                return game.tactical_playout_with_firsts(states, seeds)
+            return game.tactical_playout(states, seeds), None
+        rules = type(game) if self.moves == "game" else Game
+        if self.firsts:
+            return rules.random_playout_with_firsts(game, states, seeds)
+        return rules.random_playout(game, states, seeds), None
+
+
+def _policy_playout(params: Params, game: Game, policy: Evaluator, states: State, seeds: jax.Array) -> jax.Array:
+    """float32 [players, B]: games in which every move is drawn from the policy's prior."""
+    step = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)
+    terminal = jax.vmap(game.is_terminal, in_axes=-1)
+
+    def body(carry: tuple) -> tuple:
+        states, t = carry
+        legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
+        throw = random_bits(seeds, jnp.full(seeds.shape, t))
+        prior, *_ = judged(policy, params, game, states, legal, mix(throw))  # with dice of its own
+        action = first_largest(jnp.where(legal, lottery(prior, throw), -jnp.inf))
+        return step(states, action), t + 1
+
+    def going_on(carry: tuple) -> jax.Array:
+        return ~jnp.all(terminal(carry[0])) & (carry[1] < game.max_plies)
+
+    states, _ = while_loop(going_on, body, (states, jnp.int32(0)))
+    return jax.vmap(game.returns, in_axes=-1, out_axes=-1)(states)

@@ -1,0 +1,154 @@
+"""Who owns what in a game that counts points: the points of a position, and by how much who is ahead.
+
+A network that has the heads for it says so itself; elsewhere random games do.
+
+**The lead without a network.** To random games a stone is worth about seven points wherever it lies, and whoever has
+just played has one more of his own on the board: their mean margin swings to and fro with every move. So the lead is
+the mean of two positions, the one that is asked about and the one after its best move, and that best move has the same
+lead: half a move is taken off what random games say of those who have just moved.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import NamedSharding
+
+from jubango.bots.evaluators.evaluator import Evaluator, Params
+from jubango.bots.evaluators.mixed import Mixed
+from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.networks.model import apply
+from jubango.bots.networks.shape import Outputs, Shape
+from jubango.sgf_games.compute.dice import mix
+from jubango.sgf_games.compute.machine import shard, split_last, spread
+from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.rules.compiled import stacked
+from jubango.sgf_games.rules.game import Game, State
+from jubango.sgf_games.rules.go.go import Go
+from jubango.sgf_games.rules.go.scoring import owners_by_playouts
+
+FEW = 3  # positions that make a batch of the machine's
+ROUNDS = 4  # of random games, 64 each, from which ownership is told
+GAMES = 64  # random games from each of many positions, for the lead
+
+
+# -- whose points ----------------------------------------------------------------------------------
+
+
+def ownership(game: Game, states: Sequence[State], evaluator: Evaluator, params: Params) -> np.ndarray:
+    """float32 [n, H * W] in [-1, 1], 1 for a point that will be Black's: as the evaluator's network says, or else what
+    random games come to. Zeros where the game counts no points."""
+    if not game.counts_points:
+        return np.zeros((len(states), game.height * game.width), np.float32)
+    found = scorer_of(evaluator, params)
+    if found is not None:
+        outputs = opinions(game, states, *found)
+        white = np.array([int(state.player) for state in states])[:, None] == 1
+        flat = np.asarray(outputs.ownership).reshape(len(states), -1)
+        return np.where(white, -flat, flat)
+    assert isinstance(game, Go), "only Go counts points"
+    return np.stack([owners_by_playouts(game, state, ROUNDS) for state in states])
+
+
+def network_of(evaluator: Evaluator, params: Params) -> tuple[NetworkEvaluator, Params] | None:
+    """The network in an evaluator, and its weights."""
+    if isinstance(evaluator, Mixed):
+        return network_of(evaluator.first, params[0])
+    return (evaluator, params) if isinstance(evaluator, NetworkEvaluator) else None
+
+
+def scorer_of(evaluator: Evaluator, params: Params) -> tuple[NetworkEvaluator, Params] | None:
+    """The same if it has heads for ownership and score."""
+    found = network_of(evaluator, params)
+    return found if found is not None and found[0].shape.scores else None
+
+
+def opinions(game: Game, states: Sequence[State], network: NetworkEvaluator, params: Params) -> Outputs:
+    """What the network itself says of ``states``, a row each, for the player to move."""
+    plain = [game.without_history(state) for state in states]
+    plain += plain[:1] * (FEW - len(plain))  # one program for all that few
+    outputs = _program(game.compiled_as, network.shape)(params, stacked(plain))
+    return Outputs(*(np.asarray(x)[: len(states)] for x in outputs))  # type: ignore[arg-type]
+
+
+@functools.lru_cache(maxsize=8)
+def _program(game: Game, shape: Shape) -> Callable[[Params, State], Outputs]:
+    def judge(params: Params, states: State) -> Outputs:
+        return apply(shape, params, jax.vmap(game.observe, in_axes=-1)(jax.tree.map(jnp.asarray, states)))
+
+    return jit(judge, parts=("opinion", game, shape))
+
+
+# -- the lead --------------------------------------------------------------------------------------
+
+
+class Margins(NamedTuple):
+    """Of random games from positions, in points and Black's view, komi included."""
+
+    mean: np.ndarray  # float64 [n]
+    spread: np.ndarray  # float64 [n], the standard deviation of one game
+
+
+def margins(game: Go, states: Sequence[State], seeds: Sequence[int], lanes_each: int = 1) -> Margins:
+    """Of 64 random games from each of ``states``, or of 16 in each of ``lanes_each`` lanes. seeds: uint32, one a state;
+    what is said of a state depends on nothing else."""
+    rounds = GAMES if lanes_each == 1 else GAMES // 4
+    batch = stacked([game.without_history(state) for state in states for _ in range(lanes_each)])
+    lanes = jax.tree.leaves(batch)[0].shape[-1]
+    dice = np.resize(np.array([seed + 40503 * k for seed in seeds for k in range(lanes_each)], np.uint64), lanes)
+    sums = _played(game.compiled_as, lanes)(batch, (dice & 0xFFFFFFFF).astype(np.uint32), np.int32(rounds))
+    own = np.asarray(sums, float)[:, : len(states) * lanes_each].reshape(2, len(states), lanes_each)
+    mean, square = own.sum(axis=-1) / (rounds * lanes_each)
+    return Margins(mean, np.sqrt(np.maximum(square - mean**2, 0.0)))
+
+
+@functools.lru_cache(maxsize=8)
+def _played(game: Go, lanes: int) -> Callable[..., jax.Array]:
+    """float32 [2, B]: the sums of Black's margins, and of their squares, of so many games; on all devices."""
+
+    def sums(states: State, seeds: jax.Array, rounds: jax.Array) -> jax.Array:
+        def one(k: jax.Array, so_far: jax.Array) -> jax.Array:
+            margin = game.playout_margin(states, mix(seeds + k.astype(jnp.uint32) * jnp.uint32(0x632BE5AB)))
+            return so_far + jnp.stack([margin, margin**2])
+
+        return lax.fori_loop(0, rounds, one, jnp.zeros((2, *seeds.shape), jnp.float32))
+
+    number, _ = spread(lanes)
+    sharding, whole = shard(number)
+    split = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
+    states, dice, out = jax.tree.map(
+        lambda spec: NamedSharding(sharding.mesh, spec), (split, split_last(1), split_last(2))
+    )
+    return jit(
+        jax.shard_map(
+            sums,
+            mesh=sharding.mesh,
+            in_specs=(split, split_last(1), whole.spec),
+            out_specs=split_last(2),
+            check_vma=False,
+        ),
+        number > 1,
+        ("margins", game, lanes, number),
+        in_shardings=(states, dice, whole),
+        out_shardings=out,
+    )
+
+
+def told_apart(values: np.ndarray, weights: np.ndarray, variance: float) -> np.ndarray:
+    """Means of equally many games, drawn towards their common mean as far as noise of this ``variance`` explains how
+    they differ (empirical Bayes: Efron & Morris 1975, "Data analysis using Stein's estimator")."""
+    middle = float(np.average(values, weights=weights))
+    real = float(np.average((values - middle) ** 2, weights=weights)) - variance
+    return middle + (values - middle) * max(0.0, real) / (max(0.0, real) + variance + 1e-12)
+
+
+def deviation_of(owners: np.ndarray) -> float:
+    """Of a score that is a sum of ownership, as if points were independent."""
+    return math.sqrt(float((1 - owners**2).clip(0).sum()))

@@ -1,0 +1,215 @@
+"""What the commands of a server work on: the game, the bot that thinks about it, what comes in and goes out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from jubango.bots.composition import evaluator_for, judging_note, params_for, strongest
+from jubango.bots.config import BotConfig, GtpConfig, SearchConfig, bot_from_spec, bot_from_table
+from jubango.bots.gtp_server.session import Session, Turn
+from jubango.bots.gtp_server.territory import Territory
+from jubango.bots.gtp_server.wire import GtpError, Lines, Output, complain
+from jubango.bots.interactive.interactive_search import ROOM, Findings, Position, Thinker
+from jubango.bots.players.player import MoveRequest, Player
+from jubango.bots.roster import make_players
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
+from jubango.sgf_games.rules.game import Game, State
+from jubango.sgf_games.rules.go.go import Go
+
+TICK = 0.1  # seconds between two looks at the input
+
+
+class Options(NamedTuple):
+    """How a server plays."""
+
+    bot: BotConfig | None = None  # by default the strongest there is for the game, and by the clock alone
+    seed: int = 1
+    resign_below: float = 0.0  # a win rate in [0, 1]
+    ponder: bool = False
+    room: int = ROOM  # simulations of an analysis that nobody ends
+
+
+class Choice(NamedTuple):
+    """What a bot wants to play."""
+
+    action: int
+    findings: Findings | None  # of a bot that searches
+
+
+class Host:
+    """Raises UserError for a bot that cannot play the game."""
+
+    def __init__(self, game: Game, options: Options, lines: Lines, output: Output) -> None:
+        if isinstance(options.bot, GtpConfig):
+            raise UserError(f'bot "{options.bot.name}": speaks GTP itself; start its command')
+        if game.num_players != 2:
+            raise UserError(f"{game.spec} has {game.num_players} player(s); GTP is for two")
+        self.options, self.lines, self.output = options, lines, output
+        self.session = Session(game)
+        self.explanation = ""  # of the last move
+        self.pondering = False
+        self.shown: tuple[State, Findings] | None = None  # what was shown of a position
+        self._made: tuple[Game, BotConfig] | None = None
+        self._noted = ""  # what has been said of the bot's judgement
+        self._thinker: Thinker | None = None
+        self._player: Player | None = None
+        self._territory: Territory | None = None
+        _playable(game, self.bot)
+
+    @property
+    def bot(self) -> BotConfig:
+        """Who plays the game as it is."""
+        bot = self.options.bot or bot_from_spec(strongest(self.session.game))
+        if self.options.ponder and isinstance(bot, SearchConfig) and not bot.reuse:
+            table = {**bot.changed, "reuse": True, "name": bot.name, "use": bot.use}
+            return bot_from_table(table, f'bot "{bot.name}"')
+        return bot
+
+    @property
+    def searches(self) -> bool:
+        return isinstance(self.bot, SearchConfig)
+
+    def ready(self) -> None:
+        """Have all programs for the game at hand: compiling is no part of a move."""
+        game, bot = self.session.game, self.bot
+        if self._made == (game.compiled_as, bot):
+            return
+        self.close()
+        note = judging_note(game, bot)
+        if note not in ("", self._noted):
+            complain(note)
+            self._noted = note
+        initial_state(game)  # wanted by both
+        thinker, player, territory = None, None, None
+        if isinstance(bot, SearchConfig):
+            territory = Territory(game, evaluator_for(game, bot), params_for(game, bot))
+        with ThreadPoolExecutor(1) as aside:  # programs of the rules are loaded while those of the search are
+            prepared = aside.submit(_prepare, self.session, territory)
+            if isinstance(bot, SearchConfig):
+                thinker = Thinker(game, bot, self.options.room)
+            else:
+                player = make_players(game, [bot], 1)[bot.name]
+        prepared.result()
+        self._thinker, self._player, self._territory = thinker, player, territory
+        self._made = game.compiled_as, bot
+
+    @property
+    def thinker(self) -> Thinker:
+        """Raises GtpError for a bot that does not search."""
+        self.ready()
+        if self._thinker is None:
+            raise GtpError("this bot does not search")
+        return self._thinker
+
+    @property
+    def territory(self) -> Territory:
+        self.ready()
+        assert self._territory is not None, "a bot that searches has it"
+        return self._territory
+
+    def close(self) -> None:
+        """Let go of the bot."""
+        for held in (self._thinker, self._player):
+            if held is not None:
+                held.close()
+        self._made = self._thinker = self._player = self._territory = self.shown = None
+
+    # -- thinking --------------------------------------------------------------------------------
+
+    def choose(self, player: int | None, on_tick: Callable[[], None] = lambda: None, tick: float = TICK) -> Choice:
+        """What the bot would play, in the time that there is. Raises GtpError where the game is over."""
+        self.ready()
+        began = time.perf_counter()
+        session = self.session
+        turn = session.turn(player)
+        if turn.over:
+            if isinstance(session.game, Go):  # it has lasted too long
+                return Choice(session.game.pass_action, None)
+            raise GtpError("the game is over")
+        points = session.game.height * session.game.width
+        seconds = session.timing.budget(turn.player, points, turn.ply)
+        if self._thinker is not None:
+            choice = self._search(self._thinker, turn, seconds, on_tick, tick)
+        else:
+            choice = self._ask(turn, seconds)
+        session.timing.spend(turn.player, time.perf_counter() - began)
+        return choice
+
+    def _search(self, thinker: Thinker, turn: Turn, seconds: float, on_tick: Callable[[], None], tick: float) -> Choice:
+        own = thinker.bot.seconds
+        limit = min([s for s in (seconds, own) if s], default=math.inf)
+        by_clock = bool(seconds) and self.options.bot is None
+        thinker.begin(self.position(turn), simulations=thinker.room if by_clock else None, seconds=limit, playing=True)
+        self.finish(thinker, on_tick, tick)
+        return Choice(thinker.choice(), thinker.findings())
+
+    def finish(self, thinker: Thinker, on_tick: Callable[[], None] = lambda: None, tick: float = TICK) -> None:
+        """Search until it has been enough, or GoGui wants the answer now."""
+        thinker.advance(tick)
+        while thinker.busy and not self.lines.interrupted:
+            on_tick()
+            self._leave_if_alone()
+            thinker.advance(tick)
+
+    def _ask(self, turn: Turn, seconds: float) -> Choice:
+        player = self._player
+        assert player is not None
+        moves = [own.action for own in self.session.played]
+        clock = self.session.timing.remaining(turn.player)
+        request = MoveRequest(0, "gtp", self.bot, self._seed(turn), turn.legal, moves, turn.player, seconds, clock)
+        player.begin([request], stacked([turn.state]))
+        while True:
+            answers = player.advance()
+            if answers:
+                return Choice(answers[-1].action, None)
+            self._leave_if_alone()
+            if self.lines.interrupted:
+                player.hurry()
+
+    def position(self, turn: Turn, legal: np.ndarray | None = None) -> Position:
+        """What a thinker is asked about; only ``legal`` moves are looked at."""
+        return Position(turn.state, turn.legal if legal is None else legal, turn.ply, self._seed(turn), turn.line)
+
+    def _seed(self, turn: Turn) -> int:
+        entropy = [self.options.seed, turn.ply, *(own.action for own in self.session.played[-1:])]
+        return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+    def _leave_if_alone(self) -> None:
+        """Nobody asks any more, and nobody hears the answer."""
+        if self.lines.ended and self.output.deaf:
+            raise BrokenPipeError
+
+    def ponder(self) -> None:
+        """Search on while the other side thinks, until there is a line."""
+        turn = self.session.turn()
+        if self._thinker is None or turn.over:
+            return
+        self._thinker.begin(self.position(turn), simulations=self._thinker.room)
+        while self._thinker.busy and not self.lines.waiting:
+            self._thinker.advance(TICK)
+
+
+def _prepare(session: Session, territory: Territory | None) -> None:
+    """Have the programs of the rules, and of what is owned."""
+    game, turn = session.game, session.turn()
+    legal = np.flatnonzero(turn.legal)
+    if len(legal):
+        rules(game).step(turn.state, int(legal[0]))
+    if isinstance(game, Go):
+        game.gone_on(game.turn_to(turn.state, 1 - turn.player))
+    if territory:
+        territory.judge(turn.state, ())
+        territory.owners(turn.state)
+
+
+def _playable(game: Game, bot: BotConfig) -> None:
+    """Raises UserError for a bot that cannot play the game, before anything is compiled."""
+    if isinstance(bot, SearchConfig):
+        params_for(game, bot)

@@ -1,0 +1,46 @@
+"""Go's rules as KataGo's users name and write them: what of it is played here."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jubango.bots.gtp_server.wire import GtpError
+from jubango.sgf_games.rules.go.go import Go
+
+# (ko, suicide) of rules with area scoring.
+RULES = {
+    "chinese": ("simple", False), "chinese-ogs": ("positional", False), "chinese-kgs": ("positional", False),
+    "tromp-taylor": ("positional", True), "new-zealand": ("situational", True), "aga": ("situational", False),
+    "bga": ("situational", False), "aga-button": ("situational", False),
+}  # fmt: skip
+KATA_KO = {"simple": "SIMPLE", "positional": "POSITIONAL", "situational": "SITUATIONAL"}
+
+
+def rules_json(game: Go) -> str:
+    """The rules as KataGo writes them."""
+    return json.dumps({
+        "friendlyPassOk": False, "hasButton": False, "ko": KATA_KO[game.ko], "scoring": "AREA",
+        "suicide": game.suicide, "tax": "NONE", "whiteHandicapBonus": "0",
+    })  # fmt: skip
+
+
+def rules_named(text: str | dict[str, object]) -> tuple[str, bool]:
+    """(ko, suicide) of a name or of KataGo's JSON. Raises GtpError for what is not played here: territory, taxes, a
+    button."""
+    said: Any = text
+    if isinstance(text, str):
+        name = text.strip().lower().replace("_", "-")
+        if name in RULES:
+            return RULES[name]
+        try:
+            said = json.loads(text)
+        except (ValueError, RecursionError):
+            raise GtpError(f"unknown rules; known: {', '.join(RULES)}, or JSON") from None
+    if not isinstance(said, dict):
+        raise GtpError(f"unknown rules; known: {', '.join(RULES)}, or JSON")
+    ko = {name: key for key, name in KATA_KO.items()}.get(str(said.get("ko", "SIMPLE")).upper())
+    scoring, tax = (str(said.get(key, plain)).upper() for key, plain in (("scoring", "AREA"), ("tax", "NONE")))
+    if ko is None or scoring != "AREA" or tax != "NONE" or said.get("hasButton"):
+        raise GtpError("these rules are not played here: ko SIMPLE, POSITIONAL or SITUATIONAL, scoring AREA, tax NONE")
+    return ko, bool(said.get("suicide", False))

@@ -1,0 +1,183 @@
+"""A searching bot at one position, which can be looked at while it searches: for programs that show its thoughts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
+from jubango.bots.config import SearchConfig
+from jubango.bots.roster import affordable_lanes, filling
+from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.packing import Order
+from jubango.bots.search.passing import without_early_passes
+from jubango.bots.search.results.variations import variations
+from jubango.bots.search.root import final_moves
+from jubango.bots.search.tree.tree import LONGEST_LINE
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.compiled import initial_state, stacked
+from jubango.sgf_games.rules.game import Game, State
+
+ROOM = 65_536  # simulations of an analysis that nobody ends
+LONGEST_VARIATION = 15  # moves
+
+
+class Found(NamedTuple):
+    """What is known of a move."""
+
+    action: int
+    visits: int
+    win_rate: float  # in [0, 1], for the player to move, draws counting half; without visits the position's
+    lcb: float  # the lower end of its 95 % interval
+    prior: float
+    variation: tuple[int, ...]  # the principal variation, this move first
+    bounds: tuple[float, float] = (0.0, 1.0)  # of the win rate that perfect play would have, as far as a solver proved
+
+
+class Findings(NamedTuple):
+    """What a search has found so far."""
+
+    moves: tuple[Found, ...]  # all legal ones: the best first, then by visits, then by prior
+    visits: int
+    win_rate: float  # in [0, 1], for the player to move: the mean of the search
+
+
+NOTHING = Findings((), 0, 0.5)
+
+
+class Position(NamedTuple):
+    """What is searched."""
+
+    state: State
+    legal: np.ndarray  # bool [A], exact; moves that are not to be looked at are left out
+    ply: int
+    seed: int  # uint32, all the randomness there is
+    line: tuple[object, ...] = ()  # the moves that led here, for bots that keep their trees
+
+
+class Thinker:
+    """One position at a time; many leaves of one tree at once fill the machine (:func:`jubango.bots.roster.filling`).
+
+    room: simulations that an analysis makes at most, as far as the memory has room. Raises UserError for a bot that
+    does not suit the game.
+    """
+
+    def __init__(self, game: Game, bot: SearchConfig, room: int = ROOM) -> None:
+        self.game, self.bot = game, filling(game, bot, 1)
+        self.room = _room(game, self.bot, room)
+        roomy = self.bot.model_copy(update={"simulations": self.room})
+        self.params = params_for(game, bot)
+        self.driver = Driver(search_for(game, [roomy]), 1, self.bot.ensemble, self.params, bot.reuse)
+        self.position: Position | None = None
+        self._began = 0.0
+        self.begin(Position(initial_state(game), np.ones(game.num_actions, bool), 0, 0), simulations=1)
+        self.advance()
+        self.findings()  # all programs have run once: compiling is on nobody's clock
+        self.position = None
+
+    def begin(
+        self, position: Position, *, simulations: int | None = None, seconds: float = math.inf, playing: bool = False
+    ) -> None:
+        """Search ``position``, whatever was searched before: with the bot's simulations by default, or with as many as
+        there is room for; ``playing``: with the noise that a bot's games have, and content once more
+        time can change nothing."""
+        calm = {} if playing else {"noise": 0.0, "gumbel_scale": 0.0}
+        budget = {} if simulations is None else {"simulations": min(simulations, self.room)}
+        numbers = numbers_for(self.game, self.bot.model_copy(update={**calm, **budget}), position.legal)
+        line = self._line(position) if self.bot.reuse else None
+        self._began = time.perf_counter()
+        settles = playing and most_visits_decide(self.bot, position.ply)
+        order = Order(0, position.legal, numbers, position.seed, self._began + seconds, line, settles)
+        self.driver.begin([order], stacked([position.state]))
+        self.position = position
+
+    def _line(self, position: Position) -> list[int] | None:
+        """The moves since the last root, if they go on from there."""
+        if self.position is None:
+            return None
+        before, now = self.position.line, position.line
+        on = [action for action in now[len(before) :] if isinstance(action, int)]
+        follows = now[: len(before)] == before and len(on) == len(now) - len(before)
+        return on if follows and 0 < len(on) <= LONGEST_LINE else None
+
+    @property
+    def busy(self) -> bool:
+        """Is there anything left to do?"""
+        return bool(self.driver.busy.any())
+
+    @property
+    def has_prior(self) -> bool:
+        """Is what it says of moves before a search more than that they are all alike?"""
+        return self.driver.search.evaluator.has_prior
+
+    def advance(self, most: float = 0.1) -> None:
+        """Search for ``most`` seconds at most."""
+        self.driver.advance(most)
+
+    def findings(self) -> Findings:
+        """What is known after the last :meth:`advance`."""
+        assert self.position is not None
+        found, legal = self.driver.statistics(1), np.flatnonzero(self.position.legal)
+        visits, values, priors, mean = found.visits[0], found.value[0], found.prior[0], float(found.mean[0])
+        lines = variations(self.driver.searching, LONGEST_VARIATION)
+        proved = 0.5 + 0.5 * found.bounds[0] if self.bot.solver else None
+        best = self._choice(0.0)
+        order = sorted(
+            legal.tolist(), key=lambda a: (a != best, -visits[a], -values[a] if visits[a] else 0, -priors[a], a)
+        )
+        moves = []
+        for action in order:
+            seen = int(visits[action])
+            rate = 0.5 + 0.5 * float(values[action] if seen else mean)
+            variation = tuple(a for a in lines[action].tolist() if a >= 0)
+            bounds = (0.0, 1.0) if proved is None else (float(proved[0, action]), float(proved[1, action]))
+            moves.append(Found(action, seen, rate, lower(rate, seen), float(priors[action]), variation, bounds))
+        return Findings(tuple(moves), int(visits.sum()), 0.5 + 0.5 * mean)
+
+    def choice(self) -> int:
+        """The move to play, with the temperature that the bot has there."""
+        assert self.position is not None
+        return self._choice(temperature_for(self.bot, self.position.ply))
+
+    def _choice(self, temperature: float) -> int:
+        assert self.position is not None
+        found, state = self.driver.statistics(1), self.position.state
+        chosen = final_moves(found, [self.bot.move], [temperature], [self.position.seed], self.bot.ties)
+        return int(without_early_passes(self.driver.search, chosen, found, [self.bot.move], lambda _: state)[0])
+
+    def close(self) -> None:
+        self.driver.close()
+
+
+def _room(game: Game, bot: SearchConfig, room: int) -> int:
+    """Simulations that trees are made for. Raises UserError if the bot's own do not fit."""
+    if not bot.simulations or bot.selection == "gumbel":  # its schedule is made beforehand
+        room = 0
+    room = max(room, bot.simulations)
+    while True:
+        try:
+            affordable_lanes(game, [bot.model_copy(update={"simulations": room})])
+        except UserError:
+            if room <= bot.simulations:
+                raise
+            room = max(room // 2, bot.simulations)
+        else:
+            return room
+
+
+def lower(rate: float, visits: int) -> float:
+    """The lower end of the 95 % interval of a win rate (Agresti & Coull 1998), as if every visit were a game that was
+    won or lost: as wide as it can be."""
+    games = visits + 4
+    middle = (rate * visits + 2) / games
+    return max(0.0, middle - 1.96 * math.sqrt(middle * (1 - middle) / games))
+
+
+def line_of(moves: Sequence[tuple[int, int]], first: int) -> tuple[object, ...]:
+    """(player, action) pairs as a :class:`Position`'s line: the actions, while players take turns from ``first`` on;
+    what is out of turn is told apart from every tree's moves."""
+    return tuple(action if player == (first + i) % 2 else (player, action) for i, (player, action) in enumerate(moves))

@@ -1,0 +1,61 @@
+"""A searching bot in a game of its own, whose thoughts can be seen while it searches: for people at a board."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import jax
+
+from jubango.bots.config import SearchConfig
+from jubango.bots.interactive.interactive_search import Findings, Position, Thinker
+from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
+from jubango.sgf_games.records.thoughts import Thought
+from jubango.sgf_games.rules.game import Game, State
+
+LOOK_SECONDS = 0.4  # between two looks at a search
+
+
+class WatchedPlayer(Player):
+    """Plays one game at a time, in the first lane. ``watch`` is called with what is known while the bot searches, and
+    ``last`` is what was known when it moved. Raises UserError for a bot that does not suit the game."""
+
+    def __init__(self, game: Game, bot: SearchConfig, watch: Callable[[Findings], None]) -> None:
+        self.thinker = Thinker(game, bot, room=0)
+        self.last: Findings | None = None
+        self._watch = watch
+        self._request: MoveRequest | None = None
+        self._looked = 0.0
+
+    @property
+    def simulations(self) -> int:
+        return self.thinker.driver.made
+
+    def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
+        (self._request,) = requests
+        request, bot = self._request, self.thinker.bot
+        state = jax.tree.map(lambda x: x[..., request.lane], states)
+        position = Position(state, request.legal, len(request.moves), request.seed, tuple(request.moves))
+        limits = [seconds for seconds in (bot.seconds, request.seconds) if seconds]
+        self.thinker.begin(position, seconds=min(limits, default=float("inf")), playing=True)
+        self._looked = time.perf_counter()
+
+    def advance(self) -> list[MoveAnswer]:
+        request = self._request
+        if request is None:
+            return []
+        self.thinker.advance(LOOK_SECONDS / 2)
+        if self.thinker.busy:
+            now = time.perf_counter()
+            if now - self._looked >= LOOK_SECONDS:
+                self._looked = now
+                self._watch(self.thinker.findings())
+            return []
+        self._request, self.last = None, self.thinker.findings()
+        action = self.thinker.choice()
+        found = next(move for move in self.last.moves if move.action == action)
+        thought = Thought(found.visits, self.last.visits, 2 * found.win_rate - 1, found.prior)
+        return [MoveAnswer(request.lane, action, thought)]
+
+    def close(self) -> None:
+        self.thinker.close()

@@ -1,0 +1,169 @@
+"""A network learns from what has been played: policy, outcome and, where points are counted, ownership and score."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from jubango.bots.learning.replay import Samples
+from jubango.bots.networks.model import apply
+from jubango.bots.networks.shape import Shape
+from jubango.sgf_games.base.extras import need
+from jubango.sgf_games.compute.machine import gathered, shard
+from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.rules.game import Game
+
+if TYPE_CHECKING:
+    import optax
+
+Weights = dict[str, jax.Array]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network learns.
+
+    rate: of learning (Adam; Kingma & Ba 2015), with ``decay`` of the weights (Loshchilov & Hutter 2019), reached after
+        ``warm_up`` steps.
+    average: of the weights, how much of it a step keeps; what plays is the average (Polyak & Juditsky 1992).
+    value, ownership, score: weights in the loss of the search's own value, beside the game's result, and of the two
+        heads (Wu 2019, section 3.4).
+    """
+
+    batch: int = 256
+    rate: float = 1e-3
+    decay: float = 1e-4
+    warm_up: int = 50
+    average: float = 0.998
+    value: float = 0.5
+    ownership: float = 0.5
+    score: float = 0.5
+
+    def optimizer(self) -> optax.GradientTransformation:
+        """Adam's steps by this recipe. Raises UserError where optax is not installed."""
+        need("optax")
+        import optax
+
+        rate = optax.linear_schedule(0.0, self.rate, self.warm_up)
+        step = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=self.decay))
+        return optax.apply_if_finite(step, max_consecutive_errors=1000)
+
+
+class Learning(NamedTuple):
+    """A network that learns."""
+
+    weights: Weights
+    average: Weights  # of the weights of the last steps: what plays
+    optimizer: optax.OptState
+    steps: jax.Array  # int32
+
+
+class Losses(NamedTuple):
+    """Means over a batch."""
+
+    policy: jax.Array  # cross entropy to the search's improved policy
+    entropy: jax.Array  # of the network's policy
+    target: jax.Array  # of the search's: the cross entropy's least value
+    outcome: jax.Array  # cross entropy to the game's result
+    value: jax.Array  # mean square from the search's value
+    ownership: jax.Array  # mean square
+    score: jax.Array  # mean square, of margins over the board's points
+
+
+def begin(weights: Weights, recipe: Recipe) -> Learning:
+    """The state before the first step."""
+    copy = jax.tree.map(jnp.array, weights)
+    return Learning(weights, copy, recipe.optimizer().init(weights), jnp.int32(0))
+
+
+def loss(
+    game: Game, shape: Shape, recipe: Recipe, weights: Weights, batch: Samples, turn: jax.Array
+) -> tuple[jax.Array, Losses]:
+    """(the sum that is minimised, its parts). turn: int32 [N], the symmetry that each position is looked at in."""
+    planes = jax.vmap(game.observe)(batch.state)  # [N, H, W, C]
+    points, actions = (jnp.asarray(table)[turn] for table in game.symmetries)
+    number, height, width, channels = planes.shape
+    flat = jnp.take_along_axis(planes.reshape(number, height * width, channels), points[..., None], axis=1)
+    target = jnp.take_along_axis(batch.policy.astype(jnp.float32), actions, axis=1)
+    found = apply(shape, weights, flat.reshape(planes.shape))
+    logs = jax.nn.log_softmax(found.policy)
+    result = batch.result[:, None]
+    outcome = jnp.concatenate([jnp.maximum(-result, 0), 1 - jnp.abs(result), jnp.maximum(result, 0)], axis=-1)
+    counted = batch.counted.astype(jnp.float32)
+    ownership = score = jnp.float32(0)
+    if shape.scores:
+        owners = jnp.take_along_axis(batch.owners, points, axis=1).astype(jnp.float32)
+        known = counted / jnp.maximum(jnp.sum(counted), 1)
+        ownership = jnp.sum(known * jnp.mean((found.ownership.reshape(owners.shape) - owners) ** 2, axis=1))
+        score = jnp.sum(known * (found.score - batch.margin / (height * width)) ** 2)
+    losses = Losses(
+        policy=-jnp.mean(jnp.sum(target * logs, axis=-1)),
+        entropy=-jnp.mean(jnp.sum(jnp.exp(logs) * logs, axis=-1)),
+        target=-jnp.mean(jnp.sum(target * jnp.log(jnp.maximum(target, 1e-30)), axis=-1)),
+        outcome=-jnp.mean(jnp.sum(outcome * jax.nn.log_softmax(found.outcome), axis=-1)),
+        value=jnp.mean((found.value - batch.value) ** 2),
+        ownership=ownership,
+        score=score,
+    )
+    total = losses.policy + losses.outcome + recipe.value * losses.value
+    return total + recipe.ownership * losses.ownership + recipe.score * losses.score, losses
+
+
+def gradients(
+    game: Game, shape: Shape, recipe: Recipe, weights: Weights, batch: Samples, turn: jax.Array
+) -> tuple[Weights, Losses]:
+    """(the loss's gradients, its parts). A pure function."""
+    return jax.grad(lambda weights: loss(game, shape, recipe, weights, batch, turn), has_aux=True)(weights)
+
+
+def update(recipe: Recipe, learning: Learning, gradients: Weights, pace: jax.Array | float = 1.0) -> Learning:
+    """One step along the gradients, ``pace`` of the recipe's rate. A pure function."""
+    updates, optimizer = recipe.optimizer().update(gradients, learning.optimizer, learning.weights)
+    weights = jax.tree.map(lambda old, step: old + pace * step, learning.weights, updates)
+    keep = jnp.minimum(recipe.average, learning.steps / (learning.steps + 10.0))  # the first steps are soon forgotten
+    average = jax.tree.map(lambda old, new: keep * old + (1 - keep) * new, learning.average, weights)
+    return Learning(weights, average, optimizer, learning.steps + 1)
+
+
+@functools.cache
+def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[..., tuple[Learning, Losses]]:
+    """A step of learning from a batch, split over ``number`` devices, compiled: ``step(learning, batch, turn)``, and
+    ``pace``, the share of the recipe's rate.
+
+    The devices' gradients meet on the host: a sum between devices that share a pool of threads can wait for ever."""
+    split, whole = shard(number)
+    own = functools.partial(gradients, game.compiled_as, shape, recipe)
+
+    def part(weights: Weights, batch: Samples, turn: jax.Array) -> jax.Array:
+        return ravel_pytree(own(weights, batch, turn))[0][None]
+
+    def move(learning: Learning, together: jax.Array, pace: jax.Array) -> tuple[Learning, Losses]:
+        found, losses = _apart(learning.weights, together)
+        return update(recipe, learning, found, pace), losses
+
+    mapped = functools.partial(jax.shard_map, mesh=split.mesh, check_vma=False)
+    each = jit(mapped(part, in_specs=(whole.spec, split.spec, split.spec), out_specs=split.spec), number > 1)
+    both = jit(mapped(move, in_specs=(whole.spec, whole.spec, whole.spec), out_specs=whole.spec), number > 1)
+
+    def step(learning: Learning, batch: Samples, turn: np.ndarray, pace: float = 1.0) -> tuple[Learning, Losses]:
+        return both(learning, gathered(each(learning.weights, batch, turn)).mean(axis=0), np.float32(pace))
+
+    return step
+
+
+def _apart(weights: Weights, together: jax.Array) -> tuple[Weights, Losses]:
+    """Gradients and losses that lie in one array."""
+    zero = jnp.float32(0)
+    return ravel_pytree((weights, Losses(*[zero] * len(Losses._fields))))[1](together)
+
+
+def turns(game: Game, number: int, rng: np.random.Generator) -> np.ndarray:
+    """int32 [N]: a symmetry for each of so many positions."""
+    return rng.integers(0, len(game.symmetries[0]), number).astype(np.int32)

@@ -1,0 +1,113 @@
+"""What has been played and is learnt from: positions whose games have ended, the newest of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from jubango.bots.learning.self_play import Moves
+from jubango.sgf_games.rules.game import State
+
+
+class Samples(NamedTuple):
+    """Positions and what became of them; arrays [N, ...], results for the player to move."""
+
+    state: State
+    policy: np.ndarray  # float16 [A]
+    value: np.ndarray  # float32, of the search
+    result: np.ndarray  # float32 in [-1, 1]
+    counted: np.ndarray  # bool: the points of the end are known
+    margin: np.ndarray  # float32
+    owners: np.ndarray  # int8 [H * W]
+
+    @property
+    def number(self) -> int:
+        return len(self.value)
+
+
+class Games(NamedTuple):
+    """Games that have ended."""
+
+    number: int
+    plies: int
+    first_won: float  # share
+    resigned: int
+    checked: int  # played out although somebody would have resigned
+    wrong: int  # of these, that one would not have lost
+
+
+class Collector:
+    """Gathers moves until their games end."""
+
+    def __init__(self) -> None:
+        self._pending: list[Moves] = []
+        self._ends: list[np.ndarray] = []  # of each piece: the row of the move that ends its game, of all rows, or -1
+
+    def add(self, moves: Moves) -> tuple[Samples, Games]:
+        """What is known after these moves [T, B], and was not before."""
+        moves = jax.tree.map(np.asarray, moves)
+        self._pending.append(moves)
+        whole = jax.tree.map(lambda *x: np.concatenate(x), *self._pending)
+        rows, lanes = whole.over.shape
+        end, ends = np.full(lanes, -1), np.empty((rows, lanes), int)
+        for row in reversed(range(rows)):
+            end = np.where(whole.over[row], row, end)
+            ends[row] = end
+        known = ends >= 0
+        new = known & (ends >= rows - moves.over.shape[0])  # ended in what has just come
+        at, lane = np.nonzero(new & whole.kept)
+        last = ends[at, lane]
+        sign = np.where(whole.player[at, lane] == 0, 1, -1).astype(np.float32)
+        samples = Samples(
+            jax.tree.map(lambda x: x[at, lane], whole.state),
+            whole.policy[at, lane],
+            whole.value[at, lane],
+            sign * whole.result[last, lane],
+            whole.counted[last, lane],
+            sign * whole.margin[last, lane],
+            sign.astype(np.int8)[:, None] * whole.owners[last, lane],
+        )
+        first = int(np.argmax(~known.all(axis=1))) if not known.all() else rows  # rows before it are done with
+        self._pending = [jax.tree.map(lambda x: x[first:], whole)] if first < rows else []
+        return samples, _games(moves, int(new.sum()))
+
+
+def _games(moves: Moves, plies: int) -> Games:
+    over = np.asarray(moves.over)
+    result, lost, counted = moves.result[over], moves.lost[over], moves.counted[over]
+    checked = counted & (lost >= 0)
+    kept = np.where(lost == 0, result, -result) >= 0  # who would have resigned has not lost
+    share = float(np.mean((result + 1) / 2)) if len(result) else 0.5
+    return Games(
+        int(over.sum()), plies, share, int((~counted & (lost >= 0)).sum()), int(checked.sum()),
+        int((checked & kept).sum()),
+    )  # fmt: skip
+
+
+class Replay:
+    """The newest ``window`` positions."""
+
+    def __init__(self, window: int) -> None:
+        self.window, self.seen = window, 0
+        self._kept: Samples | None = None
+
+    def __len__(self) -> int:
+        return min(self.seen, self.window)
+
+    def add(self, samples: Samples) -> None:
+        """Take in positions; the oldest make room."""
+        if self._kept is None:
+            room = self.window
+            self._kept = jax.tree.map(lambda x: np.empty((room, *x.shape[1:]), x.dtype), samples)
+        places = (self.seen + np.arange(samples.number)) % self.window
+        for old, new in zip(jax.tree.leaves(self._kept), jax.tree.leaves(samples), strict=True):
+            old[places] = new
+        self.seen += samples.number
+
+    def draw(self, number: int, rng: np.random.Generator, newest: int = 2**62) -> Samples:
+        """So many positions, any of the ``newest`` as likely as any other."""
+        among = min(len(self), newest)
+        rows = (self.seen - 1 - rng.integers(0, among, number)) % self.window
+        return jax.tree.map(lambda x: x[rows], self._kept)

@@ -1,0 +1,221 @@
+"""The Go Text Protocol as spoken to an engine: one process, one command at a time, with a clock."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO, NoReturn
+
+KEEPER = Path(__file__).with_name("keeper.py")
+LONGEST_ANSWER = 65_536  # bytes, and of one line
+MOST_READ = 1 << 20  # bytes at once; more than a pipe holds
+BRIEF = 200  # characters of what an engine says that are shown and kept
+SLICE = 0.25  # seconds; a wait of so many that takes far longer tells that this process was stopped meanwhile
+
+
+class EngineFailure(Exception):
+    """The engine did not do what the protocol asks. ``kind``: "time", "crash", "error", "illegal" or "refused"."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class ErrorAnswer(EngineFailure):
+    """The answer began with ``?``, which may be right: the engine lives."""
+
+
+def brief(text: str) -> str:
+    """What an engine said, as one short line."""
+    line = " ".join(text.split())
+    return line if len(line) <= BRIEF else f"{line[: BRIEF - 3]}..."
+
+
+def program(name: str) -> str | None:
+    """Where a program is: on PATH, or where Debian puts games (GNU Go among them), which root's PATH leaves out."""
+    places = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/games", "/usr/local/games"])
+    return shutil.which(name, path=places)
+
+
+class Engine:
+    """A running GTP program. Every call ends: with an answer, or with EngineFailure in time.
+
+    It is started by a keeper (:mod:`jubango.bots.players.gtp.keeper`), at the other end of ``_life``.
+    """
+
+    def __init__(self, command: str) -> None:
+        """Start ``command`` (split like a shell's). Raises EngineFailure if there is nothing to start."""
+        self.command = command
+        self.seconds = 0.0  # that it has taken for all its answers
+        self._said = b""  # the end of what it wrote as errors
+        try:
+            self._process, self._life = _start(command)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "the command is empty or badly quoted"
+            raise EngineFailure("crash", f'cannot start "{command}": {reason}') from None
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        for file in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(file.fileno(), False)
+
+    def ask(self, command: str, seconds: float) -> str:
+        """The answer's text, without its ``=``. Raises ErrorAnswer for ``?``, and EngineFailure, after which the engine
+        is dead."""
+        if self._stdin.closed:
+            raise EngineFailure("crash", f"had ended before {command!r}")
+        _read(self._stdout)  # what it said unasked is no answer
+        unsent, answer = command.encode() + b"\n", _Answer()
+        left, last = seconds, time.monotonic()
+        with selectors.PollSelector() as waiting:
+            waiting.register(self._stdin, selectors.EVENT_WRITE)
+            for file in (self._stdout, self._stderr, self._life):
+                waiting.register(file, selectors.EVENT_READ)
+            while not answer.whole:
+                late = left <= 0  # it is judged after what lies there has been read
+                ready = {key.fileobj for key, _ in waiting.select(0 if late else min(left, SLICE))}
+                if self._stdin in ready:
+                    unsent = _write(self._stdin, unsent)
+                    if not unsent:
+                        waiting.unregister(self._stdin)
+                if self._stderr in ready and not self._listen():
+                    waiting.unregister(self._stderr)
+                heard = _read(self._stdout)
+                if not unsent:  # to a question that it has not got there is no answer
+                    answer.add(heard or b"")
+                now = time.monotonic()
+                spent, last = min(now - last, 2 * SLICE), now
+                left, self.seconds = left - spent, self.seconds + spent
+                if answer.whole:
+                    break
+                if answer.size > LONGEST_ANSWER:
+                    self._fail("error", f"answered {command!r} with more than {LONGEST_ANSWER} bytes")
+                if self._life in ready or heard == b"":
+                    self._fail("crash", f"ended during {command!r}")
+                if late:
+                    self._fail("time", f"no answer to {command!r} in {seconds:g} s")
+        if answer.is_error:
+            raise ErrorAnswer("error", f"answered {command!r} with: {brief(answer.text) or 'an error'}")
+        return answer.text
+
+    def stop(self) -> None:
+        """Have the keeper end it, from any thread: whoever waits for an answer gets a failure at once."""
+        with contextlib.suppress(OSError):
+            self._life.shutdown(socket.SHUT_RDWR)
+
+    def kill(self) -> None:
+        """End the engine and whatever it started, and close all that leads to it. While another thread waits for an
+        answer it is to be stopped instead."""
+        self.stop()
+        try:
+            self._process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for file in (self._stdin, self._stdout, self._stderr, self._life):
+            file.close()
+
+    def _listen(self) -> bool:
+        """Keep the end of what it writes as errors. False: there will be no more."""
+        heard = _read(self._stderr)
+        self._said = (self._said + (heard or b""))[-10 * BRIEF :]
+        return heard != b""
+
+    def _fail(self, kind: str, message: str) -> NoReturn:
+        if kind == "crash":
+            message = self._last_words(message)
+        self.kill()
+        raise EngineFailure(kind, message)
+
+    def _last_words(self, message: str) -> str:
+        """How it ended, as the keeper tells and as it told itself."""
+        self._life.settimeout(1.0)  # its pipes may close a little earlier
+        how = ""
+        with contextlib.suppress(OSError):
+            how = self._life.recv(10 * BRIEF).decode()
+        if how.startswith("cannot start"):
+            return how.replace("start", f'start "{self.command}"', 1)
+        self._listen()
+        said = [line for line in _plain(self._said).split("\n") if line.strip()]
+        return message + (f" ({how})" if how else "") + (f"; it said: {brief(said[-1])}" if said else "")
+
+
+class _Answer:
+    """An answer as it comes in: what is said before it does not count, and an empty line ends it."""
+
+    def __init__(self) -> None:
+        self.whole = False
+        self.size = 0  # in bytes
+        self._lines: list[str] = []
+        self._rest = b""  # the beginning of a line
+
+    def add(self, heard: bytes) -> None:
+        *lines, self._rest = (self._rest + heard).split(b"\n")
+        for line in lines:
+            text = _plain(line).rstrip()
+            self.whole = bool(self._lines) and not text
+            if self.whole:
+                return
+            if self._lines or text.startswith(("=", "?")):
+                self._lines.append(text)
+                self.size += len(line)
+        self.size = max(self.size, len(self._rest))
+
+    @property
+    def is_error(self) -> bool:
+        return self._lines[0].startswith("?")
+
+    @property
+    def text(self) -> str:
+        first, *others = self._lines
+        return "\n".join([first[1:].lstrip("0123456789").strip(), *others]).strip()
+
+
+def _start(command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """The keeper of an engine, and the other end of its socket. Raises OSError, and ValueError for a command that is
+    none."""
+    argv = shlex.split(command)
+    if not argv:
+        raise ValueError
+    argv[0] = program(argv[0]) or argv[0]
+    life, keepers = socket.socketpair()
+    with keepers, contextlib.ExitStack() as if_none_starts:
+        if_none_starts.callback(life.close)
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(KEEPER), str(keepers.fileno()), *argv], bufsize=0, pass_fds=[keepers.fileno()],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the arena, which ends its engines itself
+        )  # fmt: skip
+        if_none_starts.pop_all()
+    return process, life
+
+
+def _plain(said: bytes) -> str:
+    """Text without control characters other than ends of lines."""
+    text = said.decode("utf-8", "replace").replace("\t", " ")
+    return "".join(ch for ch in text if ch >= " " or ch == "\n")
+
+
+def _read(file: IO[bytes]) -> bytes | None:
+    """What lies in a pipe: None if nothing does, nothing at its end."""
+    try:
+        return os.read(file.fileno(), MOST_READ)
+    except BlockingIOError:
+        return None
+
+
+def _write(file: IO[bytes], unsent: bytes) -> bytes:
+    """What did not go into a pipe. Into one that has closed goes everything: that it has ended is seen elsewhere."""
+    try:
+        return unsent[os.write(file.fileno(), unsent) :]
+    except BlockingIOError:
+        return unsent
+    except OSError:
+        return b""

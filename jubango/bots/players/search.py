@@ -1,0 +1,128 @@
+"""The search as a player: any number of bots in one driver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
+from jubango.bots.config import SearchConfig
+from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.search.host.device_selfplay import can_go_on
+from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.packing import Onward, Order
+from jubango.bots.search.passing import without_early_passes
+from jubango.bots.search.root import final_moves
+from jubango.bots.search.tree.tree import LONGEST_LINE
+from jubango.sgf_games.records.thoughts import Thought
+from jubango.sgf_games.rules.game import Game, State
+
+
+@dataclass
+class Asked:
+    """A request under way."""
+
+    request: MoveRequest
+    bot: SearchConfig
+    ply: int  # of the move that is looked for; it moves on with what has been played unasked
+
+    @property
+    def seed(self) -> int:
+        whole = self.request.whole
+        return whole.seeds(self.ply) if whole else self.request.seed
+
+
+class SearchPlayer(Player):
+    """Searches in up to ``lanes`` games for bots that differ only in numbers; each game starts and ends on its own."""
+
+    def __init__(self, game: Game, bots: Sequence[SearchConfig], lanes: int) -> None:
+        self.game = game
+        reuse = any(bot.reuse for bot in bots)
+        params = params_for(game, bots[0])
+        self.driver = Driver(search_for(game, bots), lanes, bots[0].ensemble, params, reuse)
+        self._by_itself = can_go_on(self.driver.search)
+        self._asked: dict[int, Asked] = {}
+        self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at
+
+    @property
+    def simulations(self) -> int:
+        return self.driver.made
+
+    def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
+        now = time.perf_counter()
+        orders = []
+        for request in requests:
+            bot = request.bot
+            assert isinstance(bot, SearchConfig)
+            limits = [seconds for seconds in (bot.seconds, request.seconds) if seconds]
+            deadline = now + min(limits) if limits else float("inf")
+            numbers = numbers_for(self.game, bot, request.legal)
+            line = self._line(request) if bot.reuse else None
+            onward = None if limits else self._onward(request)
+            worth = bool(request.seconds) or not bot.reuse  # else what is saved is of no use, and what is kept is
+            settles = worth and most_visits_decide(bot, len(request.moves))
+            orders.append(Order(request.lane, request.legal, numbers, request.seed, deadline, line, settles, onward))
+            self._asked[request.lane] = Asked(request, bot, len(request.moves))
+            if bot.reuse:
+                self._held[request.lane] = request.game_id, list(request.moves)
+        self.driver.begin(orders, states)
+
+    def _onward(self, request: MoveRequest) -> Onward | None:
+        """What the lane's tree goes on with by itself, if that is all there is to the game's moves from here on."""
+        if request.whole is None or not self._by_itself:
+            return None
+        ply, numbers = len(request.moves), []
+        for bot in request.whole.bots:
+            assert isinstance(bot, SearchConfig)
+            dice = temperature_for(bot, ply) or bot.noise
+            if dice or bot.move != "visits" or not bot.simulations or bot.seconds or bot.ensemble > 1 or bot.reuse:
+                return None
+            numbers.append(numbers_for(self.game, bot, request.legal))
+        seeds = request.whole.seeds
+        return Onward((numbers[0], numbers[1]), lambda k: seeds(ply + k))
+
+    def _line(self, request: MoveRequest) -> list[int] | None:
+        """The moves since this lane's trees stood at a root, if it is the same game."""
+        game_id, moves = self._held.get(request.lane, ("", []))
+        line = list(request.moves[len(moves) :])
+        same = game_id == request.game_id and list(request.moves[: len(moves)]) == moves
+        return line if same and 0 < len(line) <= LONGEST_LINE else None
+
+    def start(self) -> None:
+        self.driver.start()
+
+    def hold(self) -> None:
+        self.driver.hold()
+
+    def advance(self) -> list[MoveAnswer]:
+        lanes, found, moved = self.driver.advance()
+        answers = []
+        for lane, rows in moved:
+            self._asked[lane].ply += len(rows)
+            reals = rows[:, 3:].copy().view(np.float32).tolist()
+            for (action, visits, total, *_), real in zip(rows.tolist(), reals, strict=True):
+                answers.append(MoveAnswer(lane, action, Thought(visits, total, *real), goes_on=True))
+        if found is None:
+            return answers
+        asked = [self._asked.pop(int(lane)) for lane in lanes]
+        moves = [own.bot.move for own in asked]
+        heat = [temperature_for(own.bot, own.ply) for own in asked]
+        actions = final_moves(found, moves, heat, [own.seed for own in asked], asked[0].bot.ties)
+        actions = without_early_passes(
+            self.driver.search, actions, found, moves, lambda row: self.driver.root(int(lanes[row]))
+        )
+        each = range(len(lanes))
+        visits, values, priors = (x[each, actions].tolist() for x in (found.visits, found.value, found.prior))
+        total, means = found.visits.sum(axis=1).tolist(), found.mean.tolist()
+        return answers + [
+            MoveAnswer(lane, action, Thought(seen, made, value if seen else mean, prior))
+            for lane, action, seen, made, value, mean, prior in zip(
+                lanes.tolist(), actions.tolist(), visits, total, values, means, priors, strict=True
+            )
+        ]
+
+    def close(self) -> None:
+        self.driver.close()

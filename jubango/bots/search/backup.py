@@ -1,0 +1,134 @@
+"""What a simulation leaves behind: values, what was played first, and what is proved, carried up its path.
+
+Shape legend as in :mod:`simulate`.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jubango.bots.evaluators.evaluator import Firsts
+from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.tree.state import Leaf, Searching
+from jubango.bots.search.tree.tree import EXACT, LOWER, UPPER, Tree, count, count_firsts, pick, put
+from jubango.sgf_games.compute.loops import while_loop
+
+LEVELS = 4  # levels of a path that are backed up in one go
+
+
+def back_up(
+    search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
+) -> Tree:
+    """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a
+    solver a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the
+    moves that are still searched for a better one."""
+    tree, b = s.tree, s.tree_of_lanes
+    player = pick(tree.player, b, node)
+
+    def counted(depth: jax.Array, edges: jax.Array, worth: tuple) -> tuple[jax.Array, tuple]:
+        rows = (LEVELS, b.shape[0])
+        nodes, actions = (lax.dynamic_slice(x, (depth, jnp.int32(0)), rows) for x in s.paths)
+        nodes = jnp.where((depth + jnp.arange(LEVELS) < levels)[:, None], nodes, search.spare)
+        if search.solver:
+            gain, worth = bounded(nodes, *worth)
+        else:
+            gain = jnp.where(pick(tree.player, b, nodes) == player, value, -value)
+        visits = jnp.float32(1)
+        if search.leaves > 1:  # the visits are there; take back the virtual losses, and what was a double
+            visits, gain = jnp.where(active, 0.0, -1.0), jnp.where(active, gain, 0.0) + 1.0
+        return count(edges, visits, gain, b, nodes, actions), worth
+
+    def bounded(nodes: jax.Array, value: jax.Array, mover: jax.Array) -> tuple[jax.Array, tuple]:
+        """(the gains at the nodes of some levels, what comes out above them and whose it is)."""
+        owners, sure = pick(tree.player, b, nodes), pick(tree.sure, b, nodes)
+        gains = []
+        for k in reversed(range(LEVELS)):
+            here = nodes[k] != search.spare
+            gains.append(jnp.where(owners[k] == mover, value, -value))
+            value = jnp.where(here, jnp.maximum(gains[-1], sure[k]), value)
+            mover = jnp.where(here, owners[k], mover)
+        return jnp.stack(gains[::-1]), (value, mover)
+
+    def down(carry: tuple) -> tuple:
+        depth, edges = carry
+        return depth + LEVELS, counted(depth, edges, ())[0]
+
+    def up(carry: tuple) -> tuple:
+        depth, edges, worth = carry
+        return depth - LEVELS, *counted(depth, edges, worth)
+
+    if search.solver:
+        start = (levels - 1) // LEVELS * LEVELS, tree.edges, (value, player)
+        return tree._replace(edges=while_loop(lambda c: c[0] >= 0, up, start)[1])
+    return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
+
+
+def back_up_firsts(
+    search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, firsts: Firsts | None, active: jax.Array,
+    levels: jax.Array,
+) -> Tree:  # fmt: skip
+    """Tell every node of the path which actions its player was the first to take, from there to the end of the game:
+    those of the path below it and those of the evaluator's games (Gelly & Silver 2011, section 4.1)."""
+    tree, b, actions = s.tree, s.tree_of_lanes, jnp.arange(search.game.num_actions)
+    player = pick(tree.player, b, node)
+    if firsts is None:  # the moves of the path are all there is
+        firsts = Firsts(jnp.full((node.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
+    gain = jnp.where(active[:, None], firsts.result, 0.0)
+
+    def level(carry: tuple) -> tuple:
+        depth, first, edges = carry
+        at, action = (lax.dynamic_index_in_dim(x, depth, keepdims=False) for x in s.paths)
+        mover = pick(tree.player, b, at)
+        taken = (actions == action[:, None]) & (at != search.spare)[:, None]
+        first = jnp.where(taken[:, None], mover[:, None, None], first)
+        own = ((first == mover[:, None, None]) & active[:, None, None]).astype(jnp.float32)
+        gains = own * jnp.where(mover == player, 1.0, -1.0)[:, None, None] * gain[:, :, None]
+        return depth - 1, first, count_firsts(edges, mean(own), mean(gains), b, at)
+
+    def mean(x: jax.Array) -> jax.Array:
+        """Over the games, in this order whatever the batch."""
+        return functools.reduce(jnp.add, jnp.unstack(x, axis=1)) / x.shape[1]
+
+    start = levels - 1, firsts.player, tree.edges
+    return tree._replace(edges=while_loop(lambda c: c[0] >= 0, level, start)[2])
+
+
+def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Tree:
+    """Where something is proved of a leaf, prove what follows from it on its path, as far as that is news: a node's
+    bounds are the best lower and the best upper one of its actions, and it has its value where they meet (Cazenave &
+    Saffidine 2010). An action that is legal and not considered (``width``) may be worth anything."""
+    b, lanes, tree = s.tree_of_lanes, jnp.arange(node.shape[0]), s.tree
+
+    def known(bounds: jax.Array, node: jax.Array) -> jax.Array:
+        return jnp.max(pick(bounds, b, node), axis=-1)  # float32 [L, 2]
+
+    def level(carry: tuple) -> tuple:
+        depth, going, child, below, bounds, sure, end, value = carry
+        at, action = jnp.where(going, s.paths.node[depth, lanes], search.spare), s.paths.action[depth, lanes]
+        same = pick(tree.player, b, at) == pick(tree.player, b, child)
+        gain = jnp.where(same[:, None], below, -below[:, ::-1])
+        going &= jnp.any(gain != pick(bounds, b, at, slice(None), action), axis=-1)
+        at = jnp.where(going, at, search.spare)
+        bounds = put(bounds, gain, b, at, slice(None), action)
+        own = known(bounds, at)
+        sure = put(sure, own[:, LOWER], b, at)
+        proved = jnp.where(own[:, LOWER] >= own[:, UPPER], at, search.spare)
+        end, value = put(end, EXACT, b, proved), put(value, own[:, LOWER], b, proved)
+        return jnp.maximum(depth - 1, 0), going & (depth > 0) & told(own), at, own, bounds, sure, end, value
+
+    def told(bounds: jax.Array) -> jax.Array:
+        return (bounds[:, LOWER] > -1) | (bounds[:, UPPER] < 1)
+
+    over = pick(tree.end, b, node) == EXACT
+    result = jnp.where(over, pick(tree.value, b, node), 0.0)[:, None]
+    below = jnp.where(over[:, None], result, jnp.array([-1.0, 1.0], jnp.float32))
+    if search.transpositions:  # a node that is new here may be known in part
+        below = known(tree.bounds, node)
+    start = (jnp.maximum(leaf.length - 1, 0), active & (leaf.length > 0) & told(below), node, below,
+             tree.bounds, tree.sure, tree.end, tree.value)  # fmt: skip
+    *_, bounds, sure, end, value = while_loop(lambda c: jnp.any(c[1]), level, start)
+    return tree._replace(bounds=bounds, sure=sure, end=end, value=value)

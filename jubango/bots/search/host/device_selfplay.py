@@ -1,0 +1,148 @@
+"""Moves made on the devices: a tree that has its answer plays it and searches the next position by itself.
+
+A hand-over to the host costs as much as a hundred steps of a quick game. Where both players are one bot's program, the
+host gives the dice and the numbers of the next moves beforehand, and hears of the moves afterwards. The games are those
+that it would have led itself: a tree stops and waits for the host where the game ends, and where its orders do.
+
+Shape legend: B trees; A actions.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.search.lifecycle import Cue, begin, leading, root_statistics, working
+from jubango.bots.search.packing import MOST_MOVES, REAL, Script
+from jubango.bots.search.passing import passes_late
+from jubango.bots.search.rules.rule import Rule, Settings
+from jubango.bots.search.simulate import simulate
+from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.ties import drawn_on_device
+from jubango.bots.search.tree.state import RootStatistics, Searching
+from jubango.bots.search.tree.tree import EXACT, PRIOR, child_of, lanes_last, pick
+from jubango.sgf_games.compute.kernels import first_largest
+from jubango.sgf_games.rules.game import Game
+
+PATIENCE = (
+    0.5  # steps that beginning costs; trees wait for each other until they have lost as many of all that are live
+)
+
+
+class Moves(NamedTuple):
+    """What trees have played by themselves since the host looked."""
+
+    number: jax.Array  # int32 [B]
+    stuck: jax.Array  # bool [B], has an answer that only the host can play
+    rows: jax.Array  # int32 [B, MOST_MOVES + 1, 5]: action, its visits, all visits, its value's and its prior's bits;
+    # the last one is spare
+
+
+class Advanced(NamedTuple):
+    """What has become of trees."""
+
+    found: RootStatistics[jax.Array]
+    moves: Moves
+    made: jax.Array  # int32 [B], simulations
+    steps: jax.Array  # int32
+
+
+def can_go_on(search: SearchSpec) -> bool:
+    """Does a node say all that the next root needs, and is the most visited move all there is to choosing?"""
+    plain = type(search.rule).final is Rule.final and not search.rule.scheduled
+    return plain and not (search.width or search.solver or search.transpositions) and _remembers(search.game)
+
+
+@functools.cache
+def _remembers(game: Game) -> bool:
+    """Does :meth:`Game.without_history` leave everything as it is?"""
+    traced = jax.make_jaxpr(game.without_history)(jax.eval_shape(game.init)).jaxpr
+    pairs = zip(traced.invars, traced.outvars, strict=True)
+    return all(before is after or math.prod(before.aval.shape) == 0 for before, after in pairs)
+
+
+def advance(
+    search: SearchSpec, params: Params, s: Searching, told: Cue, script: Script, steps: jax.Array
+) -> tuple[Searching, Advanced]:
+    """Begin what is ``told``, then up to ``steps`` times :func:`simulate`, in between the moves of ``script``."""
+    trees = s.done.shape[0]
+    zero = jnp.zeros(trees, jnp.int32)
+    none = Moves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 5), jnp.int32))
+    by_itself = can_go_on(search)
+
+    def waiting(s: Searching, moves: Moves) -> jax.Array:
+        if not by_itself:
+            return jnp.zeros(trees, bool)
+        return ~working(s) & (moves.number < script.moves) & ~moves.stuck
+
+    def turn(c: tuple) -> tuple:
+        i, first, s, moves, made = c
+        cue = told
+        if by_itself:
+            # A branch of its own: what it reads is then read before anything is written over, and no tree copied.
+            moves, cue = lax.cond(
+                first, lambda: (moves, told), lambda: _played(search, s, script, moves, waiting(s, moves))
+            )
+        s = begin(search, s, cue)
+        before, live = s.done, jnp.sum(working(s) | waiting(s, moves), dtype=jnp.int32)
+
+        def going(c: tuple) -> jax.Array:
+            i, s, lost = c
+            return (i < steps) & jnp.any(working(s)) & (lost < PATIENCE * live)
+
+        def step(c: tuple) -> tuple:
+            i, s, lost = c
+            s = simulate(search, params, s)
+            return i + 1, s, lost + jnp.sum(waiting(s, moves), dtype=jnp.int32)
+
+        i, s, _ = lax.while_loop(going, step, (i, s, jnp.int32(0)))
+        return i, jnp.bool_(False), s, moves, made + s.done - before
+
+    def again(c: tuple) -> jax.Array:
+        i, first, s, moves, _ = c
+        return first | ((i < steps) & jnp.any(working(s) | waiting(s, moves)))
+
+    i, _, s, moves, made = lax.while_loop(again, turn, (jnp.int32(0), jnp.bool_(True), s, none, zero))
+    return s, Advanced(root_statistics(search, s), moves, made, i)
+
+
+def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, ready: jax.Array) -> tuple[Moves, Cue]:
+    """Play the moves of the trees that are ``ready``: (what has been played, what they begin with)."""
+    b, tree = jnp.arange(ready.shape[0], dtype=jnp.int32), s.tree
+    found = root_statistics(search, s)
+    best = leading(found)
+    now = jnp.minimum(moves.number, MOST_MOVES - 1)
+    number = jnp.sum(best, axis=-1, dtype=jnp.int32)
+    which = drawn_on_device(pick(script.dice, b, now), number) if search.ties == "random" else jnp.zeros_like(number)
+    action = first_largest((jnp.cumsum(best, axis=-1) > which[:, None]).astype(jnp.int32))
+    visits, value, prior = (pick(x, b, action) for x in (found.visits, found.value, found.prior))
+    child = jnp.maximum(child_of(tree, b, jnp.zeros_like(b), action), 0)
+    states = lanes_last(jax.tree.map(lambda x: pick(x, b, child), tree.state))
+    legal, player = pick(tree.edges, b, child, PRIOR) > 0, pick(tree.player, b, child)
+    over = (pick(tree.end, b, child) == EXACT) | ~jnp.any(legal, axis=-1)
+    mask = ready & ~over & (visits > 0)
+    if passes_late(search):
+        mask &= action != search.game.pass_action  # the host looks whether it is too early
+    bits = lax.bitcast_convert_type(jnp.stack([value, prior]), jnp.int32)
+    row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1, dtype=jnp.int32), *bits], axis=-1)
+    after = Moves(
+        moves.number + mask,
+        moves.stuck | (ready & ~mask),
+        moves.rows.at[b, jnp.where(mask, now, MOST_MOVES)].set(row),
+    )
+    settings = Settings(
+        simulations=pick(script.simulations, b, player),
+        depth=pick(script.depth, b, player),
+        noise=jnp.zeros(ready.shape, jnp.float32),
+        dirichlet=jnp.zeros(best.shape, jnp.float32),
+        gumbel=s.settings.gumbel,
+        considered=s.settings.considered,
+        **{name: pick(script.real, b, i, player) for i, name in enumerate(REAL)},
+    )
+    return after, Cue(mask, jnp.zeros_like(mask), states, legal, settings, pick(script.seeds, b, now + 1))

@@ -1,0 +1,430 @@
+"""The one host of a compiled search: devices, padding, seeds, chunks, deadlines, and the answers.
+
+Everybody who searches, a tournament, ``play``, an analysis, the benchmarks, goes through a :class:`Driver`. Between
+two chunks of simulations it hands over one packed array and gets one back, whatever the number of games.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
+
+from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.evaluators.judgement import look_at, plainly
+from jubango.bots.search import lifecycle as life
+from jubango.bots.search.host import device_selfplay as onward
+from jubango.bots.search.packing import (
+    SCRIPT,
+    SEEDS,
+    Noise,
+    Onward,
+    Order,
+    after,
+    no_noise,
+    noise_of,
+    pack,
+    read_script,
+    roll_on,
+    scripts_of,
+    unpack,
+)
+from jubango.bots.search.root import merged, settled
+from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.tree.state import RootStatistics, Searching
+from jubango.bots.search.tree.tree import LONGEST_LINE
+from jubango.sgf_games.compute.machine import debugging, gathered, shard, split_last, spread
+from jubango.sgf_games.compute.programs import Compiled, P, R, jit
+from jubango.sgf_games.rules.compiled import initial_state, stacked
+from jubango.sgf_games.rules.game import State
+
+HAND_OVER = 6e-3  # seconds that a chunk costs beside its steps, answers included; measured, and not sensitive
+TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
+MOST_KEPT = 2**25  # bytes of trees that a program keeps between two drivers
+MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
+
+
+class Program(NamedTuple):
+    """Compiled functions of :mod:`jubango.bots.search.lifecycle` for so many trees, split evenly among devices."""
+
+    idle: Compiled[[], Searching]
+    turn: Compiled[..., tuple[Searching, jax.Array, jax.Array, jax.Array]]
+    keep: Compiled[..., tuple[Searching, jax.Array]]
+    trees: int
+    sharding: NamedSharding  # of arrays with the trees first
+    roots: State  # shardings of states, trees last
+    whole: NamedSharding  # of what every device has
+    nothing: Noise  # no noise at all
+    none: jax.Array  # bool [trees], all False
+    no_script: jax.Array  # uint32 [trees, SCRIPT], of trees that make no moves by themselves
+    pace: dict[Hashable, float]  # seconds a step, of each kind of weights it has run with
+    spare: list[Searching]  # the trees of a driver that has been closed, for the next
+
+
+_programs: OrderedDict[tuple[SearchSpec, int, bool], Program] = OrderedDict()
+
+
+def program(search: SearchSpec, trees: int) -> Program:
+    """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
+    number, trees = spread(trees, search.leaves, search.evaluator.vector)
+    search = replace(search, game=search.game.compiled_as)
+    key = search, trees, debugging()
+    if key not in _programs:
+        while len(_programs) >= MOST_PROGRAMS:
+            _, old = _programs.popitem(last=False)
+            for compiled in (old.idle, old.turn, old.keep):
+                compiled.free()
+            old.spare.clear()
+        _programs[key] = _compile(search, number, trees)
+    _programs.move_to_end(key)
+    return _programs[key]
+
+
+def _compile(search: SearchSpec, number: int, trees: int) -> Program:
+    sharding, whole = shard(number)
+    split, all_of_it = sharding.spec, whole.spec
+
+    def turn(
+        s: Searching, params: Params, states: State, packed: jax.Array, script: jax.Array, noise: Noise,
+        kept: jax.Array, steps: jax.Array,
+    ) -> tuple[Searching, jax.Array, jax.Array, jax.Array]:  # fmt: skip
+        """Do as told, then advance. Returns also (done, remaining, made now, moves made, steps made), int32 [B, 5],
+        the moves, and the statistics."""
+        told = unpack(search, packed, noise)
+        s = life.stop(s, told.stop)
+        roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
+        cue = life.Cue(told.begin, kept & told.begin, roots, told.legal, told.settings, told.seed)
+        s, now = onward.advance(search, params, s, cue, read_script(script), steps)
+        found, taken = now.found, jnp.broadcast_to(now.steps, s.done.shape)
+        progress = jnp.stack([found.done, found.remaining, now.made, now.moves.number, taken], axis=-1)
+        visits = jax.lax.bitcast_convert_type(found.visits, jnp.float32)
+        bounds = found.bounds.reshape(found.bounds.shape[0], -1)
+        columns = [visits, found.value, found.prior, bounds, found.final, found.mean[:, None], found.raw[:, None]]
+        return s, progress, now.moves.rows, jnp.concatenate(columns, axis=-1)
+
+    shapes = jax.eval_shape(lambda: life.idle(search, trees))
+    state = jax.tree.map(lambda _: split, shapes)._replace(
+        paths=jax.tree.map(lambda x: split_last(x.ndim), shapes.paths)
+    )
+    places = functools.partial(jax.tree.map, lambda spec: NamedSharding(sharding.mesh, spec))
+
+    def sharded(name: str, function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
+        mapped = jax.shard_map(function, mesh=sharding.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+        return jit(
+            mapped,
+            number > 1,
+            (name, search, trees),
+            in_shardings=places(in_specs),
+            out_shardings=places(out_specs),
+            donate_argnums=(0,),
+        )
+
+    roots = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(search.game.init))
+    return Program(
+        idle=jit(lambda: life.idle(search, trees), parts=("idle", search, trees), out_shardings=places(state)),
+        turn=sharded(
+            "turn", turn, (state, all_of_it, roots, split, split, split, split, all_of_it), (state, split, split, split)
+        ),
+        keep=sharded("keep", life.keep, (state, split, split), (state, split)),
+        trees=trees,
+        sharding=sharding,
+        roots=places(roots),
+        whole=whole,
+        nothing=jax.device_put(no_noise(search, trees), sharding),
+        none=jax.device_put(np.zeros(trees, bool), sharding),
+        no_script=jax.device_put(np.zeros((trees, SCRIPT), np.uint32), sharding),
+        pace={},
+        spare=[],
+    )  # fmt: skip
+
+
+class Progress(NamedTuple):
+    """What has happened since the last look."""
+
+    ready: np.ndarray  # int [n], lanes that have their answer
+    found: RootStatistics[np.ndarray] | None  # of their roots, a row each
+    moved: list[tuple[int, np.ndarray]]  # lanes that have made moves by themselves: rows of Moves
+
+
+class Driver:
+    """A search at work in up to ``lanes`` positions at once, each in ``ensemble`` trees; every lane starts and ends
+    on its own. ``params`` are the evaluator's weights; others of the same shapes need no other program."""
+
+    def __init__(self, search: SearchSpec, lanes: int, ensemble: int = 1, params: Params = (), reuse: bool = False):
+        self.search, self.lanes, self.ensemble = search, lanes, ensemble
+        self.program = program(search, lanes * ensemble)
+        self.trees = self.program.trees
+        self.made = 0  # simulations so far
+        self._params = jax.device_put(params, self.program.whole)
+        self._waiting: list[Order] = []
+        self._stop: list[int] = []  # lanes whose answer was taken before they had finished
+        self._onward: dict[int, tuple[Onward, int]] = {}  # lanes that go on by themselves, the moves they have made
+        self._script = np.zeros((self.trees, SCRIPT), np.uint32)
+        self._stops, self._paces = 1.0, 1e4  # how often those have stopped, in so many steps of one of them; decaying
+        self._states: State = None
+        self._under_way: float | None = None  # since when
+        self._left = np.zeros(lanes, int)  # steps to make, of the tree that has most to do
+        self._deadline = np.full(lanes, math.inf)
+        self._settles = np.zeros(lanes, bool)
+        self._busy = np.zeros(lanes, bool)
+        self._searching: Searching | None = self.program.spare.pop() if self.program.spare else self.program.idle()
+        self._kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
+        if self._kind not in self.program.pace:
+            self._warm_up(reuse)
+            self.program.pace[self._kind] = 0.0
+        self._step_seconds = self.program.pace[self._kind]  # of one simulation in every tree
+
+    def _warm_up(self, reuse: bool) -> None:
+        """Run all of the program once: compiling is on nobody's clock."""
+        game, first = self.search.game, jax.device_get(initial_state(self.search.game))
+        if not self.search.evaluator.trusted:
+            one = jax.tree.map(lambda x: np.asarray(x)[..., None], game.without_history(first))
+            look_at(self.search.evaluator, self._params, game, one)
+        self.begin((), stacked([first] * self.lanes))
+        self.turn(0)
+        if reuse:
+            self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32))
+        jax.block_until_ready(self._searching)
+
+    @property
+    def busy(self) -> np.ndarray:
+        """bool [lanes]: which have a search under way or waiting."""
+        return self._busy
+
+    @property
+    def searching(self) -> Searching:
+        """The arrays, trees first."""
+        assert self._searching is not None, "the driver is closed"
+        return self._searching
+
+    def begin(self, orders: Sequence[Order], states: State) -> None:
+        """Take on positions. states: those of all lanes, batch axis last; what is in lanes that are
+        not asked for does not matter."""
+        assert self._under_way is None, "the devices are at work"
+        overtaken = {order.lane: order for order in self._waiting}  # nobody has searched there
+        orders = [after(overtaken.pop(order.lane, None), order) for order in orders]
+        self._waiting = [*overtaken.values(), *orders]
+        self._states = _aligned(states, self.program, self.ensemble)
+        for order in orders:
+            self._busy[order.lane] = True
+            if order.onward:
+                assert self.ensemble == 1, "of several trees none can make the lane's moves"
+                self._onward[order.lane] = order.onward, 0
+            budget = min(order.numbers.simulations, self.search.capacity)
+            self._left[order.lane] = 1 + -(-budget // self.search.leaves)  # the root's evaluation first
+            self._deadline[order.lane] = order.deadline
+            self._settles[order.lane] = order.settles and order.deadline < math.inf
+        going_on = [(order.lane, order.onward) for order in orders if order.onward]
+        if going_on:
+            rows = scripts_of(self.search, [onward for _, onward in going_on])
+            self._script[[lane for lane, _ in going_on]] = rows
+
+    def hold(self) -> None:
+        """Let no lane go on by itself after the search that it is at."""
+        self._onward.clear()
+        self._script[:] = 0
+
+    def start(self, most: float = TICK_SECONDS) -> None:
+        """Set the devices to work for a while, ``most`` seconds at most; :meth:`advance` waits for it."""
+        if self._under_way is None and self._busy.any():
+            self._under_way = time.perf_counter()
+            self._hand_over(self._chunk(most))
+
+    def advance(self, most: float = TICK_SECONDS) -> Progress:
+        """Go on for a while, ``most`` seconds at most."""
+        self.start(most)
+        if self._under_way is None:
+            return Progress(np.zeros(0, int), None, [])
+        began, self._under_way = self._under_way, None
+        done, remaining = self._look()
+        moved = self._take_moves()
+        now = time.perf_counter()
+        spent = (now - began) / max(1, self._steps)
+        known = self._step_seconds  # a pause of this machine's is no part of a step
+        self._step_seconds = min(spent, 1.05 * known) if known else spent
+        self.program.pace[self._kind] = self._step_seconds
+        used = self.lanes * self.ensemble
+        left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
+        least = done[:used].reshape(-1, self.ensemble).min(axis=1)
+        self._left = np.where(self._busy, -(-left // self.search.leaves), 0)
+        late = ((now >= self._deadline) | self._settled(now)) & (least > 0)
+        ready = np.flatnonzero(self._busy & ((left == 0) | late))
+        if self._onward:
+            self._stops = max(0.8 * self._stops, 0.01) + sum(lane in self._onward for lane in ready.tolist())
+            self._paces = 0.8 * self._paces + self._steps * len(self._onward)
+        if not len(ready):
+            return Progress(ready, None, moved)
+        self._stop += [int(lane) for lane in ready if left[lane]]
+        self._busy[ready] = False
+        self._script[ready] = 0
+        for lane in ready.tolist():
+            self._onward.pop(lane, None)
+        return Progress(ready, self._statistics(self._rows(ready)), moved)
+
+    def _settled(self, now: float) -> np.ndarray:
+        """bool [lanes]: whose move will not change until the deadline, at the best pace there has been."""
+        out = np.zeros(self.lanes, bool)
+        lanes = np.flatnonzero(self._busy & self._settles)
+        if len(lanes):
+            steps = np.minimum(self._left, (self._deadline - now) / max(self._step_seconds, 1e-9))[lanes]
+            left = np.maximum(steps, 0) * self.search.leaves * self.ensemble
+            out[lanes] = settled(self._statistics(self._rows(lanes)), left)
+        return out
+
+    def _rows(self, lanes: np.ndarray) -> np.ndarray:
+        """int [lanes * ensemble]: their trees."""
+        return (lanes[:, None] * self.ensemble + np.arange(self.ensemble)).reshape(-1)
+
+    def _take_moves(self) -> list[tuple[int, np.ndarray]]:
+        """What lanes have played by themselves; they get their orders for as many moves more."""
+        number = self._number[: self.lanes]
+        if not number.any():
+            return []
+        rows, moved, onward = gathered(self._moves), [], []
+        for lane in np.flatnonzero(number).tolist():
+            n = int(number[lane])
+            moved.append((lane, rows[lane, :n]))
+            if lane in self._onward:
+                orders, before = self._onward[lane]
+                self._onward[lane] = orders, before + n
+                onward.append((lane, n, [orders.seeds(before + SEEDS + k) for k in range(n)]))
+        roll_on(self._script, onward)
+        return moved
+
+    def root(self, lane: int) -> State:
+        """The position that a lane's trees stand at, on the host, without history."""
+        tree = lane * self.ensemble
+        return jax.tree.map(lambda x: np.asarray(x[tree, 0]), self.searching.tree.state)
+
+    def least_done(self, lanes: int) -> int:
+        """Simulations of the tree that has made the fewest, of the first so many lanes."""
+        return int(self._progress[0][: lanes * self.ensemble].min())
+
+    def statistics(self, lanes: int) -> RootStatistics[np.ndarray]:
+        """Of the first so many lanes as they stood at the last look, a row each."""
+        return self._statistics(np.arange(lanes * self.ensemble))
+
+    def _statistics(self, rows: np.ndarray) -> RootStatistics[np.ndarray]:
+        """Of some trees, those of a lane side by side, merged."""
+        done, remaining = self._progress
+        packed = gathered(self._packed)[rows]
+        a = self.search.game.num_actions
+        ends = np.cumsum([a, a, a, 2 * a if self.search.solver else 0, a])
+        visits, value, prior, bounds, final, rest = np.split(packed, ends, axis=1)
+        visits = np.ascontiguousarray(visits).view(np.int32)
+        found = RootStatistics(
+            visits, value, prior, rest[:, 0], rest[:, 1], bounds.reshape(len(rows), 2, -1), final, done[rows],
+            remaining[rows],
+        )  # fmt: skip
+        return merged(found, self.ensemble)
+
+    def turn(self, steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """Hand over what is waiting, then make up to ``steps`` simulations (of each leaf) in every tree.
+        The first step of a tree evaluates its root. Returns (done, remaining), int32 [trees] each."""
+        self._hand_over(steps)
+        return self._look()
+
+    def _hand_over(self, steps: int) -> None:
+        orders, self._waiting = self._waiting, []
+        stop = np.array(self._stop, int)[:, None] * self.ensemble + np.arange(self.ensemble)
+        self._stop = []
+        kept = self.program.none
+        lines = [order for order in orders if order.line]
+        if lines:
+            kept = self._keep(*self._lines(lines))
+        noise = noise_of(self.search, orders, self.trees, self.ensemble)
+        with plainly():
+            self._searching, self._made, self._moves, self._packed = self.program.turn(
+                self._taken(), self._params, self._states,
+                pack(self.search, orders, stop, self.trees, self.ensemble),
+                self._script.copy() if self._onward else self.program.no_script,
+                self.program.nothing if noise is None else noise, kept, np.int32(steps),
+            )  # fmt: skip
+
+    def _look(self) -> tuple[np.ndarray, np.ndarray]:
+        with plainly():
+            table = gathered(self._made)
+        self._progress = table[:, 0], table[:, 1]
+        self.made += int(table[:, 2].sum())
+        self._number, self._steps = table[:, 3], int(table[:, 4].max())
+        return self._progress
+
+    def _lines(self, orders: Sequence[Order]) -> tuple[np.ndarray, np.ndarray]:
+        mask, lines = np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32)
+        for order in orders:
+            assert order.line is not None
+            own = slice(order.lane * self.ensemble, (order.lane + 1) * self.ensemble)
+            mask[own], lines[own, : len(order.line)] = True, order.line
+        return mask, lines
+
+    def _keep(self, mask: np.ndarray, lines: np.ndarray) -> jax.Array:
+        self._searching, kept = self.program.keep(self._taken(), mask, lines)
+        return kept
+
+    def _taken(self) -> Searching:
+        """The arrays, for a program to write over; should it fail, nobody has them any more."""
+        searching, self._searching = self.searching, None
+        return searching
+
+    def _chunk(self, most: float) -> int:
+        """Steps of the next chunk: of all the lanes' ends the one at which the least is lost for every step, a
+        hand-over of everybody against the waiting of those that end before. Lanes whose budgets have a common divisor
+        thus fall into step. Of those that go on by themselves it is known how often they stop."""
+        if not self._step_seconds:  # the first chunk measures
+            return max(1, min(4, int(self._left.max())))
+        alone = self._busy.copy()
+        alone[list(self._onward)] = False
+        left = np.sort(self._left[alone])
+        rate = len(self._onward) * self._stops / self._paces  # lanes that stop, a step
+        hand_over = (1 + HAND_OVER / self._step_seconds) * (len(left) + len(self._onward))
+        ends = np.append(left, min(2**20, round(math.sqrt(2 * hand_over / rate)))) if rate else left
+        before = np.searchsorted(left, ends, side="right")  # lanes that end earlier, or as early
+        waiting = before * ends - np.concatenate([[0], np.cumsum(left)])[before] + rate * ends**2 / 2
+        best = int(ends[np.argmin((hand_over + waiting) / np.maximum(ends, 1))])
+        patience = min(float(self._deadline[self._busy].min()) - time.perf_counter(), most)
+        longest = max(0.0, patience) / self._step_seconds
+        if best > longest:  # several chunks of equal length
+            best = int(min(longest, -(-best // math.ceil(best / max(longest, 1.0)))))
+        return max(1, best)
+
+    def close(self) -> None:
+        """Let the trees go; small ones that have finished are kept for the program's next driver."""
+        trees, self._searching = self._searching, None
+        finished = not (self._stop or self._busy.any() or self.program.spare)
+        if trees and finished and sum(x.nbytes for x in jax.tree.leaves(trees)) <= MOST_KEPT:
+            self.program.spare.append(trees)
+        self._busy[:] = False
+
+
+def _aligned(states: State, program: Program, ensemble: int) -> State:
+    """The states as the program takes them: one for each tree, last axis, spread over its devices."""
+    first, place = jax.tree.leaves(states)[0], jax.tree.leaves(program.roots)[0]
+    if ensemble == 1 and first.shape[-1] == program.trees:
+        return states if getattr(first, "sharding", None) == place else jax.device_put(states, program.roots)
+    if isinstance(first, jax.Array) and first.committed and first.sharding.device_set != place.device_set:
+        states = jax.device_get(states)  # a small table lies on fewer devices than its trees
+    places, tree = jax.tree.flatten(program.roots)
+    return _aligner(tuple(places), tree, ensemble, program.trees)(states)
+
+
+@functools.lru_cache(maxsize=64)
+def _aligner(
+    places: tuple[NamedSharding, ...], tree: jax.tree_util.PyTreeDef, ensemble: int, trees: int
+) -> Compiled[[State], State]:
+    def align(states: State) -> State:
+        def one(x: jax.Array) -> jax.Array:
+            x = jnp.repeat(x, ensemble, axis=-1)[..., :trees]
+            return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, trees - x.shape[-1])])
+
+        return jax.tree.map(one, states)
+
+    return jit(align, out_shardings=jax.tree.unflatten(tree, places))

@@ -1,0 +1,128 @@
+"""Searching positions from Python: ``run(search, state) -> SearchResult``."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Unpack
+
+import numpy as np
+
+from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.packing import Order
+from jubango.bots.search.passing import without_early_passes
+from jubango.bots.search.results.result import SearchResult, lane_of
+from jubango.bots.search.root import Numbers, NumbersKeys, final_moves
+from jubango.bots.search.rules.rule import MoveRule
+from jubango.bots.search.spec import SearchSpec
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.environments.env import EnvState, game_state
+from jubango.sgf_games.rules.compiled import View, rules, stacked
+from jubango.sgf_games.rules.game import State
+
+TICK_SECONDS = 0.1  # between two looks at the clock and the progress
+
+
+class Trees:
+    """A finished search's trees, there for its results; when the last of these goes, they go."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._searching = driver.searching
+        weakref.finalize(self, driver.close)
+
+    def lane(self, tree: int, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+        return lane_of(self._searching, tree, names)
+
+
+def run_many(
+    search: SearchSpec,
+    states: Sequence[State],
+    numbers: Numbers | Sequence[Numbers] | None = None,
+    *,
+    params: Params = (),
+    seconds: float = 0.0,
+    seed: int = 0,
+    seeds: Sequence[int] | None = None,
+    move: MoveRule | None = None,
+    temperature: float = 0.0,
+    ensemble: int = 1,
+    lanes: int = 0,
+    on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+    **own: Unpack[NumbersKeys],
+) -> list[SearchResult]:
+    """Search ``states`` (unbatched states of ``search.game``, or of the environment that the search was made of) all at
+    once, in ``ensemble`` trees each.
+
+    simulations, c and so on, for all: the fields of :class:`jubango.bots.search.root.Numbers`; by default as many
+        simulations as the search has room for. numbers: the same as one value, or one for each position.
+    params: the weights of the evaluator, if it has any.
+    seconds: stop then at the latest, compiling not counted; 0 for no limit.
+    seed: of the first state; those of the others are seed + 1, seed + 2, ... seeds: one for each in their place.
+    move, temperature: see :func:`jubango.bots.search.root.final_moves`.
+    lanes: make room for so many positions, so that one program does for batches of all sizes up to that.
+    on_progress(done, wanted), of simulations a tree, is called a few times a second and stops the
+    search by returning False, the first call excepted; what has been found by then is returned.
+    Raises UserError for a finished position.
+    """
+    if not states:
+        return []
+    began = time.perf_counter()
+    states = [game_state(search.game, state) if isinstance(state, EnvState) else state for state in states]
+    numbers = numbers or Numbers(simulations=search.capacity)
+    given = [numbers] * len(states) if isinstance(numbers, Numbers) else list(numbers)
+    each = [one._replace(**own) for one in given]
+    wanted = max(one.simulations for one in each)
+    if not 0 <= wanted <= search.capacity:
+        raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
+    dice = [one % 2**32 for one in (range(seed, seed + len(states)) if seeds is None else seeds)]
+    driver = Driver(search, max(lanes, len(states)), ensemble, params)
+    batch = stacked(states)
+    view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
+    if view.terminal[: len(states)].any():
+        raise UserError("the game is over in a position to be searched")
+    deadline = time.perf_counter() + seconds if seconds else math.inf
+    orders = [Order(i, view.legal[i], one, dice[i], deadline) for i, one in enumerate(each)]
+    driver.begin(orders, batch)
+    on_progress(0, wanted)
+    going_on = True
+    while going_on and driver.busy.any():  # at least once: there is always something to show
+        driver.advance(TICK_SECONDS)
+        going_on = on_progress(driver.least_done(len(states)), wanted) is not False
+    found = driver.statistics(len(states))
+    trees = Trees(driver)
+    rule: MoveRule = move or search.rule.move
+    actions = final_moves(found, [rule] * len(states), [temperature] * len(states), dice, search.ties)
+    actions = without_early_passes(search, actions, found, [rule] * len(states), states.__getitem__)
+    spent = time.perf_counter() - began
+    return [
+        SearchResult(
+            found.visits[i], found.value[i], found.prior[i], int(actions[i]), float(found.mean[i]), int(found.done[i]),
+            spent, functools.partial(trees.lane, i * ensemble),
+        )
+        for i in range(len(states))
+    ]  # fmt: skip
+
+
+def run(
+    search: SearchSpec,
+    state: State,
+    numbers: Numbers | None = None,
+    *,
+    params: Params = (),
+    seconds: float = 0.0,
+    seed: int = 0,
+    move: MoveRule | None = None,
+    temperature: float = 0.0,
+    ensemble: int = 1,
+    on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+    **own: Unpack[NumbersKeys],
+) -> SearchResult:
+    """Search one position: ``run(search, state, simulations=400, c=1.0, seed=1)``; see :func:`run_many`."""
+    return run_many(
+        search, [state], numbers, params=params, seconds=seconds, seed=seed, move=move, temperature=temperature,
+        ensemble=ensemble, on_progress=on_progress, **own,
+    )[0]  # fmt: skip

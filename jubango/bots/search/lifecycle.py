@@ -1,0 +1,211 @@
+"""A search's life: trees begin, advance in chunks, are content with what they have, and stay for the next move.
+
+Trees start and finish on their own: one whose budget is spent is answered and given its next position while its
+neighbours go on. What a tree holds depends on its root, its settings and its seed, never on its neighbours.
+
+Shape legend: B trees; K leaves that each tree evaluates at once; L = B K lanes, those of one tree side
+by side; A actions; D the longest path.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jubango.bots.evaluators.evaluator import Params
+from jubango.bots.search.backup import LEVELS
+from jubango.bots.search.packing import REAL
+from jubango.bots.search.rules.rule import Edges, Settings
+from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
+from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.tree.state import Paths, RootStatistics, Searching
+from jubango.bots.search.tree.transpositions import empty_table
+from jubango.bots.search.tree.tree import (
+    EXACT,
+    LONGEST_LINE,
+    LOWER,
+    OPEN,
+    PRIOR,
+    UPPER,
+    VISITS,
+    Tree,
+    child_of,
+    empty_tree,
+    in_question,
+    lanes_first,
+    put,
+    rerooted,
+    within,
+)
+from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.rules.game import State
+
+
+class Cue(NamedTuple):
+    """What trees begin with."""
+
+    mask: jax.Array  # bool [B], those that do
+    kept: jax.Array  # bool [B], those that have kept something for it
+    roots: State  # without history, trees LAST
+    legal: jax.Array  # bool [B, A], exact at the root
+    settings: Settings
+    seeds: jax.Array  # uint32 [B]
+
+
+def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
+    """Start over in the trees of the cue; their roots are evaluated in the next step. Those ``kept`` go on from what
+    :func:`keep` has left, unless it holds visits of moves that are not legal any more."""
+    tree, mask, b = s.tree, cue.mask, jnp.arange(cue.mask.shape[0])
+    before, _, prior, *_ = root_edges(s)
+    choices = cue.legal & (prior > 0)
+    kept = mask & cue.kept & jnp.any(choices, axis=-1)
+    kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
+    prior = noisy(normalised(prior, choices, 0), cue.settings.noise, cue.settings.dirichlet)
+    root = jnp.where(mask, 0, search.spare)
+    tree = tree._replace(
+        state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(cue.roots)),
+        end=put(tree.end, OPEN, b, root),
+        edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
+    )
+    chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.settings, s.settings)
+    held = jnp.where(kept, s.done, 0)  # of a tree that pondered it may be more than is asked for
+    wanted = jnp.maximum(jnp.minimum(chosen.simulations, search.capacity), held)
+    if search.solver:
+        tree, proved = _still_proved(tree, kept, cue.legal, choices)
+        wanted = jnp.where(proved, s.done, wanted)
+    return s._replace(
+        tree=tree,
+        settings=chosen,
+        seed=jnp.where(mask, cue.seeds, s.seed),
+        done=jnp.where(mask & ~kept, 0, s.done),
+        wanted=jnp.where(mask, wanted, s.wanted),
+        fresh=jnp.where(mask, ~kept, s.fresh),
+        legal=jnp.where(mask[:, None], cue.legal, s.legal),
+        table=s.table and s.table._replace(node=jnp.where(mask[:, None], -1, s.table.node)),
+    )
+
+
+def _still_proved(tree: Tree, kept: jax.Array, legal: jax.Array, choices: jax.Array) -> tuple[Tree, jax.Array]:
+    """(the trees, which of the roots that were ``kept`` are proved) with the exact legal moves."""
+    b, spare = jnp.arange(kept.shape[0]), tree.end.shape[1] - 1
+    low, high = tree.bounds[:, 0, LOWER], tree.bounds[:, 0, UPPER]
+    high = jnp.where(choices, high, jnp.where(legal, 1.0, -1.0))  # nothing was known of a move that is no choice
+    low = jnp.where(choices, low, -1.0)
+    best = jnp.max(low, axis=-1)
+    proved = kept & (best >= jnp.max(high, axis=-1))
+    root, solved = jnp.where(kept, 0, spare), jnp.where(proved, 0, spare)
+    tree = tree._replace(
+        bounds=put(tree.bounds, jnp.stack([low, high], axis=1), b, root),
+        sure=put(tree.sure, best, b, root),
+        end=put(tree.end, EXACT, b, solved),
+        value=put(tree.value, best, b, solved),
+    )
+    return tree, proved
+
+
+def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax.Array]:
+    """Move the roots of the trees of ``mask`` down a ``line`` of actions (int32 [B, LONGEST_LINE],
+    filled up with -1); what is done are then the simulations under them. Returns also which trees have kept something:
+    bool [B]."""
+    b = jnp.arange(mask.shape[0], dtype=jnp.int32)
+    node = jnp.where(mask, 0, -1)
+    for k in range(LONGEST_LINE):
+        below = child_of(s.tree, b, jnp.maximum(node, 0), jnp.maximum(line[:, k], 0))
+        node = jnp.where((line[:, k] >= 0) & (node >= 0), below, node)
+    tree, nodes = rerooted(s.tree, jnp.maximum(node, 0), s.done + 1)
+    kept = nodes > 0  # not node > 0: XLA would read it again from a copy of the old trees
+    below = jnp.sum(tree.edges[:, 0, VISITS], axis=-1).astype(jnp.int32)
+    below = jnp.maximum(below, nodes - 1)  # nodes that are shared may have been reached from elsewhere alone
+    return s._replace(tree=tree, done=jnp.where(kept, below, s.done)), kept
+
+
+def working(s: Searching) -> jax.Array:
+    """bool [B]: which trees have something to do."""
+    return (s.done < s.wanted) | s.fresh
+
+
+def stop(s: Searching, mask: jax.Array) -> Searching:
+    """Let the trees of ``mask`` be content with what they have."""
+    return s._replace(wanted=jnp.where(mask, s.done, s.wanted))
+
+
+def advance(
+    search: SearchSpec, params: Params, s: Searching, steps: jax.Array
+) -> tuple[Searching, RootStatistics[jax.Array]]:
+    """Up to ``steps`` times :func:`simulate`, fewer if no tree has anything left to do. The first evaluates the roots
+    of trees that have begun."""
+
+    def going_on(carry: tuple) -> jax.Array:
+        i, s = carry
+        return (i < steps) & jnp.any(working(s))
+
+    _, s = while_loop(going_on, lambda c: (c[0] + 1, simulate(search, params, c[1])), (jnp.int32(0), s))
+    return s, root_statistics(search, s)
+
+
+def root_edges(s: Searching) -> Edges:
+    visits, value_sum, prior, _, *firsts = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
+    edges = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *firsts)
+    bounds = s.tree.bounds[:, 0]
+    return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
+
+
+def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Array]:
+    tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(s)
+    final = search.rule.final(edges, s.settings)
+    final = jnp.where(edges.prior > 0, jnp.where(jnp.isnan(final), OUT, final), -jnp.inf)
+    value, mean, bounds = edges.q, mean_value(tree, b, jnp.zeros_like(s.done)), tree.bounds[:, 0]
+    if search.solver:
+        value = jnp.clip(value, bounds[:, LOWER], bounds[:, UPPER])
+        mean = jnp.clip(mean, *jnp.moveaxis(jnp.max(bounds, axis=-1), 1, 0))
+    return RootStatistics(
+        edges.visits, value, edges.prior, mean, edges.value, bounds, final, s.done,
+        s.wanted - s.done + s.fresh,
+    )  # fmt: skip
+
+
+def leading(found: RootStatistics[jax.Array]) -> jax.Array:
+    """bool [B, A]: the actions that nothing but dice can tell apart as the best: by what is proved, the rule, the
+    visits, the value and the prior, in this order."""
+    searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
+    best = found.prior > 0
+    if found.bounds.shape[-1]:
+        best = in_question(found.bounds, found.value, best)
+    for score in (jnp.where(searched, found.final, found.prior), found.visits, found.value, found.prior):
+        score = score.astype(jnp.float32)
+        best &= score == jnp.max(jnp.where(best, score, -jnp.inf), axis=-1, keepdims=True)
+    return best
+
+
+def idle(search: SearchSpec, trees: int) -> Searching:
+    """A search with nothing to do."""
+    zero = jnp.zeros(trees, jnp.int32)
+    actions = search.game.num_actions
+    gumbel, schedule = (actions, search.capacity) if search.rule.scheduled else (0, 0)
+    path = jnp.full((search.capacity + 1 + LEVELS, trees * search.leaves), search.spare, jnp.int32)
+    return Searching(
+        tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.firsts),
+        settings=Settings(
+            simulations=zero,
+            depth=zero,
+            dirichlet=jnp.zeros((trees, actions), jnp.float32),
+            gumbel=jnp.zeros((trees, gumbel), jnp.float32),
+            considered=jnp.zeros((trees, schedule), jnp.int32),
+            noise=zero.astype(jnp.float32),
+            **dict.fromkeys(REAL, zero.astype(jnp.float32)),
+        ),
+        seed=zero.astype(jnp.uint32),
+        done=zero,
+        wanted=zero,
+        fresh=zero > 0,
+        legal=jnp.zeros((trees, actions), bool),
+        paths=Paths(path, jnp.zeros_like(path)),
+        table=empty_table(trees, search.capacity) if search.transpositions else None,
+    )  # fmt: skip
+
+
+def _rows(mask: jax.Array, array: jax.Array) -> jax.Array:
+    """The mask [B] in the shape [B, 1, ...] of an array [B, ...]."""
+    return mask.reshape(-1, *[1] * (array.ndim - 1))

@@ -1,0 +1,47 @@
+"""PUCT (Silver et al. 2017, 2018): the rule of AlphaGo Zero and AlphaZero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+
+from jubango.bots.search.rules.rule import Edges, Rule, Settings, steady_sum
+from jubango.sgf_games.base.checks import one_of
+
+Fpu = Literal["zero", "parent", "loss", "win"]
+
+
+@dataclass(frozen=True)
+class Puct(Rule):
+    """Q + c P sqrt(N) / (1 + n). Silver et al. 2017 (AlphaGo Zero), Methods, "Select".
+
+    base: 0, or that of the log term of AlphaZero (Silver et al. 2018, supplement: 19,652), which adds
+        ln((1 + N + base) / base) to c.
+    fpu: the Q of an unvisited action (first play urgency): "zero", "loss" (-1), "win" (+1), or "parent":
+        the node's mean value less ``fpu_reduction`` times the root of the visited prior (Leela Zero).
+    """
+
+    base: float = 0.0
+    fpu: Fpu = "zero"
+    usual_c: ClassVar[float] = 1.25
+
+    def __post_init__(self) -> None:
+        one_of("fpu", self.fpu, Fpu)
+
+    def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
+        total = edges.node_visits.astype(jnp.float32)
+        c = settings.c
+        if self.base:
+            c = c + jnp.log((1.0 + total + self.base) / self.base)
+        explore = (c * jnp.sqrt(total))[:, None] * edges.prior / (1 + edges.visits).astype(jnp.float32)
+        return jnp.where(edges.visits > 0, edges.q, self._unvisited(edges, settings)) + explore
+
+    def _unvisited(self, edges: Edges, settings: Settings) -> jax.Array | float:
+        if self.fpu != "parent":
+            return {"zero": 0.0, "loss": -1.0, "win": 1.0}[self.fpu]
+        mean = (edges.value + steady_sum(edges.value_sum)) / edges.node_visits.astype(jnp.float32)
+        seen = steady_sum(jnp.where(edges.visits > 0, edges.prior, 0.0))
+        return (mean - settings.fpu_reduction * jnp.sqrt(seen))[:, None]

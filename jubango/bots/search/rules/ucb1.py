@@ -1,0 +1,38 @@
+"""UCB1 (Kocsis & Szepesvari 2006): UCT's rule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+
+from jubango.bots.search.rules.rule import Edges, Rule, Settings
+from jubango.sgf_games.base.checks import one_of
+
+Order = Literal["any", "prior"]
+UNVISITED_FIRST = 1e6  # above every other score
+
+
+@dataclass(frozen=True)
+class Ucb1(Rule):
+    """w/n + c sqrt(ln N / n), with w/n a score between 0 and 1; unvisited actions come first.
+
+    Kocsis & Szepesvari 2006, section 2.2; Browne et al. 2012, section 3.3.1. ``order`` says which
+    unvisited action is first: "any" (the search's way with ties), or "prior", the largest prior.
+    """
+
+    order: Order = "any"
+    usual_c: ClassVar[float] = math.sqrt(2)
+
+    def __post_init__(self) -> None:
+        one_of("order", self.order, Order)
+
+    def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
+        n = jnp.maximum(edges.visits, 1).astype(jnp.float32)
+        log_total = jnp.log(edges.node_visits.astype(jnp.float32))
+        bonus = settings.c[:, None] * jnp.sqrt(log_total[:, None] / n)
+        unvisited = UNVISITED_FIRST * (1.0 + edges.prior) if self.order == "prior" else UNVISITED_FIRST
+        return jnp.where(edges.visits > 0, 0.5 + 0.5 * edges.q + bonus, unvisited)

@@ -1,0 +1,163 @@
+"""The search as a pure function, for use inside anybody's JAX programs."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jubango.bots.evaluators.evaluator import AnyEvaluator, Params, as_evaluator
+from jubango.bots.evaluators.judgement import look_at
+from jubango.bots.search import lifecycle as life
+from jubango.bots.search.results.output import SearchOutput as SearchOutput
+from jubango.bots.search.results.output import nodes_of
+from jubango.bots.search.rules.gumbel import schedules
+from jubango.bots.search.rules.rule import Rule, Settings
+from jubango.bots.search.spec import Cutoff, Draws, Opponent, SearchSpec, Ties
+from jubango.bots.search.tree.tree import in_question, lanes_last
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.dice import random_bits
+from jubango.sgf_games.compute.kernels import first_largest
+from jubango.sgf_games.environments.env import Env, EnvState, game_state
+from jubango.sgf_games.rules.catalogue import as_game
+from jubango.sgf_games.rules.game import Game, State
+
+
+@dataclass(frozen=True)
+class Search(SearchSpec):
+    """A frozen search: ``search(params, states, key)`` is a pure function that can be called under ``jax.jit``,
+    ``lax.scan`` and ``jax.shard_map``.
+
+    >>> search = Search(game, Puct(), evaluate, capacity=64)
+    >>> out = search(params, states, key)
+
+    ``game`` may be a spec string, or an environment, whose states are then searched
+    (:func:`jubango.sgf_games.environments.env.env`), and ``evaluator`` a function of one position,
+    ``(params, game, state, legal, seed) -> (prior [A], value [])``, where ``params`` may be left out.
+    See :class:`SearchSpec` for the other parts. Raises UserError for parts that there are not.
+    """
+
+    def __init__(
+        self,
+        game: Game | Env | str,
+        rule: Rule,
+        evaluator: AnyEvaluator,
+        capacity: int,
+        width: int = 0,
+        cutoff: Cutoff = "value",
+        opponent: Opponent = "searched",
+        draws: Draws = "half",
+        solver: bool = False,
+        transpositions: bool = False,
+        leaves: int = 1,
+        ties: Ties = "first",
+    ) -> None:
+        game = game.game if isinstance(game, Env) else as_game(game)
+        judge = as_evaluator(evaluator)
+        super().__init__(
+            game, rule, judge, capacity, width, cutoff, opponent, draws, solver, transpositions, leaves, ties
+        )
+
+    def __call__(
+        self,
+        params: Params,
+        states: State | EnvState,
+        key: jax.Array,
+        *,
+        invalid_actions: jax.Array | None = None,
+        simulations: jax.Array | int | None = None,
+        c: jax.Array | float | None = None,
+        fpu_reduction: jax.Array | float = 0.0,
+        equivalence: jax.Array | float = 1000.0,
+        bias: jax.Array | float = 0.0,
+        depth: jax.Array | int = 0,
+        noise: jax.Array | float = 0.0,
+        alpha: float = 0.3,
+        considered: int = 16,
+        gumbel_scale: jax.Array | float = 1.0,
+        temperature: jax.Array | float = 0.0,
+        tree: bool = False,
+    ) -> SearchOutput:
+        """Search ``states``, unbatched states of ``game`` stacked along the FIRST axis of every array [B, ...], or of
+        the environment that the search was made of, with what its rules know of the past.
+
+        params: the evaluator's weights, any pytree; changing it never recompiles. key: a JAX key; it decides all dice.
+        invalid_actions: bool [B, A], true where an action is not to be considered at the root, besides what the rules
+        forbid. tree: give all nodes in ``search_tree``, not the root alone.
+        simulations: at most (and by default) ``capacity``. c: by default the rule's own. The other numbers as in
+        :class:`jubango.bots.search.root.Numbers`; all but ``alpha`` and ``considered`` may be traced, for all or [B].
+        temperature: the action is drawn from policy^(1/t); 0: the rule's choice. What it says of a finished game, or
+        where nothing may be played, means nothing; it is no error. Raises UserError for states of another environment.
+        """
+        game, actions = self.game, self.game.num_actions
+        if isinstance(states, EnvState):
+            states = jax.vmap(functools.partial(game_state, game))(states)
+        legal = jax.vmap(game.legal_action_mask)(states)
+        if invalid_actions is not None:
+            legal &= ~jnp.asarray(invalid_actions, bool)
+        roots = lanes_last(jax.vmap(game.without_history)(states))
+        look_at(self.evaluator, params, game, jax.tree.map(lambda x: x[..., :1], roots))
+        trees = legal.shape[0]
+        dice, for_noise, for_gumbel, for_action = jax.random.split(key, 4)
+
+        def each(value: jax.Array | float, dtype: type) -> jax.Array:
+            return jnp.broadcast_to(jnp.asarray(value, dtype), (trees,))
+
+        budget = jnp.minimum(each(self.capacity if simulations is None else simulations, jnp.int32), self.capacity)
+        spread = (
+            jax.random.gamma(for_noise, jnp.float32(alpha), (trees, actions), jnp.float32) * legal
+            if _given(noise)
+            else jnp.zeros(legal.shape, jnp.float32)
+        )
+        dirichlet = spread / jnp.maximum(jnp.sum(spread, axis=-1, keepdims=True), 1e-30)
+        gumbel = jnp.zeros((trees, 0), jnp.float32)
+        plan = jnp.zeros((trees, 0), jnp.int32)
+        if self.rule.scheduled:
+            gumbel = each(gumbel_scale, jnp.float32)[:, None] * jax.random.gumbel(
+                for_gumbel, (trees, actions), jnp.float32
+            )
+            try:
+                number = operator.index(self.capacity if simulations is None else simulations)
+            except TypeError:  # a traced one, too
+                raise UserError(
+                    "simulations: a Gumbel search's schedule is made beforehand; give a whole number"
+                ) from None
+            plan = schedules(self.capacity, considered, min(number, self.capacity), jnp.sum(legal, axis=-1))
+        settings = Settings(
+            simulations=budget,
+            c=each(self.rule.usual_c if c is None else c, jnp.float32),
+            fpu_reduction=each(fpu_reduction, jnp.float32),
+            equivalence=each(equivalence, jnp.float32),
+            bias=each(bias, jnp.float32),
+            depth=jnp.where(each(depth, jnp.int32) > 0, each(depth, jnp.int32), 2**30),
+            noise=each(noise, jnp.float32),
+            dirichlet=dirichlet,
+            gumbel=gumbel,
+            considered=plan,
+        )
+        seeds = jax.random.bits(dice, (trees,), jnp.uint32)
+        open_ = jnp.any(legal, axis=-1)
+        nothing = jnp.zeros(trees, bool)
+        s = life.begin(self, life.idle(self, trees), life.Cue(open_, nothing, roots, legal, settings, seeds))
+        s, found = life.advance(self, params, s, jnp.int32(self.capacity + 1))
+        edges = life.root_edges(s)
+        searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
+        policy = jnp.where(searched, self.rule.policy(edges, settings), found.prior)
+        lots = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
+        chosen = first_largest(jnp.where(life.leading(found), lots, -1).astype(jnp.int32))
+        heat = each(temperature, jnp.float32)[:, None]
+        choices = in_question(found.bounds, found.value, found.prior > 0) if self.solver else found.prior > 0
+        logits = jnp.where(choices, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)
+        drawn = jax.random.categorical(for_action, logits / jnp.maximum(heat, 1e-6)).astype(jnp.int32)
+        action = jnp.where(heat[:, 0] > 0, drawn, chosen)
+        nodes = nodes_of(s.tree, found, tree)
+        return SearchOutput(action, found.visits, found.value, policy, found.prior, found.mean, found.raw, nodes)
+
+
+def _given(number: jax.Array | float) -> bool:
+    """Is the number there, as far as can be known now?"""
+    return isinstance(number, jax.Array) or bool(np.any(np.asarray(number) != 0))

@@ -1,0 +1,82 @@
+"""What a search is made of: a frozen composition of parts for one game."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jubango.bots.evaluators.evaluator import Evaluator
+from jubango.bots.search.rules.rule import Rule
+from jubango.bots.search.tree.tree import MOST_NODES
+from jubango.sgf_games.base.checks import one_of, truth, whole
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.game import Game
+
+Cutoff = Literal["value", "draw"]
+Opponent = Literal["searched", "sampled"]
+Draws = Literal["half", "random"]
+Ties = Literal["first", "random"]
+CHOICES = {"cutoff": Cutoff, "opponent": Opponent, "draws": Draws, "ties": Ties}
+MOST_LEAVES = 2**16
+
+
+@dataclass(frozen=True)
+class SearchSpec:
+    """A composition of parts. It decides the program; numbers that do not are in
+    :class:`jubango.bots.search.rules.rule.Settings`, and weights are arguments.
+
+    capacity: simulations a tree has room for.
+    width: actions of a node that are considered, by largest prior; 0 for all.
+    cutoff: a leaf at the depth limit counts as the evaluator says ("value") or as a draw ("draw").
+    opponent: replies are "searched", or "sampled" from the prior (AlphaGo as the articles describe it).
+    draws: count "half", or go to a "random" side.
+    solver: prove bounds of values and search no further what they decide (Cazenave & Saffidine 2010, Score Bounded
+        Monte-Carlo Tree Search). They are those of the best replies, so that it needs these searched and draws half.
+    transpositions: positions reached by different orders share a node.
+    leaves: K, evaluated at once in one tree, kept apart by virtual losses (Chaslot et al. 2008).
+    ties: between equal scores the "first" action or a "random" one.
+    """
+
+    game: Game
+    rule: Rule
+    evaluator: Evaluator
+    capacity: int
+    width: int = 0
+    cutoff: Cutoff = "value"
+    opponent: Opponent = "searched"
+    draws: Draws = "half"
+    solver: bool = False
+    transpositions: bool = False
+    leaves: int = 1
+    ties: Ties = "first"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.game, Game):
+            raise UserError(f'game={self.game!r}: should be a game, or its spec such as "go:9"')
+        if self.game.num_players > 2:
+            raise UserError(
+                f"{self.game.spec} has {self.game.num_players} players; a search is of games for one or two, "
+                "as one number is all that it knows of a value"
+            )
+        if not isinstance(self.rule, Rule):
+            raise UserError(f"rule={self.rule!r}: should be a selection rule, such as jb.Puct() or jb.Ucb1()")
+        numbers = {
+            "capacity": (0, MOST_NODES - 2, "simulations that a tree has room for"),
+            "width": (0, MOST_NODES, "actions of a node that are considered, 0 for all"),
+            "leaves": (1, 1 if self.rule.scheduled else MOST_LEAVES, "leaves that a tree evaluates at once"),
+        }
+        for key, (least, most, what) in numbers.items():
+            object.__setattr__(self, key, whole(key, getattr(self, key), least, most, what))
+        for key, choices in CHOICES.items():
+            one_of(key, getattr(self, key), choices)
+        truth("solver", self.solver)
+        truth("transpositions", self.transpositions)
+        if self.solver and (self.opponent, self.draws) != ("searched", "half"):
+            raise UserError(
+                'solver=True proves what the best replies allow; it needs opponent="searched" and draws="half"'
+            )
+
+    @property
+    def spare(self) -> int:
+        """The node that takes the writes of idle lanes."""
+        return self.capacity + 1

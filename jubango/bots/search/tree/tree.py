@@ -1,0 +1,224 @@
+"""The search tree: one per game, all in the same arrays, written in place.
+
+Shape legend: B trees, N nodes a tree can hold plus one slot that takes the writes of idle lanes,
+A actions. Node 0 is the root; a node first reached by simulation i has index i, until its tree gets another root and
+it moves to the front. Per-action arrays belong to the parent, so that one row tells a node's whole choice.
+
+What is known of a node's actions lies in one block, so that a step down the tree meets the memory once. Its visits and
+children are whole numbers, which float32 holds exactly up to MOST_NODES.
+
+Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 56), with a rule that asks who took what
+first 8 A more, with a solver 8 A + 4 more, and with transpositions at least 24 for the table.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.typing import ArrayLike
+
+from jubango.bots.search.rules.rule import Edges
+from jubango.sgf_games.compute.kernels import IN_BOUNDS
+from jubango.sgf_games.rules.game import Game, State
+
+OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
+LOWER, UPPER = range(2)  # the rows of a node's bounds
+VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the columns of a node's actions
+MOST_NODES = 2**24
+T = TypeVar("T")  # a pytree of arrays
+Array = TypeVar("Array", jax.Array, np.ndarray)
+PIECE, LEAST_PIECE = 1024, 8  # nodes of all trees, and of each, that move together when trees get other roots
+LONGEST_LINE = 4  # moves after which a tree can still be kept
+
+
+class Tree(NamedTuple):
+    edges: jax.Array  # float32 [B, N, 4, A]: visits; value sum, from the view of the node's player; prior, zero where
+    # illegal; child, the node an action leads to, or -1. [B, N, 6, A] for rules that want it: the games from here in
+    # which the node's player was the first to take the action, sooner or later; their value sum
+    parent: jax.Array  # int32 [B, N]
+    action: jax.Array  # int32 [B, N], the parent's action that leads here
+    player: jax.Array  # int32 [B, N]
+    value: jax.Array  # float32 [B, N], the evaluator's, or the exact value where that is known
+    end: jax.Array  # int8 [B, N]: OPEN, EXACT or CUT_OFF
+    state: State  # the game's state, batch axes [B, N] first
+    bounds: jax.Array  # float32 [B, N, 2, A]: what is proved of an action's value for the node's player, from LOWER to
+    # UPPER: -1 to 1 at first, -1 to -1 where illegal, the result where the game is over; A is 0 without a solver
+    sure: jax.Array  # float32 [B, N], the best LOWER of a node's actions; N is 0 without a solver
+
+
+Index = jax.Array | int | slice
+
+
+def pick(array: jax.Array, *index: Index) -> jax.Array:
+    """``array[index]`` for indices known to be in bounds and not negative, which spares the checks."""
+    return array.at[index].get(**IN_BOUNDS)
+
+
+def put(array: jax.Array, value: ArrayLike, *index: Index) -> jax.Array:
+    """``array`` with ``array[index] = value``, in bounds."""
+    return array.at[index].set(value, **IN_BOUNDS)
+
+
+def add(array: jax.Array, value: ArrayLike, *index: Index) -> jax.Array:
+    """``array`` with ``array[index] += value``, in bounds; equal indices add up."""
+    return array.at[index].add(value, **IN_BOUNDS)
+
+
+def edges_of(tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
+    """The actions of ``node`` of tree ``b``, a row each."""
+    columns = [VISITS, VALUE_SUM, PRIOR, *range(FIRST_VISITS, tree.edges.shape[2])]
+    visits, *rest = (pick(tree.edges, b, node, column) for column in columns)
+    value_sum, prior, *firsts = rest
+    return Edges(visits.astype(jnp.int32), value_sum, prior, pick(tree.value, b, node), *firsts)
+
+
+def child_of(tree: Tree, b: jax.Array, node: jax.Array, action: jax.Array) -> jax.Array:
+    """int32: the node that ``action`` leads to from ``node`` of tree ``b``, or -1."""
+    return pick(tree.edges, b, node, CHILD, action).astype(jnp.int32)
+
+
+def count(
+    edges: jax.Array, visits: ArrayLike, gain: jax.Array, b: jax.Array, node: jax.Array, action: jax.Array
+) -> jax.Array:
+    """The trees' edges with so many visits more and so much more value of an action; equal ones add up."""
+    both = jnp.stack([jnp.broadcast_to(jnp.asarray(visits, jnp.float32), gain.shape), gain], axis=-1)
+    return add(edges, both, b, node, slice(VISITS, VALUE_SUM + 1), action)
+
+
+def count_firsts(edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array) -> jax.Array:
+    """The trees' edges with so much more of what the node's player took first, [L, A] each."""
+    return add(edges, jnp.stack([share, gain], axis=-2), b, node, slice(FIRST_VISITS, FIRST_SUM + 1))
+
+
+def columns_of(firsts: bool) -> int:
+    """How many numbers an action has."""
+    return 1 + (FIRST_SUM if firsts else CHILD)
+
+
+def no_edges(prior: jax.Array, columns: int) -> jax.Array:
+    """float32 [..., columns, A]: the block of a node nothing has gone through."""
+    zero = jnp.zeros_like(prior)
+    return jnp.stack([zero, zero, prior, zero - 1, zero, zero][:columns], axis=-2)
+
+
+def first_bounds(legal: jax.Array, over: jax.Array, value: jax.Array) -> jax.Array:
+    """float32 [..., 2, A]: what is known of a new node's actions; ``over`` and ``value`` are [...]."""
+    known = jnp.stack([jnp.full(legal.shape, -1.0), jnp.where(legal, 1.0, -1.0)], axis=-2).astype(jnp.float32)
+    return jnp.where(over[..., None, None], value[..., None, None], known)
+
+
+def within(edges: Edges, low: jax.Array, high: jax.Array) -> Edges:
+    """The actions with no mean beyond its bounds."""
+    visits = edges.visits.astype(jnp.float32)
+    return edges._replace(value_sum=jnp.clip(edges.value_sum, low * visits, high * visits))
+
+
+def in_question(bounds: Array, value: Array, choices: Array) -> Array:
+    """bool [..., A]: which of the ``choices`` are moves to play by their ``bounds`` [..., 2, A] and mean ``value``
+    [..., A] within these; numpy's arrays or JAX's.
+
+    They may be better than what the best one has for sure, and are no worse as far as they have been searched; or they
+    have just that for sure while none of those may be better still.
+    """
+    low, high = bounds[..., LOWER, :], bounds[..., UPPER, :]
+    best = low.max(axis=-1, keepdims=True)
+    better, sure = choices & (high > best) & (value >= best), choices & (low >= best)
+    return better | (sure & ~(better & sure).any(axis=-1, keepdims=True))
+
+
+def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, firsts: bool = False) -> Tree:
+    """Room for ``capacity`` simulations in each tree."""
+    nodes, actions = capacity + 2, game.num_actions
+    per_node = trees, nodes
+    first = jax.eval_shape(lambda: game.without_history(game.init()))
+    return Tree(
+        edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(firsts)),
+        parent=jnp.zeros(per_node, jnp.int32),
+        action=jnp.zeros(per_node, jnp.int32),
+        player=jnp.zeros(per_node, jnp.int32),
+        value=jnp.zeros(per_node, jnp.float32),
+        end=jnp.zeros(per_node, jnp.int8),
+        state=jax.tree.map(lambda x: jnp.zeros((trees, nodes, *x.shape), x.dtype), first),
+        bounds=jnp.zeros((*per_node, 2, actions if solver else 0), jnp.float32),
+        sure=jnp.zeros((trees, nodes if solver else 0), jnp.float32),
+    )
+
+
+def tree_bytes(game: Game, capacity: int, solver: bool = False, firsts: bool = False) -> int:
+    """Memory of one tree, transpositions aside."""
+    first = jax.eval_shape(lambda: game.without_history(game.init()))
+    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(first))
+    proofs = 8 * game.num_actions + 4 if solver else 0
+    return (capacity + 2) * (4 * columns_of(firsts) * game.num_actions + 17 + proofs + state)
+
+
+def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Array]:
+    """(the trees with the nodes ``root`` (int32 [B]) as roots, how many nodes each has then), written in place: what is
+    under these moves to the front, in the order in which it was made. Trees whose root is 0 stay as they are, and are
+    said to have none. ``used`` (int32 [B]): no node has this index or a larger one; every node has a larger one than
+    its parent. What lies behind a tree's nodes is of no meaning.
+
+    It takes as long as there are nodes, however much room there is: piece by piece, first who goes where, then the
+    moves, none of which goes to where something is that has not moved yet. A node is under the root if its chain of
+    parents meets it. A link counts only if parent and child agree: an index may hold the rest of an older search. Where
+    several actions lead to one node, it stays with its parent.
+    """
+    trees, nodes = tree.parent.shape
+    spare, size = nodes - 1, min(nodes, max(LEAST_PIECE, PIECE // trees))
+    b, piece = jnp.arange(trees)[:, None], jnp.arange(size, dtype=jnp.int32)
+    used = jnp.where(root > 0, jnp.minimum(used, spare), 0)[:, None]
+
+    def places(carry: tuple) -> tuple:
+        start, number, place, source = carry
+        rows = start + piece
+        row = jnp.minimum(rows, spare)[None]
+        parent = pick(tree.parent, b, row)
+        linked = (child_of(tree, b, parent, pick(tree.action, b, row)) == rows) & (rows > root[:, None])
+        own, above = rows == root[:, None], parent - start  # among this piece's nodes, or before them
+        known = (own | (linked & (pick(place, b, parent) >= 0))) & (rows < used)
+        linked &= (above >= 0) & (rows < used)
+
+        def further(carry: tuple) -> tuple:
+            now, _ = carry
+            new = now | (linked & pick(now, b, jnp.clip(above, 0, size - 1)))
+            return new, jnp.any(new != now)
+
+        inside = lax.while_loop(lambda c: c[1], further, (known, jnp.any(linked)))[0]
+        index = jnp.where(inside, number + jnp.cumsum(inside, axis=-1, dtype=jnp.int32) - 1, -1)
+        place = put(place, index, b, row)
+        source = put(source, jnp.broadcast_to(rows, index.shape), b, jnp.where(inside, index, spare))
+        return start + size, number + jnp.sum(inside, axis=-1, dtype=jnp.int32)[:, None], place, source
+
+    nothing = jnp.full((trees, nodes), -1, jnp.int32)
+    first = jnp.int32(0), jnp.zeros_like(used), nothing, jnp.full_like(nothing, spare)
+    _, number, place, source = lax.while_loop(lambda c: c[0] < jnp.max(used), places, first)
+
+    def move(carry: tuple[jax.Array, Tree]) -> tuple[jax.Array, Tree]:
+        start, tree = carry
+        rows = start + piece
+        stays = rows < number
+        of = jnp.where(stays, pick(source, b, jnp.minimum(rows, spare)[None]), spare)
+        new = jax.tree.map(lambda x: pick(x, b, of) if x.shape[1] else x, tree)
+        child = new.edges[:, :, CHILD].astype(jnp.int32)
+        child = jnp.where(child >= 0, pick(place, b[..., None], jnp.maximum(child, 0)), -1)  # -1: shared, and outside
+        new = new._replace(
+            edges=new.edges.at[:, :, CHILD].set(child.astype(jnp.float32)),
+            parent=jnp.where(stays & (rows > 0), pick(place, b, new.parent), 0),
+        )
+        to = jnp.where(stays, rows, spare)
+        return start + size, jax.tree.map(lambda x, y: put(x, y, b, to) if x.shape[1] else x, tree, new)
+
+    return lax.while_loop(lambda c: c[0] < jnp.max(number), move, (jnp.int32(0), tree))[1], number[:, 0]
+
+
+def lanes_last(states: T) -> T:
+    """[B, ...] -> [..., B]: from the tree's layout to the rules'."""
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), states)
+
+
+def lanes_first(states: T) -> T:
+    return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), states)

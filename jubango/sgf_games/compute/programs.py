@@ -1,0 +1,94 @@
+"""How functions are compiled, and let go again."""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import jax
+
+from jubango.sgf_games.compute.machine import on_cpu
+from jubango.sgf_games.compute.traced import traced
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Compiled(Generic[P, R]):
+    """A function compiled by :func:`jit`; calling it runs the program. ``lower``, ``trace`` and ``eval_shape`` are as
+    ``jax.jit`` has them."""
+
+    def __init__(self, function: Callable[P, R], options: dict[str, Any], everywhere: bool, parts: object) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.__wrapped__ = function
+        self._options = options
+        self._everywhere = everywhere
+        self._parts = parts
+        self._made: Any = None
+        _ALL.add(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return (self._made or self._jitted)(*args, **kwargs)
+
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
+        """The program for such arguments, not yet compiled."""
+        return self._jitted.lower(*args, **kwargs)
+
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Traced:
+        """The program for such arguments, traced."""
+        return self._jitted.trace(*args, **kwargs)
+
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The shapes and dtypes of what it returns, as ``jax.ShapeDtypeStruct``."""
+        return self._jitted.eval_shape(*args, **kwargs)
+
+    @property
+    def _jitted(self) -> Any:
+        if self._made is None:  # at the first use, so that importing a module never starts a backend
+            chosen: dict[str, int | bool] = {"xla_cpu_prefer_vector_width": 512} if on_cpu() else {}
+            if on_cpu() and self._everywhere:  # threads to help a device would take the cores from the others
+                chosen["xla_cpu_multi_thread_eigen"] = False
+            extra = {"compiler_options": chosen | self._options.get("compiler_options", {})} if chosen else {}
+            self._made = jax.jit(self._traced(), **{**self._options, **extra})
+        return self._made
+
+    def _traced(self) -> Callable[..., Any]:
+        if self._parts is None:
+            return self.__wrapped__
+        places = {key: value for key, value in self._options.items() if key.endswith("_shardings")}
+        return traced(self.__wrapped__, self._parts, places)
+
+    def free(self) -> None:
+        """Let the compiled programs go; the next call compiles again, or loads what the disk holds."""
+        if self._made is not None:
+            self._made.clear_cache()
+            self._made = None
+
+
+_ALL: weakref.WeakSet[Compiled[..., Any]] = weakref.WeakSet()
+
+
+def jit(function: Callable[P, R], everywhere: bool = False, parts: object = None, **options: Any) -> Compiled[P, R]:
+    """``jax.jit`` with this project's compiler options (full-width vectors on CPUs); ``options`` are those of
+    ``jax.jit``: ``static_argnums``, ``static_argnames``, ``donate_argnums``, ``in_shardings`` and so on. Search inside
+    your own programs runs fastest when they are compiled by this. It is for the outermost function: inside of another
+    one JAX takes no compiler options.
+
+    For programs of this package: ``everywhere``: the program keeps all devices busy by itself. ``parts``: its name and
+    all that it is made of besides its code, so that other processes need not trace it again
+    (:mod:`jubango.sgf_games.compute.traced`); it takes no keywords then, and no ``vmap``.
+    """
+    return Compiled(function, options, everywhere, parts)
+
+
+def free_programs() -> None:
+    """Let go of every compiled program of this process."""
+    for compiled in list(_ALL):
+        compiled.free()
+    jax.clear_caches()

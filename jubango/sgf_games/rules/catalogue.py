@@ -1,0 +1,129 @@
+"""Spec strings: ``NAME[:SIZE][,key=value...]`` names a game."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar, dataclass_transform
+
+from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.specs import parse_spec
+from jubango.sgf_games.rules.connect_four import ConnectFour
+from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.rules.go.go import KO_RULES, Go
+from jubango.sgf_games.rules.mnk import Mnk
+from jubango.sgf_games.rules.pgx_adapter import GAMES as PGX_GAMES
+from jubango.sgf_games.rules.pgx_adapter import PgxGame
+from jubango.sgf_games.rules.race import Race
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name in the catalogue: how to make the game, its size when none is given, its own defaults.
+
+    ``head`` names the field that takes the part after the colon, where that is no size.
+    """
+
+    make: Callable[..., Game]
+    size: str
+    options: dict[str, object]
+    about: str
+    head: str = ""
+
+
+CATALOGUE: dict[str, Entry] = {
+    "go": Entry(Go, "19", {}, f"Go, area scoring; komi=7.5, ko={'|'.join(KO_RULES)}, suicide=false"),
+    "connect_four": Entry(ConnectFour, "7x6", {}, "connect four; k=4"),
+    "gomoku": Entry(Mnk, "15", {"k": 5}, "five in a row (free style: more than five wins too); k=5"),
+    "tic_tac_toe": Entry(Mnk, "3", {"k": 3}, "noughts and crosses"),
+    "mnk": Entry(Mnk, "3", {"k": 3}, "k in a row on any board, e.g. mnk:7x5,k=4"),
+    "pgx": Entry(PgxGame, "othello", {}, f"games of pgx: {', '.join(PGX_GAMES)}", head="env"),
+}
+
+
+def register_game(name: str, make: Callable[..., Game], size: str = "", about: str = "") -> None:
+    """Add a game of one's own: ``make`` is a frozen dataclass of its parameters."""
+    CATALOGUE[name] = Entry(make, size, {}, about)
+
+
+_Made = TypeVar("_Made", bound=type[Game])
+
+
+@dataclass_transform(frozen_default=True)
+def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]:
+    """Add a game of one's own: decorates a subclass of Game, which becomes a frozen dataclass of its annotated fields,
+    if it is none yet. ``game("target_sum")`` makes it known as ``target_sum,target=21,...``.
+
+    size: what stands for the part after the colon where none is given, ``8x8``; the class then has the fields
+        ``width`` and ``height``. Raises UserError for a name that is no word.
+    """
+    if not name.isidentifier():
+        raise UserError(f'game "{name}": choose a name of letters, digits and _')
+
+    def register(cls: _Made) -> _Made:
+        made: _Made = cls if "__dataclass_params__" in vars(cls) else dataclass(frozen=True)(cls)  # type: ignore[assignment]
+        if "name" not in vars(cls):
+            made.name = name
+        register_game(name, made, size, about or (cls.__doc__ or "").strip().split("\n")[0])
+        return made
+
+    return register
+
+
+def make_game(spec: str) -> Game:
+    """The game a spec string names, e.g. ``go:9,komi=7.0,ko=positional``; ``race:SPEC`` is for two players of a game
+    for one. Raises UserError."""
+    if spec.startswith("race:"):
+        return Race(make_game(spec.removeprefix("race:")))
+    name, size, options = parse_spec(spec, "game")
+    entry = CATALOGUE.get(name)
+    if entry is None:
+        known = [*CATALOGUE, *(f"pgx:{game}" for game in PGX_GAMES)]
+        raise UserError(f'game "{spec}": no game is called "{name}"{nearest(name, known)}')
+    fields = {f.name: f for f in dataclasses.fields(entry.make) if f.init}  # type: ignore[arg-type]
+    values: dict[str, object] = dict(entry.options)
+    size = size or entry.size
+    if entry.head:
+        values[entry.head] = size
+        size = ""
+    if size:
+        parts = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", size.lower(), re.ASCII)
+        if not {"width", "height"} <= fields.keys():
+            keys = f"its keys: {', '.join(fields)}" if fields else "nor anything else to choose"
+            raise UserError(f'game "{spec}": {name} has no sizes, {keys}')
+        if not parts:
+            raise UserError(f'game "{spec}": size "{size}" must be like 9 or 9x13 (width x height)')
+        values |= {"width": int(parts[1]), "height": int(parts[2] or parts[1])}
+    for key, text in options.items():
+        if key not in fields or (size and key in ("width", "height")):
+            known = [f for f in fields if not (size and f in ("width", "height"))]
+            raise UserError(f'game "{spec}": {name} has no key "{key}"{nearest(key, known)}')
+        values[key] = _value(text, fields[key].type, f'game "{spec}": {key}')
+    return entry.make(**values)
+
+
+def as_game(game: Game | str) -> Game:
+    """``game`` itself, or the one that a spec string names. Raises UserError."""
+    return make_game(game) if isinstance(game, str) else game
+
+
+def _value(text: str, kind: object, where: str) -> object:
+    """Read a value as a field's type, given as its annotation's text or the type itself."""
+    kind = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    try:
+        if kind == "int":
+            return int(text)
+        if kind == "float":
+            number = float(text)
+            if number != number or number in (float("inf"), float("-inf")):
+                raise ValueError
+            return number
+    except ValueError:
+        raise UserError(f"{where}={text} is not a number") from None
+    if kind == "bool":
+        if text.lower() not in ("true", "false"):
+            raise UserError(f"{where}={text} must be true or false")
+        return text.lower() == "true"
+    return text

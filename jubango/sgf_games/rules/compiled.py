@@ -1,0 +1,188 @@
+"""The compiled forms of a game's rules, made once per game and shared by everybody.
+
+Programs are made for ``game.compiled_as``; first positions, of the game itself, are arguments of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import NamedSharding
+
+from jubango.sgf_games.compute.kernels import where_needed
+from jubango.sgf_games.compute.machine import claim, shard, split_last, spread
+from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.rules.game import Game, State
+
+Array = TypeVar("Array", jax.Array, np.ndarray)
+
+
+class View(NamedTuple, Generic[Array]):
+    """What the host needs to know of positions; arrays have the batch first, if there is one."""
+
+    legal: Array  # bool [A]
+    player: Array  # int32
+    terminal: Array  # bool
+    returns: Array  # float32 [num_players]
+
+
+class Rules(NamedTuple):
+    """Compiled functions of one game."""
+
+    step: Callable[..., State]  # of (state, action), the action an int or an array
+    view: Callable[[State], View[jax.Array]]
+    step_lanes: Callable[..., State]
+    view_lanes: Callable[[State], View[jax.Array]]
+
+
+def rules(game: Game) -> Rules:
+    """``step`` and ``view`` take one state, the others a batch of them, batch axis last."""
+    claim()
+    return _rules(game.compiled_as)
+
+
+@functools.lru_cache(maxsize=32)  # what is let go frees its programs
+def _rules(game: Game) -> Rules:
+    return Rules(
+        step=_untied(jit(game.step, parts=("step", game))),
+        view=jit(functools.partial(_view, game), parts=("view", game)),
+        step_lanes=jit(jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)),
+        view_lanes=lambda states: _view_program(game, jax.tree.leaves(states)[0].shape[-1])(states),
+    )
+
+
+def _untied(program: Callable[..., State]) -> Callable[..., State]:
+    """Its results by way of the host where JAX has committed them to a device, as it does those of an exported program:
+    single states are free to go to any."""
+
+    def free(*args: State | jax.Array | int) -> State:
+        state = program(*args)
+        tied = any(x.committed for x in jax.tree.leaves(state))
+        return jax.device_put(jax.tree.map(np.asarray, state)) if tied else state
+
+    return free
+
+
+def _view(game: Game, state: State) -> View[jax.Array]:
+    return View(
+        game.legal_action_mask(state),
+        game.current_player(state),
+        game.is_terminal(state),
+        game.returns(state),
+    )
+
+
+@functools.lru_cache(maxsize=32)  # by the number of lanes, of which a long life sees many
+def _view_program(game: Game, lanes: int) -> Callable[[State], View[jax.Array]]:
+    return jit(jax.vmap(functools.partial(_view, game), in_axes=-1), parts=("view of lanes", game))
+
+
+LEAVE, FRESH = -1, -2  # what a lane can be told besides an action
+MOST_TOLD = 17  # moves of a lane in one step
+
+
+class TableProgram(NamedTuple):
+    """Compiled rules of a table of lanes, split over devices."""
+
+    first: Callable[[], State]
+    step: Callable[[State, np.ndarray, np.bool_], tuple[State, jax.Array, jax.Array]]
+
+
+def table_program(game: Game, lanes: int, number: int) -> TableProgram:
+    """``first() -> states`` of ``lanes`` lanes, batch axis last, split over ``number`` devices, and
+    ``step(states, told, restart) -> (states, look, margin)``: told is int32 [MOST_TOLD, lanes] of actions, one after
+    another, then LEAVE (let be), or FRESH at first (a new game begins); with ``restart`` a new game begins where one
+    ends, too. look is uint8 [lanes, A + 2]: legal actions, the player to move, whether a game has ended; margin is
+    float32 [lanes], of those that have. told may be written to as soon as the call is back: the devices have a copy."""
+    first, step = _table_program(game.compiled_as, lanes, number)
+    start = jax.device_put(initial_state(game), shard(number)[1])
+    return TableProgram(lambda: first(start), lambda states, told, restart: step(states, told.copy(), restart, start))
+
+
+@functools.lru_cache(maxsize=32)
+def _table_program(
+    game: Game, lanes: int, number: int
+) -> tuple[Callable[[State], State], Callable[..., tuple[State, jax.Array, jax.Array]]]:
+    """(first, step) of :class:`TableProgram`, which take the game's first position as well."""
+    split, all_of_it = shard(number)
+    specs = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
+    places = jax.tree.map(lambda spec: NamedSharding(split.mesh, spec), specs)
+    rows = NamedSharding(split.mesh, split_last(2))
+
+    def step(
+        states: State, told: jax.Array | np.ndarray, restart: jax.Array | np.bool_, start: State
+    ) -> tuple[State, jax.Array, jax.Array]:
+        def chosen(where: jax.Array, first: State, others: State) -> State:
+            return jax.tree.map(lambda one, other: jnp.where(where, one[..., None], other), first, others)
+
+        def move(carry: tuple[jax.Array, State]) -> tuple[jax.Array, State]:
+            i, states = carry
+            action = lax.dynamic_index_in_dim(told, i, keepdims=False)
+            stepped = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jnp.maximum(action, 0))
+            return i + 1, jax.tree.map(lambda new, old: jnp.where(action >= 0, new, old), stepped, states)
+
+        moves = jnp.sum(jnp.any(told >= 0, axis=1), dtype=jnp.int32)
+        _, moved = lax.while_loop(lambda carry: carry[0] < moves, move, (jnp.int32(0), states))
+        over = jax.vmap(game.is_terminal, in_axes=-1)(moved) & (told[0] >= 0)
+        margin = where_needed(over, jax.vmap(game.margin, in_axes=-1), moved)
+        states = chosen((over & restart) | (told[0] == FRESH), start, moved)
+        legal, player = (jax.vmap(f, in_axes=-1)(states) for f in (game.legal_action_mask, game.current_player))
+        look = jnp.concatenate([legal, player[:, None], over[:, None]], axis=-1).astype(jnp.uint8)
+        return states, look, margin
+
+    mapped = jax.shard_map(
+        step,
+        mesh=split.mesh,
+        in_specs=(specs, rows.spec, all_of_it.spec, all_of_it.spec),
+        out_specs=(specs, split.spec, split.spec),
+        check_vma=False,
+    )
+    first = jit(
+        lambda start: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), start),
+        parts=("first", game, lanes),
+        in_shardings=(all_of_it,),
+        out_shardings=places,
+    )
+    whole = (places, rows, all_of_it, all_of_it)
+    return first, jit(
+        mapped, number > 1, ("table", game, lanes, number), in_shardings=whole, out_shardings=(places, split, split)
+    )
+
+
+@functools.cache
+def initial_state(game: Game) -> State:
+    """``game.init()``, compiled unless numbers of this game alone would be part of the program."""
+    claim()
+    return (jit(game.init) if game.compiled_as == game else game.init)()
+
+
+def initial_states(game: Game, lanes: int) -> State:
+    """A batch of first positions, batch axis last."""
+    first = jax.tree.map(np.asarray, initial_state(game))
+    return jax.device_put(jax.tree.map(lambda x: np.repeat(x[..., None], lanes, axis=-1), first))
+
+
+def stacked(states: Sequence[State]) -> State:
+    """A batch of unbatched states, batch axis last, on the host; the first fills it up to as many lanes as a table or
+    a search would hold, so that few programs do for all numbers of states."""
+    spare = spread(len(states))[1] - len(states)
+    shape = jax.tree.structure(states[0])
+    columns = zip(*[map(np.asarray, jax.tree.leaves(state)) for state in states], strict=True)
+    batched = [np.moveaxis(np.array([*own, *own[:1] * spare]), 0, -1) for own in columns]
+    return jax.tree.unflatten(shape, [np.ascontiguousarray(x) for x in batched])
+
+
+def view_of(game: Game, states: Sequence[State]) -> View[np.ndarray]:
+    """What the host needs to know of unbatched ``states``, which are looked at all at once; batch axis first."""
+    view: View[jax.Array] = rules(game).view_lanes(stacked(states))
+    return View(*(np.asarray(x)[: len(states)] for x in view))
+
+
+def legal_actions(game: Game, states: Sequence[State]) -> np.ndarray:
+    """bool [n, A] of unbatched ``states``."""
+    return view_of(game, states).legal

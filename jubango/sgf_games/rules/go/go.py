@@ -1,0 +1,354 @@
+"""Go: any board from 1x1 to 25x25, area scoring, exact ko rules, suicide by choice.
+
+Where rule sets are silent or differ, this is what holds here:
+- A move that would take back nothing but itself (the suicide of a lone stone) is never legal:
+  it changes nothing on the board. Larger suicides are legal with ``suicide=true``.
+- simple ko: after the capture of exactly one stone by a lone stone left with one liberty, that
+  liberty is forbidden for one move. positional: no move may recreate an earlier position;
+  situational: none with the same player to move. A pass never repeats.
+- Two passes in a row end the game; so does move ``max_plies`` (3 times the points, at least
+  100), which no real game reaches and which makes endless triple kos finite.
+- Area scoring, everything on the board alive: stones plus the empty regions that touch one
+  colour only, then komi for White. A margin of zero is a draw.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import ClassVar, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute import bitboard as bb
+from jubango.sgf_games.compute.dice import mix
+from jubango.sgf_games.compute.kernels import until_settled, where_needed
+from jubango.sgf_games.rules.coordinates import Point, vertex
+from jubango.sgf_games.rules.game import Game, square_symmetries
+from jubango.sgf_games.rules.go.area import area_margin, areas
+from jubango.sgf_games.rules.go.features import PLANES, planes
+from jubango.sgf_games.rules.go.moves import allowed_points, chains_with_two_liberties, first_point, placing
+from jubango.sgf_games.rules.go.playout import playout
+
+KO_RULES = ("simple", "positional", "situational")
+
+
+class Komi(Enum):
+    """In the place of a komi in a game that is compiled for all of them. Reckoning with it is a TypeError."""
+
+    OF_STATE = "the state's"
+
+    def __format__(self, _: str) -> str:
+        return "?"
+
+
+class GoState(NamedTuple):
+    """One position. P is ``max_plies + 1`` under a superko rule, else 0, and 0 in tree nodes."""
+
+    own: jax.Array  # uint [H], stones of the player to move
+    opp: jax.Array  # uint [H]
+    ko: jax.Array  # int32, the point (row * W + column) forbidden by simple ko, or -1
+    last: jax.Array  # int32, the point of the last move, or -1: nothing that rules ask for
+    passes: jax.Array  # int32, passes in a row
+    player: jax.Array  # int32, 0 Black, 1 White
+    ply: jax.Array  # int32, moves made
+    komi: jax.Array  # float32; NaN in what no game began
+    past: jax.Array  # uint32 [P, 2], a 64-bit key of the position at each ply up to this one
+
+
+@dataclass(frozen=True)
+class Go(Game):
+    """Parameters of the game; see the module for the rules."""
+
+    width: int = 19
+    height: int = 19
+    komi: float = 7.5
+    ko: str = "simple"
+    suicide: bool = False
+
+    name: ClassVar[str] = "go"
+    counts_points: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.width <= 25 and 1 <= self.height <= 25):
+            raise UserError(f"go: {self.width}x{self.height} is no board; sizes go from 1 to 25")
+        if self.ko not in KO_RULES:
+            raise UserError(f'go: ko="{self.ko}" is unknown; known: {", ".join(KO_RULES)}')
+        if self.komi is not Komi.OF_STATE and not (abs(self.komi) <= 1000 and float(2 * self.komi).is_integer()):
+            raise UserError(f"go: komi={self.komi} must be a whole or half number up to 1000")
+
+    # -- the rules ---------------------------------------------------------------------------
+
+    @property
+    def compiled_as(self) -> Go:
+        return replace(self, komi=cast(float, Komi.OF_STATE))
+
+    @property
+    def num_actions(self) -> int:
+        return self.width * self.height + 1
+
+    @property
+    def pass_action(self) -> int:
+        return self.width * self.height
+
+    @property
+    def max_plies(self) -> int:
+        return max(3 * self.width * self.height, 100)
+
+    def init(self) -> GoState:
+        none = np.zeros((self.height, self.width), np.int8)
+        return self.set_up(none, player=0)
+
+    def set_up(self, stones: np.ndarray, player: int) -> GoState:
+        """The start of a game from given stones (int8 [H, W]: 1 Black, 2 White)."""
+        komi = np.float32(np.nan if self.komi is Komi.OF_STATE else self.komi)
+        return _first_state(self.compiled_as, stones == 1 + player, stones == 2 - player, player, komi)
+
+    def step(self, state: GoState, action: jax.Array) -> GoState:
+        over = self.is_terminal(state)
+        row, column = jnp.divmod(jnp.asarray(action, jnp.int32), self.width)
+        played = (row < self.height) & ~over
+        own, opp, captured, lone = self._place(state.own, state.opp, row, column, played)
+        taken = bb.count(captured)
+        ko = jnp.where(lone & (taken == 1), first_point(captured, self.width), -1)
+        player, ply = 1 - state.player, state.ply + 1
+        past = state.past
+        if past.shape[0]:
+            # An action beyond the last ply is an action on a finished game, dropped below.
+            past = past.at[ply].set(self._key(bb.pack(opp), bb.pack(own), player), mode="drop")
+
+        def unless_over(new: jax.Array, old: jax.Array) -> jax.Array:
+            return jnp.where(over, old, new)
+
+        return GoState(
+            own=unless_over(bb.pack(opp), state.own),
+            opp=unless_over(bb.pack(own), state.opp),
+            ko=unless_over(ko, state.ko),
+            last=unless_over(jnp.where(played, jnp.asarray(action, jnp.int32), -1), state.last),
+            passes=unless_over(jnp.where(played, 0, state.passes + 1), state.passes),
+            player=unless_over(player, state.player),
+            ply=unless_over(ply, state.ply),
+            komi=state.komi,
+            past=unless_over(past, state.past) if past.shape[0] else past,
+        )
+
+    def legal_action_mask(self, state: GoState) -> jax.Array:
+        rows = self._points_allowed(bb.unpack(state.own), bb.unpack(state.opp))
+        points = bb.to_bits(bb.pack(rows), self.width)
+        index = jnp.arange(points.shape[0])
+        points &= index != state.ko
+        if state.past.shape[0]:
+            points &= ~jax.vmap(lambda action: self._repeats(state, action))(index)
+        return jnp.append(points, True) & ~self.is_terminal(state)
+
+    def current_player(self, state: GoState) -> jax.Array:
+        return state.player
+
+    def is_terminal(self, state: GoState) -> jax.Array:
+        return (state.passes >= 2) | (state.ply >= self.max_plies)
+
+    def returns(self, state: GoState) -> jax.Array:
+        black = jnp.where(self.is_terminal(state), jnp.sign(self.margin(state)), 0.0)
+        return jnp.stack([black, -black])
+
+    def margin(self, state: GoState) -> jax.Array:
+        """float32: Black's area minus White's minus komi, as the position stands."""
+        mover = area_margin(bb.unpack(state.own), bb.unpack(state.opp), self.width)
+        return jnp.where(state.player == 0, mover, -mover) - state.komi
+
+    def owners(self, state: GoState) -> jax.Array:
+        mine, theirs = areas(bb.unpack(state.own), bb.unpack(state.opp), self.width)
+        mover = bb.to_bits(bb.pack(mine), self.width).astype(jnp.int8)
+        mover -= bb.to_bits(bb.pack(theirs), self.width).astype(jnp.int8)
+        return jnp.where(state.player == 0, mover, -mover)
+
+    def heuristic(self, state: GoState) -> jax.Array:
+        """The area as the position stands: tanh of four times the margin over the board's points."""
+        black = self.margin(state)
+        mover = jnp.where(state.player == 0, black, -black)
+        return jnp.tanh(4.0 * mover / (self.width * self.height))
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        return self.height, self.width, PLANES  # known without tracing a second's worth of liberties
+
+    def observe(self, state: GoState) -> jax.Array:
+        """[H, W, 10]: own stones, opponent's stones, the ko point, all ones when Black moves, then what
+        :func:`jubango.sgf_games.rules.go.features.planes` says."""
+        return planes(state.own, state.opp, state.ko, state.last, state.passes, state.player, state.komi, self.width)
+
+    def without_history(self, state: GoState) -> GoState:
+        return state._replace(past=jnp.zeros((0, *state.past.shape[1:]), jnp.uint32))
+
+    def transposition_key(self, state: GoState) -> jax.Array:
+        """Of the position, whatever the last move; the komi is that of the whole tree."""
+        return super().transposition_key(state._replace(last=jnp.zeros(0), komi=jnp.zeros(0)))
+
+    @property
+    def family(self) -> str:
+        return "go"
+
+    @property
+    def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
+        points = square_symmetries(self.height, self.width)
+        return points, np.pad(points, ((0, 0), (0, 1)), constant_values=self.pass_action)
+
+    def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
+        """Uniformly random moves that never fill an own eye; see ``go_playout``."""
+        return self._random_end(states, seeds, firsts=False)[0]
+
+    def random_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self._told_who(*self._random_end(states, seeds, firsts=True))
+
+    def tactical_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
+        """Captures, escapes and MoGo's shapes beside the last stone first; see ``go_tactics``."""
+        return self._random_end(states, seeds, firsts=False, tactics=True)[0]
+
+    def tactical_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self._told_who(*self._random_end(states, seeds, firsts=True, tactics=True))
+
+    def playout_margin(self, states: GoState, seeds: jax.Array) -> jax.Array:
+        """float32 [B]: by how much Black has won, komi included, a random game from each position."""
+        return self._random_game(states, seeds, firsts=False, tactics=False)[0]
+
+    def _told_who(self, returns: jax.Array, black: bb.Rows, white: bb.Rows) -> tuple[jax.Array, jax.Array]:
+        points = bb.owners(black, white, self.width)
+        return returns, jnp.pad(points, ((0, 1), (0, 0)), constant_values=-1)  # passes are nobody's
+
+    def _random_end(
+        self, states: GoState, seeds: jax.Array, firsts: bool, tactics: bool = False
+    ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
+        """(results, the points that Black took first, White's, both empty if not asked for) of random games."""
+        black, mine, theirs = self._random_game(states, seeds, firsts, tactics)
+        return jnp.stack([jnp.sign(black), -jnp.sign(black)]), mine, theirs
+
+    def _random_game(
+        self, states: GoState, seeds: jax.Array, firsts: bool, tactics: bool
+    ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
+        """The same with Black's margins."""
+        own, opp, turn, first = playout(
+            bb.unpack(states.own), bb.unpack(states.opp), states.ko, states.passes,
+            self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, firsts=firsts,
+            last=states.last if tactics else None,
+        )  # fmt: skip
+        mover, blacks = area_margin(own, opp, self.width), (states.player + turn) % 2 == 0
+        black = jnp.where(blacks, mover, -mover) - states.komi
+        mine, theirs = first or ([], [])
+        blacks_first, whites_first = bb.choose(blacks, mine, theirs), bb.choose(blacks, theirs, mine)
+        return black, blacks_first, whites_first
+
+    def turn_to(self, state: GoState, player: int) -> GoState:
+        """The same position with ``player`` to move (records may hold two moves of one colour)."""
+        if int(state.player) == player:
+            return state
+        return state._replace(
+            own=state.opp,
+            opp=state.own,
+            player=jnp.int32(player),
+            ko=jnp.int32(-1),
+            last=jnp.int32(-1),
+            passes=jnp.int32(0),
+        )
+
+    def gone_on(self, state: GoState) -> GoState:
+        """The same position as if nobody had passed: play goes on after two passes."""
+        return state._replace(passes=jnp.int32(0))
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _place(
+        self, own: jax.Array, opp: jax.Array, row: jax.Array, column: jax.Array, played: jax.Array
+    ) -> tuple[bb.Rows, bb.Rows, bb.Rows, jax.Array]:
+        """(own, opp, captured, whether the stone played is alone with one liberty) after a move."""
+        put, flood, settle = placing(self.width, self.height)
+        placed, unsettled = put(bb.unpack(own), bb.unpack(opp), row, column, played)
+        return settle(*until_settled(flood, unsettled, *placed))
+
+    def _points_allowed(self, own: bb.Rows, opp: bb.Rows) -> bb.Rows:
+        """Empty points where a stone may go, ko aside."""
+        closed, allowed = allowed_points(self.width, self.suicide)
+        # A point beside an empty one is free to take; chains matter only to the others.
+        own_safe, opp_safe = where_needed(
+            closed(own, opp), functools.partial(chains_with_two_liberties, self.width), own, opp
+        )
+        return allowed(own, opp, own_safe, opp_safe)
+
+    def _key(self, own: jax.Array, opp: jax.Array, player: jax.Array) -> jax.Array:
+        """uint32 [2]: a 64-bit key of the position, and of the player to move if situational."""
+        black = jnp.where(player == 0, own, opp).astype(jnp.uint32)
+        white = jnp.where(player == 0, opp, own).astype(jnp.uint32)
+        row = jnp.arange(1, self.height + 1, dtype=jnp.uint32)
+        keys = []
+        for salt in (0x9E3779B9, 0x85EBCA77):
+            mixed = mix(mix(black + row * jnp.uint32(salt)) ^ (white * jnp.uint32(0xC2B2AE3D) + row))
+            keys.append(mix(jnp.sum(mix(mixed + jnp.uint32(salt)), dtype=jnp.uint32)))
+        key = jnp.stack(keys)
+        return key ^ (player.astype(jnp.uint32) if self.ko == "situational" else jnp.uint32(0))
+
+    def _repeats(self, state: GoState, action: jax.Array) -> jax.Array:
+        """bool: would this stone recreate a position of the past?"""
+        row, column = jnp.divmod(action, self.width)
+        own, opp, _, _ = self._place(state.own, state.opp, row, column, jnp.bool_(True))
+        key = self._key(bb.pack(opp), bb.pack(own), 1 - state.player)
+        known = jnp.arange(state.past.shape[0]) <= state.ply
+        return jnp.any(known & jnp.all(state.past == key, axis=-1))
+
+    # -- words and pictures ------------------------------------------------------------------
+
+    @property
+    def spec(self) -> str:
+        size = f"{self.width}" if self.width == self.height else f"{self.width}x{self.height}"
+        parts = [f"go:{size}", f"komi={self.komi:g}"]
+        if self.ko != "simple":
+            parts.append(f"ko={self.ko}")
+        if self.suicide:
+            parts.append("suicide=true")
+        return ",".join(parts)
+
+    def stones(self, state: GoState) -> np.ndarray:
+        return bb.drawn(state.own, state.opp, int(state.player), self.width)
+
+    def open_actions(self, state: GoState) -> np.ndarray:
+        """The points of empty regions that touch both colours or none, and of what has the opponent's colour all around
+        and more than half of the board. None after a pass: another one ends the game."""
+        from scipy.ndimage import binary_dilation, label
+
+        out = np.zeros(self.num_actions, bool)
+        if int(state.passes):
+            return out
+        stones, opponent = self.stones(state), 2 - int(state.player)
+        regions, number = label(stones == 0)
+        for region in (regions == i for i in range(1, number + 1)):
+            beside = set(stones[binary_dilation(region) & ~region].tolist())
+            if len(beside) != 1 or (beside == {opponent} and 2 * region.sum() > region.size):
+                out[:-1] |= region.ravel()
+        return out
+
+    def point_action(self, point: Point | None) -> int:
+        return self.pass_action if point is None else super().point_action(point)
+
+    def action_text(self, action: int) -> str:
+        return vertex(None if action == self.pass_action else divmod(action, self.width), self.height)
+
+    def margin_text(self, margin: float) -> str:
+        return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _first_state(
+    game: Go, own: jax.typing.ArrayLike, opp: jax.typing.ArrayLike, player: jax.typing.ArrayLike,
+    komi: jax.typing.ArrayLike,
+) -> GoState:  # fmt: skip
+    """The beginning of a game with stones on the points ``own`` and ``opp``, bool [H, W], of ``player``, who moves."""
+    mine, theirs = (bb.from_bits(jnp.asarray(points).reshape(-1), game.width) for points in (own, opp))
+    mover = jnp.asarray(player, jnp.int32)
+    size = game.max_plies + 1 if game.ko != "simple" else 0
+    past = jnp.zeros((size, 2), jnp.uint32)
+    if size:
+        past = past.at[0].set(game._key(mine, theirs, mover))
+    none, zero = jnp.int32(-1), jnp.int32(0)
+    return GoState(mine, theirs, none, none, zero, mover, zero, jnp.asarray(komi, jnp.float32), past)

@@ -1,0 +1,207 @@
+"""Random Go games, thousands at once: the hot path of rollouts.
+
+Every lane plays uniformly among the empty points that are neither its own eyes nor the ko point,
+and passes when none is left; two passes end the game. Whether a chosen point captures takes a flood
+of the opponent's chains from their liberties, and whether it is suicide takes one of the own. Instead
+of looping until the worst lane's floods settle, each lane sweeps one colour once per step:
+
+- the opponent's, while a stone of theirs beside the point is not yet known to have a liberty left;
+- else the own, which decides between a move and suicide where no stone beside the point does.
+
+Then a lane that knows makes its move, or strikes a suicide's point off for this turn and tries another
+in the next step. One that does not know yet (one in thirty) keeps what it reached and its random number, and
+goes on with the same point in the next step. So no lane waits for another, and a step is one fixed piece of
+straight-line code, a single kernel. A lane's game depends on its position and seed alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jubango.sgf_games.compute import bitboard as bb
+from jubango.sgf_games.compute.dice import random_bits
+from jubango.sgf_games.compute.kernels import fused, twice
+from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.machine import VECTOR
+from jubango.sgf_games.rules.go.tactics import Last, preferred
+
+REACH = 3  # of a flood to lower columns, at every row it passes: what is farther away waits for the next step
+
+
+class Playing(NamedTuple):
+    """Lanes in the middle of random games; every array is [B]."""
+
+    own: bb.Rows  # of the player to move
+    opp: bb.Rows
+    barred: bb.Rows  # the ko point, and this turn's suicides
+    reached: bb.Rows  # stones known to have a liberty, in an unfinished attempt, else empty
+    passes: jax.Array  # int32, in a row; 2 ends the game
+    turn: jax.Array  # int32, moves and passes made
+    attempts: jax.Array  # int32, points tried and passes
+    counter: jax.Array  # int32, random numbers used
+    seed: jax.Array  # uint32
+    firsts: tuple[bb.Rows, bb.Rows] | None = None  # if asked for: points that the player to move took first, the other
+    last: Last | None = None  # with tactics
+
+
+def start(
+    own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array, seed: jax.Array, width: int,
+    firsts: bool = False, last: jax.Array | None = None,
+) -> Playing:  # fmt: skip
+    """Lanes at the beginning of their games. ko, last: int32 [B], points or -1; with the point of the last stone
+    tactics come before chance."""
+
+    def point(index: jax.Array) -> bb.Rows:
+        row, column = jnp.divmod(index, width)
+        return bb.point_rows(row, column, index >= 0, len(own), own[0].dtype.type)
+
+    barred = point(ko)
+    nothing = [jnp.zeros_like(row) for row in own]
+    zero = jnp.zeros(seed.shape, jnp.int32)
+    passes = jnp.where(over, 2, passes)
+    return Playing(
+        own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if firsts else None,
+        None if last is None else Last.of(point(last)),
+    )  # fmt: skip
+
+
+def playout(
+    own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array,
+    seed: jax.Array, width: int, limit: int, firsts: bool = False, last: jax.Array | None = None,
+) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:  # fmt: skip
+    """Play every lane (see :func:`start`) to its end or for ``limit`` attempts. Returns (own, opp, turns played, and
+    with ``firsts`` the points that the player now to move, and the other, took before anybody else).
+
+    A quarter of the lanes take as long again as all the others: what is left of many is played on by itself.
+    """
+    step = attempt(width)
+
+    def live(p: Playing) -> jax.Array:
+        return (p.passes < 2) & (p.attempts < limit)
+
+    def until(p: Playing, left: int) -> Playing:
+        """Play on while more than so many lanes are live."""
+        return while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
+
+    playing = start(own, opp, ko, passes, over, seed, width, firsts, last)
+    if seed.size < 3 * VECTOR:
+        end = until(playing, 0)
+        return end.own, end.opp, end.turn, end.firsts
+    most = until(playing, VECTOR)
+    few = jnp.nonzero(live(most), size=VECTOR, fill_value=0)[0]  # a lane that is there twice plays the same twice
+    rest = until(jax.tree.map(lambda x: x[few], most), 0)
+    result, new = ((p.own, p.opp, p.turn, p.firsts) for p in (most, rest))
+    return jax.tree.map(lambda x, y: x.at[few].set(y), result, new)
+
+
+@functools.cache
+def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.ArrayLike], Playing]:
+    """``step(playing, limit) -> playing``. ``restart`` begins a new game where one has ended."""
+
+    def think(p: Playing, limit: jax.Array) -> tuple:
+        empty = bb.complement(bb.either(p.own, p.opp), width)
+        candidates = bb.without(empty, bb.either(p.barred, _eyes(p.own, p.opp, empty, width)))
+        bits = random_bits(p.seed, p.counter)
+        if p.last is not None:
+            candidates = preferred(p.own, p.opp, p.last, candidates, bits, width)
+        return p, limit, candidates, bits
+
+    def pick(p: Playing, limit: jax.Array, candidates: bb.Rows, bits: jax.Array) -> tuple:
+        move, found = bb.random_point(candidates, bits)
+        return p, move, found, (p.passes < 2) & (p.attempts < limit)
+
+    def flood(p: Playing, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
+        own = bb.either(p.own, move)
+        stones = bb.either(own, p.opp)
+        liberties = bb.near(bb.complement(stones, width), width)
+        reached = bb.both(stones, bb.either(p.reached, liberties))
+        around = bb.near(move, width)
+        theirs = bb.some(bb.both(around, bb.without(p.opp, reached)))  # the opponent's chains are flooded
+        chains = bb.choose(theirs, p.opp, own)
+        flooded = bb.sweep(bb.both(chains, reached), chains, width, REACH)
+        settled = ~bb.some(bb.both(bb.near(flooded, width), bb.without(chains, flooded)))
+        return p._replace(reached=bb.either(reached, flooded)), move, around, found, active, theirs, settled
+
+    def judge(
+        p: Playing, move: bb.Rows, around: bb.Rows, found: jax.Array, active: jax.Array, theirs: jax.Array,
+        settled: jax.Array,
+    ) -> tuple:  # fmt: skip
+        opp_dead = bb.without(p.opp, p.reached)
+        closed = bb.some(bb.both(around, opp_dead))  # a stone beside the point has no liberty, as far as is known
+        others = bb.without(around, p.opp)
+        alone = ~bb.some(others)  # neither an own stone nor an empty point beside it
+        alive = bb.some(bb.both(p.reached, bb.either(others, move)))
+        hit = closed & settled
+        known = jnp.where(closed, settled, alive | alone | (settled & ~theirs))
+        ko = hit & alone & (bb.count(opp_dead) == 1)
+        decided = active & known
+        done = decided & (hit | alive | ~found)  # a move or a pass was made
+        return p, move, found, hit, ko, active & ~known, decided, done
+
+    def make_move(
+        p: Playing, move: bb.Rows, found: jax.Array, hit: jax.Array, ko: jax.Array, again: jax.Array,
+        decided: jax.Array, done: jax.Array,
+    ) -> tuple:  # fmt: skip
+        dead = bb.without(p.opp, p.reached)
+        firsts = p.firsts
+        if p.firsts:
+            mine, theirs = p.firsts
+            taken = bb.either(mine, bb.without(move, theirs))
+            firsts = bb.choose(done, theirs, mine), bb.choose(done, taken, theirs)
+        last = None if p.last is None else Last(*bb.choose(done, list(Last.of(move)), list(p.last)))
+        after = p._replace(
+            firsts=firsts,
+            last=last,
+            own=bb.choose(done, bb.choose(hit, bb.both(p.opp, p.reached), p.opp), p.own),
+            opp=bb.choose(done, bb.either(p.own, move), p.opp),
+            barred=bb.choose(done, bb.only_if(ko, dead), bb.either(p.barred, bb.only_if(~again, move))),
+            reached=bb.only_if(again, p.reached),
+        )
+        return after, found, decided, done
+
+    def turn_over(p: Playing, found: jax.Array, decided: jax.Array, done: jax.Array) -> Playing:
+        passes = jnp.where(done, jnp.where(found, 0, p.passes + 1), p.passes)
+        after = p._replace(
+            passes=passes,
+            turn=p.turn + done,
+            attempts=p.attempts + decided,
+            counter=p.counter + decided,
+        )
+        if not restart:
+            return after
+        over = (passes >= 2) | (after.attempts >= 4 * width * len(p.own) + 40)
+        return after._replace(
+            own=bb.only_if(~over, after.own),
+            opp=bb.only_if(~over, after.opp),
+            barred=bb.only_if(~over, after.barred),
+            passes=jnp.where(over, 0, passes),
+            attempts=jnp.where(over, 0, after.attempts),
+            last=None if after.last is None else Last(*bb.only_if(~over, list(after.last))),
+        )
+
+    chain = fused(think, pick, flood, judge, make_move, turn_over)
+    return lambda p, limit: chain(p, jnp.broadcast_to(jnp.int32(limit), p.turn.shape))
+
+
+def _eyes(own: bb.Rows, opp: bb.Rows, empty: bb.Rows, width: int) -> bb.Rows:
+    """Empty points that are the owner's eyes: own stones (or edge) on all four sides, and at most one
+    diagonal the opponent's, none at the edge (the usual rule of light playouts)."""
+    off = bb.complement(own, width)
+    sides = [(row << 1) | (row >> 1) for row in off]  # not own to the left or to the right
+    one = [(row << 1) | (row >> 1) for row in opp]
+    two = [(row << 1) & (row >> 1) for row in opp]
+    edge_columns = 1 | 1 << (width - 1)
+    out = []
+    above_and_below = [shift(board) for board in (off, one, two) for shift in (bb.lower, bb.higher)]
+    for r, (row, beside, above, below, one_above, one_below, two_above, two_below) in enumerate(
+        zip(empty, sides, *above_and_below, strict=True)
+    ):
+        edge = bb.full_row(width) if r in (0, len(own) - 1) else edge_columns
+        corners = two_above | two_below | (one_above & one_below) | ((one_above | one_below) & edge)
+        out.append(row & ~(beside | above | below | corners))
+    return out

@@ -1,0 +1,299 @@
+"""Training runs: what is in their folders, and that they can be left and gone on with at any time."""
+
+from __future__ import annotations
+
+import csv
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import jubango as jb
+from jubango.analysis.learning_curves import reliability
+from jubango.arena.commands import run as command
+from jubango.arena.training.tables import Match
+from jubango.arena.training.training import Measuring, Training, pace
+from jubango.bots.config import bot_from_spec
+from jubango.bots.learning import trainer
+from jubango.bots.learning.trainer import Settings
+from jubango.bots.networks.arrays import read_arrays
+from jubango.bots.networks.checkpoint import load_weights
+from jubango.sgf_games.base.errors import UserError
+
+ROOT = Path(__file__).parents[3]
+TRAIN = [sys.executable, "-c", "from jubango.arena.commands import main; main()", "train", "--game", "tic_tac_toe"]
+SHORT = ["--measure-minutes", "0.1", "--measure-games", "4"]
+QUICK = Measuring(minutes=0.1, games=4, simulations=8)
+
+
+def begun(folder, *words) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [*TRAIN, "--out", "run", *SHORT, *words]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment
+    )
+
+
+def rows(path) -> list[dict]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_an_accelerator_makes_a_larger_network(monkeypatch):
+    monkeypatch.setattr(trainer, "on_cpu", lambda: True)
+    usual = Settings(games=("go:9",)).chosen()
+    monkeypatch.setattr(trainer, "on_cpu", lambda: False)
+    larger = Settings(games=("go:9",)).chosen()
+    assert (larger.channels, larger.blocks, larger.lanes) == (128, 8, 1024)
+    assert larger.channels > usual.channels
+    assert Settings(games=("go:9",), channels=8).chosen().channels == 8
+    assert Settings(games=("tic_tac_toe",)).chosen().channels == 16
+
+
+def test_a_run_is_killed_its_newest_checkpoint_damaged_and_it_goes_on(tmp_path):
+    run = tmp_path / "run"
+    process, deadline = begun(tmp_path), time.monotonic() + 240
+    checkpoints = run / "checkpoints"
+
+    def finished() -> list[Path]:
+        return sorted(checkpoints.glob("*.safetensors"), key=lambda path: int(path.stem))
+
+    while not checkpoints.exists() or len(finished()) < 2:
+        time.sleep(0.1)
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    *_, before, newest = finished()
+    kept, _ = read_arrays(before, "checkpoint", "checkpoints")
+    newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
+    measured = len(rows(run / "matches.csv"))
+    seconds = float(rows(run / "matches.csv")[-1]["seconds"])
+    again = begun(tmp_path, "--minutes", str((seconds + 8) / 60))
+    out, errors = again.communicate(timeout=240)
+    assert again.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert (
+        f"checkpoint run/checkpoints/{newest.name}: is no file of this program's checkpoints, or is cut off; it is left out"
+        in errors
+    )
+    assert "Elo over random" in out
+    assert len(rows(run / "matches.csv")) > measured
+    best = load_weights(run / "best.safetensors")
+    assert best.how["boards"] == ["tic_tac_toe"]
+    newest_network = load_weights(run / "newest.safetensors")
+    assert int(newest_network.how["games"]) >= kept["counts/games"] > 0
+    assert errors.count("left out") == 1
+    assert list((run / "damaged").iterdir())
+    assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_ctrl_c_keeps_what_has_been_learnt(tmp_path):
+    process = begun(tmp_path)
+    while not (tmp_path / "run" / "progress.csv").exists():
+        time.sleep(0.1)
+        assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert " train --game tic_tac_toe --out run" in errors.splitlines()[-1]
+    assert load_weights(tmp_path / "run" / "newest.safetensors").how["steps"] > 0
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A short run from Python: (its folder, what it yielded)."""
+    folder = tmp_path_factory.mktemp("trained")
+    return folder, list(jb.train("mnk:3,k=3", folder, games=15_000, measuring=QUICK, channels=8, blocks=1))
+
+
+def test_what_a_run_yields(trained):
+    folder, progress = trained
+    assert [one.stage for one in (progress[0], progress[-1])] == ["compiling", "done"]
+    assert "measuring" in {one.stage for one in progress}
+    training = progress[-1].training
+    assert training.trainer.counts["games"] >= 15_000
+    assert 0.1 <= training.trainer.pace < 0.4, "at the end it learns slowly"
+    assert training.elo
+    assert {match.opponent for match in training.matches} >= {"random", "uct:simulations=100"}
+    losses = [one.turn.losses for one in progress if one.turn and one.turn.losses]
+    gap = [float(loss.policy - loss.target) for loss in losses]
+    assert np.mean(gap[-5:]) < np.mean(gap[:5])
+    assert int(load_weights(folder / "best.safetensors").how["games"]) <= training.trainer.counts["games"]
+
+
+def test_what_has_been_learnt_is_kept_before_it_is_measured(tmp_path):
+    for one in jb.train("mnk:3,k=3", tmp_path, measuring=QUICK, channels=8, blocks=1):
+        if one.stage == "measuring":
+            turn = int(one.training.trainer.counts["turns"])
+            assert (tmp_path / "checkpoints" / f"{turn}.safetensors").exists()
+            break
+
+
+def test_a_network_says_what_it_was_begun_with_but_not_where_that_lay(trained, tmp_path):
+    best = trained[0] / "best.safetensors"
+    *_, _ = jb.train("mnk:3,k=3", tmp_path, games=4000, measuring=QUICK, channels=8, blocks=1, start=str(best))
+    newest = tmp_path / "newest.safetensors"
+    assert load_weights(newest).how["settings"]["start"] == "best.safetensors"
+    assert str(best.parent).encode() not in newest.read_bytes()
+
+
+def test_what_it_has_learnt_plays(trained):
+    folder, _ = trained
+    for bot in ("policy", "value", "alphago:simulations=16", "alphazero:simulations=16", "gumbel:simulations=16"):
+        spec = f"{bot}{',' if ':' in bot else ':'}network={folder / 'best.safetensors'}"
+        run = jb.match(spec, "random", "tic_tac_toe", 20)
+        points = [r.score if r.white == "random" else 1 - r.score for r in run.results]
+        assert np.mean(points) > 0.5, bot
+
+
+def test_a_run_goes_on_only_as_it_was_begun(trained):
+    folder, _ = trained
+    with pytest.raises(UserError, match="was begun with channels = 8, not 16; use another --out folder"):
+        Training({"games": ("tic_tac_toe",), "channels": 16}, folder)
+    with pytest.raises(UserError, match="trains tic_tac_toe"):
+        Training({"games": ("connect_four",)}, folder)
+    assert Training({"games": ("tic_tac_toe",)}, folder).settings.channels == 8
+    assert Training({"games": ("tic_tac_toe",), "channels": 0, "seed": 1}, folder).settings.channels == 8
+    assert Training({"games": ("tic_tac_toe",), "rate": 5e-4, "fast": 4}, folder).settings.rate == 5e-4
+    assert Training({"games": ("tic_tac_toe", "mnk:4,k=3")}, folder).settings.fast == 4
+    assert Training({"games": ("tic_tac_toe",)}, folder).settings.games == ("tic_tac_toe",)
+    assert Training({"games": ("tic_tac_toe",), "rate": 1e-3}, folder).settings.rate == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--game", "go:x"], "go:x"), (["--game", "go:5", "--game", "gomoku:9"], "no boards of one game"),
+        (["--game", "tic_tac_toe", "--start", "nowhere"], "nowhere"), (["--game", "tic_tac_toe", "--search", "magic"], "search"),
+        (["--game", "tic_tac_toe", "--channels", "99999"], "channels"),
+        (["--game", "tic_tac_toe", "--share", "2"], "train: share = 2.0: should be less than or equal to 1"),
+        (["--game", "tic_tac_toe", "--batch", "0"], "train: batch = 0"), (["--game", "tic_tac_toe", "--rate", "nan"], "rate = nan"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(tmp_path, capsys, words, message):
+    assert command(["train", *words, "--out", str(tmp_path / "run")]) == 2
+    errors = capsys.readouterr().err.strip().splitlines()
+    assert message in errors[-1]
+    assert not any("Traceback" in line for line in errors)
+
+
+def test_programs_are_made_before_training_begins(tmp_path, caplog):
+    """And are not counted as training."""
+    caplog.set_level(logging.WARNING, "jax")
+    training = Training({"games": ("mnk:4x2,k=2",), "channels": 4, "blocks": 1, "lanes": 32, "batch": 32}, tmp_path)
+    programs = re.compile(r"Compiling (?:jit\()?(further|part|move|<lambda>)\b")
+
+    def made() -> list[str]:
+        return [found[1] for message in caplog.messages if (found := programs.search(message))]
+
+    with jax.log_compiles():
+        assert [*training.trainer.compile()] == ["self-play of mnk:4x2,k=2", "learning from mnk:4x2,k=2"]
+        assert {"further", "part", "move"} <= set(made())
+        assert (training.seconds, training.trainer.counts["turns"]) == (0.0, 0)
+        caplog.clear()
+        while training.trainer.steps < 10:
+            training.trainer.turn()
+    assert made() == []
+    assert training.seconds > 0
+
+
+def test_who_has_learnt_nothing_is_not_the_best(tmp_path, capsys):
+    words = [
+        "train",
+        "--game",
+        "tic_tac_toe",
+        "--channels",
+        "4",
+        "--blocks",
+        "1",
+        "--out",
+        str(tmp_path / "run"),
+        "--lanes",
+        "32",
+    ]
+    assert command([*words, "--games", "5"]) == 0
+    out, errors = capsys.readouterr()
+    assert "nothing has been learnt in " in errors and "learning begins with 1,024" in errors
+    assert "best" not in out + errors
+    assert not (tmp_path / "run" / "best.safetensors").exists()
+    assert not (tmp_path / "run" / "newest.safetensors").exists()
+    stages = [line.split(",")[0] for line in errors.splitlines()]
+    assert stages[:2] == ["compiling self-play of tic_tac_toe", "compiling learning from tic_tac_toe"]
+    assert command([*words, "--games", "6"]) == 0, "it goes on"
+
+
+def test_data_that_ends_too_early_is_no_interruption(tmp_path, capsys, monkeypatch):
+    def broken(*words, **keys):
+        raise EOFError("No data left in file")
+
+    monkeypatch.setattr("jubango.arena.training.training.train", broken)
+    assert command(["train", "--game", "tic_tac_toe", "--out", str(tmp_path / "run")]) == 1
+    assert capsys.readouterr().err.strip().startswith("jubango: EOFError: No data left in file")
+
+
+def test_reliability_by_hand():
+    said = [(-1.0, -1.0), (-0.95, 1.0), (0.0, 0.0), (0.99, 1.0), (1.0, 1.0)]
+    found = reliability(said, bins=4)
+    assert [number for _, _, number in found] == [2, 1, 2]
+    assert found[0][:2] == pytest.approx((0.0125, 0.5))
+    assert found[2][:2] == pytest.approx((0.9975, 1.0))
+    assert reliability([]) == []
+
+
+def test_the_best_network_is_the_one_that_beat_the_best(trained, tmp_path):
+    """By the matches alone, whenever they were interrupted."""
+    training = trained[1][-1].training
+    matches = [*training.matches]
+    try:
+        training.matches.clear()
+        assert training.best == ""
+        for number, opponent, wins, best in [
+            (1, "random", 4, "net-0001"), (2, "net-0001", 1, "net-0001"), (3, "net-0001", 3, "net-0003"),
+            (3, "random", 4, "net-0003"), (4, "net-0003", 2, "net-0003"), (5, "net-0003", 4, "net-0005"),
+        ]:  # fmt: skip
+            training.matches.append(Match(60.0 * number, 10, f"net-{number:04d}", opponent, wins, 0, 4 - wins))
+            assert training.best == best
+            training.draw()
+    finally:
+        training.matches[:] = matches
+
+
+def test_who_cannot_play_is_left_out(trained, monkeypatch):
+    """An opponent that does not start costs its matches, and the training goes on."""
+    training = trained[1][-1].training
+    broken = bot_from_spec('gtp:command="/nowhere/gnugo"', "broken")
+    monkeypatch.setattr("jubango.arena.training.training.ladder", lambda game: [bot_from_spec("random"), broken])
+    before = len(training.matches)
+    list(training.measure())
+    assert {match.opponent for match in training.matches[before:]} <= {"random", *(m.network for m in training.matches)}
+    assert any(note.startswith("broken is left out: ") for note in training.notes)
+    list(training.measure())
+    assert sum(note.startswith("broken is left out: ") for note in training.notes) == 1
+
+
+def test_any_number_of_devices_learns(tmp_path):
+    """Three do not divide a batch of 256."""
+    code = """
+import jubango as jb
+jb.configure(cores=3, cache="cache")
+last = [one for one in jb.train("tic_tac_toe", "run", games=2500, channels=4, blocks=1)][-1]
+assert last.stage == "done" and last.training.trainer.steps > 0 and last.training.trainer.recipe.batch == 258
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JUBANGO_CORES": "3"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_slows_down_towards_its_end():
+    assert [pace(share) for share in (0, 0.5, 0.85)] == [1.0] * 3
+    assert [pace(share) for share in (0.925, 1)] == pytest.approx([0.55, 0.1])

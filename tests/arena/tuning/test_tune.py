@@ -1,0 +1,94 @@
+"""Tuning as its users meet it: files, a run that is killed and goes on, what it says in the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+import jubango as jb
+from jubango.arena.commands import run as command
+from jubango.arena.tuning.plan import read_tune_plan
+from jubango.sgf_games.base.errors import UserError
+
+FILE = """
+game = "tic_tac_toe"
+games = 24
+games_per_round = 8
+confirm = ""
+[bot]
+use = "uct"
+simulations = 8
+[[settings]]
+key = "c"
+low = 0.05
+high = 8.0
+log = true
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_a_tuning_that_is_killed_goes_on_as_if_nothing_had_happened(file, tmp_path, capsys):
+    """The same settings are proposed and the same games played, whenever it is stopped."""
+    assert command(["tune", str(file), "--out", str(tmp_path / "whole")]) == 0
+    slow = (
+        "import time\nfrom jubango.arena.games.block import Block\nplain = Block.begin\n"
+        "Block.begin = lambda *a: (time.sleep(0.05), plain(*a))[1]\nfrom jubango.arena.commands import main; main()"
+    )
+    out = tmp_path / "killed"
+    process = subprocess.Popen(
+        [sys.executable, "-c", slow, "tune", str(file), "--out", str(out)], stderr=subprocess.DEVNULL
+    )
+    while len(list(out.glob("games/*.sgf"))) < 10:
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.kill()
+    process.wait()
+    capsys.readouterr()
+    assert command(["tune", str(file), "--out", str(out), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["games"] == 24
+    assert (out / "settings.csv").read_text() == (tmp_path / "whole" / "settings.csv").read_text()
+    assert (out / "tune.png").stat().st_size > 5_000
+    (setting,) = found["settings"]
+    assert 0.05 <= setting["low"] <= setting["value"] <= setting["high"] <= 8
+    assert found["bot"].startswith("uct:simulations=8,c=")
+
+
+def test_settings_that_hardly_search_are_found_to_be_worse():
+    """Where one simulation is as good as chance, a bot that may have sixty wants them."""
+    tuning = jb.tune("tic_tac_toe", "uct:simulations=2", {"simulations": (1, 60)}, games=192, confirm="")
+    (found,) = tuning.best
+    assert found.value > 8
+    assert tuning.gain.value > 50
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("low = 0.05", "low = 9.0", "should be below high"),
+        ("low = 0.05", "low = 0", "should be above 0"),
+        ('key = "c"', 'key = "cc"', "is no key of uct"),
+        ('key = "c"', 'key = "leaves"', "cannot be tuned"),
+        ('use = "uct"\nsimulations = 8', 'use = "random"', "only searching bots can be tuned"),
+        ("games = 24", "game_s = 24", 'no key "game_s"'),
+        ("games = 24", "games = 25", "even number"),
+        ("simulations = 8", "simulations = -8", "simulations"),
+    ],
+)
+def test_a_file_that_cannot_be_tuned_is_one_line(file, old, new, says):
+    file.write_text(FILE.replace(old, new))
+    with pytest.raises(UserError) as caught:
+        read_tune_plan(file)
+    assert str(caught.value).startswith(str(file))
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,83 @@
+"""A search by the clock ends once no other move can be played any more, and not before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_search import COMPOSITIONS, after
+
+import jubango as jb
+from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.packing import Order
+from jubango.bots.search.root import Numbers, final_move, final_moves, settled
+from jubango.bots.search.tree.state import RootStatistics
+from jubango.sgf_games.rules.compiled import rules, stacked
+
+
+def statistics(visits, legal):
+    a = len(visits)
+    visits = np.where(legal, visits, 0)
+    total = int(visits.sum())
+    return RootStatistics(
+        visits, np.zeros(a, np.float32), np.where(legal, 1 / a, 0), np.float32(0), np.float32(0),
+        np.zeros((2, 0), np.float32), np.zeros(a, np.float32), np.int32(total), np.int32(0),
+    )  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_what_is_settled_stays_whatever_is_still_searched(data):
+    a = data.draw(st.integers(1, 6))
+    visits = np.array(data.draw(st.lists(st.integers(0, 30), min_size=a, max_size=a)))
+    legal = np.array(data.draw(st.lists(st.booleans(), min_size=a, max_size=a).filter(any)))
+    more = np.array(data.draw(st.lists(st.integers(0, 12), min_size=a, max_size=a)))
+    before, later = statistics(visits, legal), statistics(visits + more, legal)
+    left = float(np.where(legal, more, 0).sum())
+    batch = RootStatistics(*(np.asarray(x)[None] for x in before))
+    if settled(batch, np.array([left]))[0]:
+        assert final_move(before) == final_move(later)
+    else:  # one of them could still be played instead
+        first = final_move(before)
+        turned = [final_move(statistics(visits + left * (np.arange(a) == i), legal)) for i in np.flatnonzero(legal)]
+        tied = [i for i in np.flatnonzero(legal) if visits[i] + left >= visits[first] and i != first]
+        assert any(move != first for move in turned) or tied or not left
+
+
+@pytest.mark.parametrize("settles", [False, True])
+def test_a_search_by_the_clock_ends_when_its_move_is_settled(settles):
+    """Black wins with D4: most simulations go there, and those that are left cannot help the others."""
+    search = COMPOSITIONS["uct"]
+    state = after(search.game, "D1 A1 D2 A2 D3 A3")
+    legal = np.asarray(rules(search.game).view(state).legal)
+    driver = Driver(search, 2)
+    orders = [
+        Order(0, legal, Numbers(96, 0.5), 1, settles=True),  # no deadline: all its simulations are made
+        Order(1, legal, Numbers(96, 0.5), 1, deadline=1e9, settles=settles),
+    ]
+    driver.begin(orders, stacked([state] * driver.trees))
+    found = {}
+    while driver.busy.any():
+        lanes, answers, _ = driver.advance(0.0)  # a step at a time
+        for row, lane in enumerate(lanes.tolist()):
+            found[lane] = RootStatistics(*(x[row : row + 1] for x in answers))
+    driver.close()
+    moves = {lane: int(final_moves(own, ["visits"], [0.0], [1])[0]) for lane, own in found.items()}
+    assert moves[0] == moves[1] == search.game.parse_action("D4")
+    assert found[0].visits.sum() == 96
+    assert (found[1].visits.sum() < 96) == settles
+    if settles:
+        first, second = np.sort(found[1].visits[0])[:-3:-1]
+        assert first - second > 96 - found[1].visits.sum() >= first - second - 2
+
+
+@pytest.mark.parametrize("spec", ["uct:", "uct:reuse=true,"])
+def test_what_is_kept_for_the_next_move_is_searched_in_full(spec, monkeypatch):
+    """Where no clock keeps what is saved: of a kept tree's simulations those for the next move are worth making."""
+    start = Driver.start
+    monkeypatch.setattr(Driver, "start", lambda self, most=0.0: start(self, 0.0))  # a step at a time
+    run = jb.match(f"{spec}simulations=200,seconds=1000", "random", "tic_tac_toe", 2, progress=False)
+    made = run.moves.query("player != 'random'").simulations
+    assert len(made) > 0
+    assert (made >= 200).all() if "reuse" in spec else (made < 200).any()

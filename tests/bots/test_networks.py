@@ -1,0 +1,349 @@
+"""Files of weights that are not what they say: refused in one line that names the file, before anything is built."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+
+import jax
+import numpy as np
+import pytest
+from nets import random_network, random_weights
+from safetensors.numpy import save_file
+
+import jubango as jb
+from jubango.analysis.reviews.review_file import network_digest
+from jubango.arena.runs.weights import check_stated
+from jubango.arena.schedule.plan import match_plan
+from jubango.bots.composition import network_file, note_on, strongest
+from jubango.bots.config import bot_from_spec
+from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.networks.arrays import digest
+from jubango.bots.networks.checkpoint import load_weights, packed_weights
+from jubango.bots.networks.model import apply, new_weights
+from jubango.bots.networks.shape import Shape
+from jubango.bots.networks.shipped import FOLDER, NETWORKS, shipped
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.rules.catalogue import make_game
+
+
+@pytest.fixture(scope="module")
+def honest():
+    """(the shape, the weights) of a small network."""
+    shape = Shape.of(make_game("tic_tac_toe"), channels=4, blocks=1)
+    return shape, random_weights(shape, seed=1)
+
+
+def header(shape, weights, **lies) -> dict[str, str]:
+    said = {"shape": {**asdict(shape), **lies}, "digest": digest(weights), "trained": {}}
+    return {"jubango": json.dumps(said)}
+
+
+def refusal(path) -> str:
+    with pytest.raises(UserError) as caught:
+        load_weights(path)
+    message = str(caught.value)
+    assert message.startswith(f"network {path}: ")
+    assert message.isprintable()
+    return message
+
+
+BIG = 10**9
+
+
+@pytest.mark.parametrize(
+    ("lie", "message"),
+    [
+        ({"channels": BIG}, "channels = 1000000000"), ({"blocks": BIG}, "blocks"), ({"planes": 10**400}, "planes"), ({"blocks": 5000}, "blocks"),
+        ({"channels": 0}, "channels = 0"), ({"width": -3}, "width = -3"), ({"planes": None}, "planes = None"), ({"passes": 1.0}, "passes = 1.0"),
+        ({"blocks": True}, "blocks = True"), ({"channels": "4"}, "channels = '4'"), ({"head": "dense"}, "height = 0"), ({"head": "trees"}, "head = 'trees'"),
+        ({"channels": 8}, "do not fit"), ({"blocks": 100}, "do not fit"), ({"blocks": 2}, "do not fit"), ({"actions": 9}, "actions = 9"),
+        ({"passes": 1}, "do not fit"), ({"scores": True}, "do not fit"), ({"head": "columns"}, "do not fit"), ({"planes": 4}, "do not fit"),
+        ({"head": "dense", "width": 1000, "height": 1000, "actions": 9}, "do not fit"), ({"game": 7}, "head"), ({"depth": 3}, "is no file of this program's weights"),
+    ],
+)  # fmt: skip
+def test_metadata_that_lies(tmp_path, honest, lie, message):
+    shape, weights = honest
+    path = tmp_path / "lies.safetensors"
+    save_file(weights, str(path), metadata=header(shape, weights, **lie))
+    assert message in refusal(path)
+
+
+@pytest.mark.parametrize("metadata", ["", "[]", "null", "[" * 100_000, '{"game": 1e999}', "9" * 5000])
+def test_metadata_that_is_none(tmp_path, honest, metadata):
+    save_file(honest[1], str(tmp_path / "net"), metadata={"jubango": metadata})
+    assert "is no file of this program's weights" in refusal(tmp_path / "net")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e38, -1e5])
+def test_weights_that_are_no_numbers(tmp_path, honest, value):
+    shape, weights = honest
+    spoilt = {**weights, "outcome.bias": np.full_like(weights["outcome.bias"], value)}
+    save_file(spoilt, str(tmp_path / "net"), metadata=header(shape, spoilt))
+    assert "outcome.bias holds weights that are no numbers, or beyond 10000" in refusal(tmp_path / "net")
+
+
+def test_weights_of_another_kind(tmp_path, honest):
+    shape, weights = honest
+    for kind in (np.float64, np.int32, np.float16, bool):
+        changed = {name: value.astype(kind) for name, value in weights.items()}
+        save_file(changed, str(tmp_path / "net"), metadata=header(shape, changed))
+        assert "do not fit" in refusal(tmp_path / "net")
+
+
+def test_every_altered_byte_is_noticed(tmp_path, honest):
+    """Wherever a bit is turned or the file cut off, nothing is loaded."""
+    shape, weights = honest
+    path = tmp_path / "net"
+    path.write_bytes(packed_weights(weights, shape, {"hours": 2.5}))
+    data = path.read_bytes()
+    rng = np.random.default_rng(1)
+    start = 8 + int.from_bytes(data[:8], "little")  # of the weights
+    for at in [0, 9, *rng.integers(start, len(data), 30)]:
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x40]) + data[at + 1 :])
+        refusal(path)
+    for length in [0, 7, 100, start, len(data) - 1]:
+        path.write_bytes(data[:length])
+        refusal(path)
+
+
+def test_what_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "is no regular file" in refusal(tmp_path / "pipe")
+    assert "is a folder" in refusal(tmp_path)
+    assert "cannot be read" in refusal(tmp_path / "nowhere")
+    for data in (b"", b"\xff" * 100, (10**12).to_bytes(8, "little") + b"{}"):
+        (tmp_path / "net").write_bytes(data)
+        assert "is no file" in refusal(tmp_path / "net")
+
+
+def test_only_of_a_file_is_there_a_digest(tmp_path):
+    """A device may never end, and a pipe keep one waiting."""
+    (tmp_path / "net").write_bytes(b"x")
+    bots = [bot_from_spec(f"alphazero:network={path}") for path in (tmp_path / "net", os.devnull)]
+    plan = match_plan(*bots, "tic_tac_toe", 2)
+    assert check_stated(plan) == {str(tmp_path / "net"): hashlib.sha256(b"x").hexdigest()}
+    assert network_digest(plan.game, bots[0]) == hashlib.sha256(b"x").hexdigest()
+    with pytest.raises(UserError, match=f"^network {os.devnull}: is no regular file"):
+        network_digest(plan.game, bots[1])
+
+
+def test_shapes_are_checked():
+    with pytest.raises(UserError, match="channels = 0: should be a whole number from 1"):
+        Shape.of(make_game("tic_tac_toe"), channels=0)
+
+
+@pytest.mark.parametrize(("head", "more"), [("points", {"passes": 1, "scores": True}), ("points", {}), ("columns", {}), ("dense", {"height": 4, "width": 3, "actions": 20})])  # fmt: skip
+def test_the_sizes_of_the_weights_are_those_of_the_network(head, more):
+    shape = Shape("game", planes=3, head=head, channels=5, blocks=2, **more)
+    weights, read = jax.eval_shape(lambda: new_weights(shape)), set()
+    assert shape.sizes == {name: x.shape for name, x in weights.items()}
+    assert {x.dtype for x in weights.values()} == {np.dtype(np.float32)}
+
+    class Watched(dict):
+        def __getitem__(self, name):
+            read.add(name)
+            return super().__getitem__(name)
+
+    found = jax.eval_shape(
+        lambda weights, planes: apply(shape, Watched(weights), planes), weights, np.zeros((2, 4, 3, 3), np.float32)
+    )
+    assert read == set(shape.sizes)
+    assert (found.policy.shape, found.outcome.shape, found.ownership.shape) == (
+        (2, shape.actions or {"points": 12 + shape.passes}.get(head, 3)),
+        (2, 3),
+        (2, 4, 3),
+    )
+
+
+AS_EVER = {
+    "points": ({"passes": 1, "scores": True, "channels": 5, "blocks": 2}, [-0.299448699758],
+        [[-5.09504, -4.44727, -6.08669], [5.70083, -4.35269, 6.85889], [0.982511, 0.722404, 0.668392], [1.37038, 0.868459]]),
+    "columns": ({"channels": 4, "blocks": 1}, [0.2434030920267], [[0.848322, 0.519217, 0.16534], [-1.55528, 0.702516, 1.26018], [0, 0, 0], [0, 0]]),
+    "dense": ({"channels": 4, "blocks": 1, "height": 4, "width": 3, "actions": 20}, [0.2434030920267],
+        [[-2.14092, -0.22394, -0.271021], [-1.55528, 0.702516, 1.26018], [0, 0, 0], [0, 0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("head", AS_EVER)
+def test_networks_begin_and_compute_as_ever(head):
+    """The numbers of flax's modules, which these were once made of: the weights of a seed, and what others say."""
+    more, hidden, said = AS_EVER[head]
+    shape = Shape("g", 3, head, **more)
+    weights = new_weights(shape, seed=7)
+    assert np.allclose(weights["stem.kernel"].ravel()[:3], [0.321554005, 0.041815806, -0.153643921], atol=1e-6)
+    assert np.allclose(weights["value_hidden.kernel"].ravel()[1], hidden, atol=1e-6)
+    keys = enumerate(sorted(shape.sizes.items()))
+    weights = {name: 0.3 * jax.random.normal(jax.random.key(i), size) for i, (name, size) in keys}
+    planes = (np.arange(2 * 4 * 3 * 3).reshape(2, 4, 3, 3) % 7 / 7).astype(np.float32)
+    for value, expected in zip(apply(shape, weights, planes), said, strict=True):
+        assert np.allclose(np.asarray(value).ravel()[:3], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_weights_are_read_without_the_library_that_trains_them(tmp_path, honest):
+    """Who plays need not have it."""
+    shape, weights = honest
+    (tmp_path / "net").write_bytes(packed_weights(weights, shape))
+    code = (
+        "import sys; from jubango.bots.gtp import host; from jubango.bots.networks.checkpoint import load_weights;"
+        f"load_weights({str(tmp_path / 'net')!r}); print('optax' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_an_untrained_network_knows_nothing():
+    """Every move alike, every position even: whatever it learns, it begins with no opinion."""
+    for spec in ("go:5", "connect_four:5x4", "tic_tac_toe"):
+        game = make_game(spec)
+        shape = Shape.of(game, 8, 2)
+        planes = np.random.default_rng(1).random(
+            (3, *jax.eval_shape(lambda game=game: game.observe(game.init())).shape), np.float32
+        )
+        found = apply(shape, new_weights(shape), planes)
+        assert not np.asarray(found.policy).any()
+        assert not np.asarray(found.value).any()
+
+
+@pytest.mark.parametrize(
+    ("small", "large"), [("go:5", "go:7x6"), ("gomoku:6", "gomoku:9"), ("connect_four:5x4", "connect_four")]
+)
+def test_one_network_plays_every_size_of_its_game(small, large, tmp_path):
+    """The same weights, and what they say of a board does not depend on the batch around it."""
+    first, second = make_game(small), make_game(large)
+    shape = random_network(tmp_path / "net", first)
+    assert Shape.of(second, 8, 1) == shape
+    weights, _, _ = load_weights(tmp_path / "net")
+    for game in (first, second):
+        planes = np.random.default_rng(1).random(
+            (4, *jax.eval_shape(lambda game=game: game.observe(game.init())).shape), np.float32
+        )
+        found = apply(shape, weights, planes)
+        assert found.policy.shape == (4, game.num_actions)
+        alone = apply(shape, weights, planes[2:3])
+        assert np.allclose(found.policy[2], alone.policy[0], atol=1e-5)
+        assert np.allclose(found.value[2], alone.value[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", ["go:5", "go:4x3", "gomoku:5", "tic_tac_toe", "connect_four:5x4"])
+def test_symmetries_are_those_of_the_rules(spec):
+    """A game that is mirrored or turned from its first move on is mirrored or turned in all that is seen of it."""
+    game = make_game(spec)
+    points, actions = game.symmetries
+    assert (points[0] == np.arange(game.height * game.width)).all()
+    assert len(set(map(tuple, points))) == len(points)
+    look = jit(
+        lambda state: (game.observe(state), game.legal_action_mask(state), game.is_terminal(state), game.returns(state))
+    )
+    step, rng = jit(game.step), np.random.default_rng(5)
+    for turned, moved in zip(points[1:], actions[1:], strict=True):
+        one = other = game.init()
+        for _ in range(3 * game.height * game.width):
+            seen, legal, over, returns = map(np.asarray, look(one))
+            seen2, legal2, over2, returns2 = map(np.asarray, look(other))
+            assert np.array_equal(seen.reshape(-1, seen.shape[-1])[turned], seen2.reshape(-1, seen.shape[-1]))
+            assert np.array_equal(legal[moved], legal2)
+            assert over == over2
+            assert (returns == returns2).all()
+            if over:
+                break
+            there = rng.choice(np.flatnonzero(legal2))
+            other, one = step(other, there), step(one, moved[there])
+
+
+def test_honest_files_are_read(tmp_path, honest):
+    shape = honest[0]
+    (tmp_path / "net").write_bytes(packed_weights(honest[1], shape, {"games": 12}))
+    weights, found, how = load_weights(tmp_path / "net")
+    assert (found, how) == (shape, {"games": 12})
+    assert all(np.array_equal(weights[name], value) for name, value in honest[1].items())
+
+
+@pytest.mark.parametrize("family", NETWORKS)
+def test_networks_that_come_along(family):
+    """Each is whole, says how it was made, fits all the boards it is for, and is what the presets take there."""
+    found = NETWORKS[family]
+    _, shape, how = load_weights(FOLDER / found.file)
+    assert shape.game == family
+    assert how["hours"] > 0
+    assert how["settings"]["seed"] >= 0
+    boards = [make_game(spec) for spec in how["boards"]]
+    for game in boards:
+        assert game.family == family
+        assert shipped(game) == FOLDER / found.file
+        assert shape == Shape.of(game, shape.channels, shape.blocks)
+        bot = bot_from_spec("alphazero")
+        assert network_file(game, bot) == str(FOLDER / found.file)
+        assert not note_on(game, bot)
+        assert strongest(game).startswith("alphazero")
+    assert {path.name for path in FOLDER.glob("*.safetensors")} == {one.file for one in NETWORKS.values()}
+
+
+def test_without_a_network_rollouts_stand_in():
+    game = make_game("mnk:4x5,k=4")
+    assert "stand in" in note_on(game, bot_from_spec("alphazero"))
+    assert strongest(game).startswith("uct")
+    assert strongest(make_game("go:25")).startswith("rave") and "tactical" in strongest(make_game("go:25"))
+    for spec in ("alphazero:network=none", "uct", "minimax", "random"):
+        assert not note_on(game, bot_from_spec(spec))
+    assert network_file(make_game("tic_tac_toe"), bot_from_spec("alphazero:network=none")) == ""
+    assert network_file(game, bot_from_spec("alphazero:network=/some/file")) == "/some/file"
+
+
+def test_the_shipped_network_never_loses_tic_tac_toe():
+    """Its policy alone, and a search with it, against perfect play from either side."""
+    run = jb.match("policy:temperature=0", "minimax", "tic_tac_toe", 40)
+    assert {result.score for result in run.results} == {0.5}
+    run = jb.match("alphazero:temperature=0,simulations=50", "minimax", "tic_tac_toe", 40)
+    assert {result.score for result in run.results} == {0.5}
+
+
+def test_a_position_is_judged_alike_in_every_batch(tmp_path):
+    """To the last bit, in batches of eight or more, wherever it stands in them; who is not asked is left out."""
+    game = make_game("go:5")
+    random_network(tmp_path / "net.safetensors", game)
+    evaluator, params = NetworkEvaluator.load(tmp_path / "net.safetensors", game)
+    rng = np.random.default_rng(1)
+    boards = rng.integers(0, 3, (40, 5, 5)) * rng.integers(0, 2, (40, 5, 5))
+    states = [
+        game.set_up(board, player=int(player)) for board, player in zip(boards, rng.integers(0, 2, 40), strict=True)
+    ]
+    together = jax.tree.map(lambda *x: np.stack(x, axis=-1), *states)
+    legal = np.ones((40, game.num_actions), bool)
+    judge = jit(lambda states, legal: evaluator(params, game, states, legal, np.zeros(legal.shape[0], np.uint32)))
+
+    def judged(rows, asked=slice(None)):
+        some = np.zeros_like(legal[rows])
+        some[asked] = True
+        return [np.asarray(x) for x in judge(jax.tree.map(lambda x: x[..., rows], together), some)[:2]]
+
+    all_of_them = judged(np.arange(40))
+    assert len(np.unique(all_of_them[1])) > 30
+    for rows in (np.arange(8), rng.permutation(40), rng.permutation(40)[:13], np.arange(31, -1, -1)):
+        for whole, part in zip(all_of_them, judged(rows), strict=True):
+            assert np.array_equal(whole[rows], part)
+    asked = np.array([3, 17, 39])
+    prior, value = judged(np.arange(40), asked)
+    assert np.array_equal(prior[asked], all_of_them[0][asked])
+    assert np.array_equal(value[asked], all_of_them[1][asked])
+    assert np.count_nonzero(value) <= 8, "one lot of eight"
+
+
+def test_games_with_networks_do_not_depend_on_the_batch():
+    """From sixteen games at once on, on two devices."""
+    bots = ["alphazero:simulations=12,name=a", "policy:name=b"]
+    runs = [jb.tournament("tic_tac_toe", bots, 50, games_at_once=n, seed=4).games for n in (16, 50)]
+    assert runs[0].set_index("game_id").moves.equals(runs[1].set_index("game_id").moves)
+    assert runs[0].moves.nunique() > 20
+
+
+@pytest.mark.parametrize("game", ["gomoku:9", "go:9"])
+def test_the_policies_that_come_along_know_their_games(game):
+    """Without any search they beat random play from either side."""
+    run = jb.match("policy:temperature=0.5,name=net", "random", game, 12)
+    assert [r.score if r.black == "net" else 1 - r.score for r in run.results] == [1.0] * 12

@@ -1,0 +1,80 @@
+"""When a bot without a network passes: not while the board is open, unless that is truly better."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import jubango as jb
+from jubango.bots.config import bot_from_spec
+from jubango.bots.roster import run_bot
+from jubango.bots.search.passing import instead_of_pass
+from jubango.bots.search.tree.state import RootStatistics
+from jubango.sgf_games.rules.catalogue import make_game
+from jubango.sgf_games.rules.compiled import initial_state, rules
+
+GAME = make_game("go:5,komi=0")
+PASS = GAME.pass_action
+WALLS = """
+    .X.XO
+    .X.XO
+    .X.XO
+    .X.XO
+    .X.XO
+"""
+
+
+def board(text: str, player: int = 0):
+    return GAME.set_up(np.array([[".XO".index(point) for point in row] for row in text.split()], np.int8), player)
+
+
+def statistics(**moves: tuple[int, float]) -> RootStatistics[np.ndarray]:
+    """Of one root, where these have (visits, value)."""
+    visits, value = np.zeros((1, PASS + 1), np.int32), np.zeros((1, PASS + 1), np.float32)
+    for name, (seen, mean) in moves.items():
+        action = GAME.parse_action(name)
+        visits[0, action], value[0, action] = seen, mean
+    one, rest = np.zeros(1, np.float32), np.zeros((1, 0), np.float32)
+    return RootStatistics(visits, value, np.ones_like(value), one, one, rest, value, one.astype(int), one.astype(int))
+
+
+def chosen(state, **moves: tuple[int, float]) -> str:
+    return GAME.action_text(instead_of_pass(GAME, state, statistics(**moves), 0, "visits", PASS))
+
+
+def test_a_pass_gives_way_where_it_is_not_truly_better():
+    state = initial_state(GAME)
+    assert chosen(state, **{"pass": (12, 0.3), "C3": (12, 0.3), "B2": (11, 0.4)}) == "C3", "a tie goes to the board"
+    assert chosen(state, **{"pass": (13, 0.5), "C3": (12, 0.3), "B2": (11, 0.4)}) == "C3", "so does what may be noise"
+    assert chosen(state, **{"pass": (500, 0.9), "C3": (90, -0.5)}) == "pass", "a move that is surely worse is not made"
+    assert chosen(state, **{"pass": (5, 0.1)}) == "pass", "nothing else has been looked at"
+
+
+def test_the_end_of_a_game_is_as_it_was():
+    done = board(WALLS)
+    assert not GAME.open_actions(done).any(), "all points are somebody's: nobody fills his own eyes"
+    assert chosen(done, **{"pass": (12, 1.0), "A1": (12, 1.0)}) == "pass"
+    after_a_pass = rules(GAME).step(board(".....\n" * 5), PASS)
+    assert chosen(after_a_pass, **{"pass": (12, 1.0), "C3": (12, 1.0)}) == "pass", "it ends the game"
+    shared = board(WALLS.replace("X.XO", "X..O"))
+    assert {GAME.action_text(a) for a in np.flatnonzero(GAME.open_actions(shared))} == {
+        f"{column}{row}" for column in "CD" for row in range(1, 6)
+    }, "between the walls"
+
+
+def test_a_lone_stone_owns_no_board():
+    """All other points have one colour around them; the opponent does not leave it at that."""
+    lone = rules(GAME).step(initial_state(GAME), GAME.parse_action("C3"))
+    assert GAME.open_actions(lone).sum() == 24
+    assert not GAME.open_actions(rules(GAME).step(lone, PASS)).any()
+
+
+def test_no_search_passes_on_an_open_board():
+    """Of forty in which every move has two visits some did."""
+    found = run_bot(GAME, bot_from_spec("uct:simulations=52"), [initial_state(GAME)] * 40, range(40))
+    assert PASS not in [one.action for one in found]
+
+
+def test_no_game_begins_with_a_pass_where_the_devices_make_the_moves():
+    run = jb.match("uct:simulations=26", "uct:simulations=30", game="go:5,komi=0", games=24, seed=3, progress=False)
+    first = [moves.split()[:5] for moves in run.games["moves"]]
+    assert len(first) == 24 and not any("pass" in moves for moves in first)

@@ -1,0 +1,97 @@
+"""What users write passes type checkers: the code of the pages by mypy, and by pyright where it is installed; the keys
+that editors complete are those there are."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+
+from jubango.bots.bot_keys import BotKeys
+from jubango.bots.config import KINDS
+from jubango.bots.search.root import Numbers, NumbersKeys
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["python", "extend", "env", "training"]
+WRONG = """
+import jubango as jb
+
+jb.Bot("uct", simulatons=8)
+jb.Bot("uct", simulations="many")
+jb.Search("connect_four", jb.Puct(), "uniform", capacity="all")
+jb.run(jb.Search("connect_four", jb.Puct(), "uniform", 8), None, simulatons=8)
+
+
+@jb.game("heap")
+class Heap(jb.Game):
+    width: int = 10
+
+
+Heap(width="wide")
+"""
+
+
+def scripts(folder):
+    """The pages' code, each page's blocks as one script whose lines are the page's; and one with a mistake a line."""
+    for page in PAGES:
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        lines = [""] * text.count("\n")
+        for block in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S):
+            start = text.count("\n", 0, block.start(1))
+            code = block.group(1).splitlines()
+            lines[start : start + len(code)] = code
+        (folder / f"page_{page}.py").write_text("\n".join(lines) + "\n")
+    (folder / "page_wrong.py").write_text(WRONG)
+    return sorted(folder.glob("page_*.py"))
+
+
+def complaints(found):
+    """Those of the pages, and the lines of the mistakes that were noticed."""
+    pages = [line for line in found if "page_wrong" not in line]
+    return pages, {int(line.split(":")[1]) for line in found if "page_wrong" in line}
+
+
+def test_the_code_of_the_pages_passes_mypy(tmp_path):
+    """As `make check` runs it, whose cache it shares."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", *scripts(tmp_path)],
+        capture_output=True, text=True, cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)},
+    )  # fmt: skip
+    errors = [Path(line).name for line in done.stdout.splitlines() if "page_" in line and ": error:" in line]
+    pages, noticed = complaints(errors)
+    assert not pages, "\n".join(pages) + done.stderr
+    assert noticed == {4, 5, 6, 7, 15}
+
+
+@pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed (npm install -g pyright)")
+def test_the_code_of_the_pages_passes_pyright(tmp_path):
+    scripts(tmp_path)
+    config = {"include": ["."], "extraPaths": [str(ROOT), *filter(None, sys.path)]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    command = ["pyright", "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    found = [
+        f"{Path(one['file']).name}:{one['range']['start']['line'] + 1}: {one['message']}"
+        for one in json.loads(done.stdout)["generalDiagnostics"]
+        if one["severity"] == "error"
+    ]
+    pages, noticed = complaints(found)
+    assert not pages, "\n".join(pages)
+    assert noticed == {4, 5, 6, 7, 15}
+
+
+def test_the_keys_of_bots_are_those_there_are():
+    keys: dict[str, object] = {}
+    for kind in KINDS.values():
+        for name, field in kind.model_fields.items():
+            if name not in ("name", "use"):
+                assert keys.setdefault(name, field.annotation) == field.annotation, name
+    assert typing.get_type_hints(BotKeys) == keys
+    assert typing.get_type_hints(NumbersKeys) == typing.get_type_hints(Numbers)

@@ -1,0 +1,110 @@
+"""What is kept on disk between runs is code that runs: it is kept for one user alone, or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jubango.sgf_games.base.errors import SetupWarning
+from jubango.sgf_games.compute import cache
+from jubango.sgf_games.compute.cache import cache_folder
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes are those of POSIX")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUBANGO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "_chosen", [])
+    monkeypatch.setattr(cache, "_told", set())
+    return tmp_path / "cache"
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def refused(what, *inside):
+    """The line that is said once."""
+    with pytest.warns(SetupWarning, match=what) as caught:
+        assert cache_folder(*inside) is None
+        assert cache_folder(*inside) is None
+    (warning,) = caught
+    assert str(warning.message).endswith("; going on without the cache of compiled programs")
+    return str(warning.message)
+
+
+def test_it_is_made_for_its_user_alone(folder):
+    old = os.umask(0)
+    try:
+        assert cache_folder("traced", "code") == folder / "traced" / "code"
+    finally:
+        os.umask(old)
+    assert {mode(path) for path in (folder, folder / "traced", folder / "traced" / "code")} == {0o700}
+
+
+def test_a_folder_that_is_there_keeps_its_mode(folder):
+    folder.mkdir(mode=0o755)
+    assert cache_folder() == folder
+    assert mode(folder) == 0o755
+
+
+@pytest.mark.parametrize("bits", [0o775, 0o777, 0o1777])
+@pytest.mark.parametrize("inside", [(), ("traced",), ("traced", "code")])
+def test_where_others_can_write_nothing_is_read(folder, bits, inside):
+    cache_folder("traced", "code")
+    place = folder.joinpath(*inside)
+    place.chmod(bits)
+    said = refused(f"others can write there \\(mode {bits:o}\\)", "traced", "code")
+    assert f"if there is nothing but this cache in it: rm -r {place}" in said
+    place.chmod(0o755)
+    assert cache_folder("traced", "code")
+
+
+def test_a_folder_that_everybody_can_exchange(folder):
+    folder.mkdir(mode=0o700)
+    folder.parent.chmod(0o777)
+    refused(f"everybody can write to {folder.parent}, and put another folder in its place")
+    folder.parent.chmod(0o1777)  # as /tmp: only owners can
+    assert cache_folder() == folder
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a folder away")
+def test_somebody_else_s_folder(folder):
+    folder.mkdir(mode=0o755)
+    os.chown(folder, 12345, -1)
+    refused("belongs to user 12345, and what lies there would run as you; name a folder of your own")
+
+
+def test_what_cannot_be_made(folder):
+    folder.touch()
+    refused(r"cache: cannot be made \(File exists\); name a folder of your own \(JUBANGO_CACHE=FOLDER\)")
+
+
+def test_a_command_goes_on_without_it(folder):
+    """With one line, and nothing read or written there, by JAX either."""
+    folder.mkdir()
+    folder.chmod(0o777)
+    command = [
+        Path(sys.executable).with_name("jubango"),
+        "match",
+        "random",
+        "random",
+        "--game",
+        "tic_tac_toe",
+        "--games",
+        "2",
+    ]
+    environment = {key: value for key, value in os.environ.items() if key != "JAX_COMPILATION_CACHE_DIR"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if "others can write there" in line] == [
+        f"jubango: {folder}: others can write there (mode 777), and what lies there runs as you; if there is nothing but "
+        f"this cache in it: rm -r {folder}; going on without the cache of compiled programs"
+    ]
+    assert not list(folder.iterdir())
