@@ -20,7 +20,7 @@ from typing import TypeVar
 from jubango.analysis.positions.position import analyze, searching_bot
 from jubango.analysis.reviews.review_file import subject_of
 from jubango.analysis.reviews.review_moves import Thresholds
-from jubango.analysis.reviews.reviewing import STAGES, Case, searched
+from jubango.analysis.reviews.reviewing import STAGES, GameUnderReview, searched
 from jubango.arena.tournament import match
 from jubango.bots.roster import run_bot
 from jubango.sgf_games.sgf.positions import Position, Record, read_sgf
@@ -41,9 +41,9 @@ def main() -> None:
     record = read_sgf(asked.sgf) if asked.sgf else played(asked.game, asked.moves)
     bot = searching_bot(asked.bot)
 
-    def reviewed(moves: int) -> Case:
+    def reviewed(moves: int) -> GameUnderReview:
         own = shortened(record, moves)
-        case = Case(own, subject_of(own.sgf, bot, 1), asked.repeats, None)
+        case = GameUnderReview(own, subject_of(own.sgf, bot, 1), asked.repeats, None)
         searched([case], [bot])
         case.review(Thresholds())
         return case

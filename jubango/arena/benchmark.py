@@ -26,7 +26,7 @@ from jubango.bots.evaluators.evaluator import Evaluator, Params, Uniform
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.host.driver import Driver
-from jubango.bots.search.packing import Order
+from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Rule
@@ -35,7 +35,7 @@ from jubango.bots.search.search import Search
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import twice
-from jubango.sgf_games.compute.machine import gathered, spread
+from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOST_TOLD, table_program
@@ -139,7 +139,7 @@ def search_speed(case: SearchCase, repeats: int = 5) -> list[float]:
     driver = Driver(search, case.trees, params=case.params)
     states, legal = _random_positions(game, driver.trees, case.plies)
     numbers = Numbers(case.simulations, c=1.25)
-    orders = [Order(i, legal[i], numbers, i) for i in range(case.trees)]
+    orders = [SearchRequest(i, legal[i], numbers, i) for i in range(case.trees)]
     speeds = []
     for _ in range(repeats + 1):
         began, before = time.perf_counter(), driver.made
@@ -221,7 +221,7 @@ def tournament_speed(case: TournamentCase) -> TournamentSpeed:
 def _random_positions(game: Game, lanes: int, plies: int) -> tuple[State, np.ndarray]:
     """(positions after so many random moves, the same every time, on the devices; their legal actions)."""
     rng = np.random.default_rng(1)
-    number, size = spread(lanes)
+    number, size = device_layout(lanes)
     table = table_program(game, size, number)
     states, told = table.first(), np.full((MOST_TOLD, size), LEAVE, np.int32)
     for ply in range(plies + 1):

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from jubango.analysis.ratings.sprt import Sprt
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import Memory, RunFolder
 from jubango.arena.schedule.formats import OPEN
@@ -208,12 +208,12 @@ def _play(
     bots = [bot for bot in plan.bots if more or any(bot.name in pair for pair in missing)]
     lanes = _lanes_for(plan, bots, missing)
 
-    def tick(table: Table) -> None:
+    def tick(table: GamePool) -> None:
         run.settle()
         on_progress(run)
 
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
-        table = Table(plan.game, bots, lanes, plan.name, tick, timed=plan.timed, adjudication=plan.adjudication)
+        table = GamePool(plan.game, bots, lanes, plan.name, tick, timed=plan.timed, adjudication=plan.adjudication)
     if table.note:
         run.notes.append(table.note)
     with contextlib.closing(table):

@@ -98,7 +98,7 @@ LEAVES_OF_NETWORKS = 8
 WAVES = 64  # times that a tree is searched in all its leaves at once, at least: what a leaf finds helps the next ones
 
 
-def filling(game: Game, bot: Bot, lanes: int) -> Bot:
+def with_parallel_leaves(game: Game, bot: Bot, lanes: int) -> Bot:
     """A bot for so few games or positions at once that one leaf each leaves the machine idle: it searches many leaves
     at once, and a single position in a tree for every device, as far as there are leaves to fill the devices. For what
     goes by the clock, plays people or analyses, where a move may depend on the machine; what the configuration itself
@@ -145,13 +145,16 @@ def run_bot(
 ) -> list[SearchResult]:
     """What a configured bot finds in positions, its ensemble, seconds and choice of the move included. The move is the
     best it finds: what a bot's dice add to its games (temperature, noise at the root) is left out. Of few positions it
-    searches as many leaves at once as fill the machine, see :func:`filling`. ``lanes``: as in ``run_many``.
+    searches as many leaves at once as fill the machine, see :func:`with_parallel_leaves`. ``lanes``: as in
+    ``run_many``.
 
     Positions have no past: no tree is kept from one to another. Raises UserError for a bot that does not search.
     """
     if not isinstance(bot, SearchConfig):
         raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
-    bot = filling(game, bot, len(states)).model_copy(update={"temperature": 0.0, "noise": 0.0, "gumbel_scale": 0.0})
+    bot = with_parallel_leaves(game, bot, len(states)).model_copy(
+        update={"temperature": 0.0, "noise": 0.0, "gumbel_scale": 0.0}
+    )
     numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
     return run_many(
         search_for(game, [bot]), states, numbers, params=params_for(game, bot), seconds=bot.seconds, seeds=seeds,

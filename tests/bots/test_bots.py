@@ -13,7 +13,7 @@ from nets import random_network, random_weights
 from schedules import round_robin
 
 from jubango.arena.commands import run as command
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.schedule.plan import match_plan
 from jubango.bots.composition import evaluator_for, note_on, room_for, search_for
 from jubango.bots.config import PRESETS, bot_from_spec
@@ -21,11 +21,11 @@ from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
-from jubango.bots.players.clock import Clock, Share, TimeControl, moves_left
-from jubango.bots.roster import affordable_lanes, filling, idle_note, make_players, run_bot
+from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
+from jubango.bots.roster import affordable_lanes, idle_note, make_players, run_bot, with_parallel_leaves
 from jubango.bots.search.host import driver
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.compute.machine import full_lanes, spread
+from jubango.sgf_games.compute.machine import device_layout, full_lanes
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, initial_states, rules
 
@@ -34,7 +34,7 @@ TTT, C4 = make_game("tic_tac_toe"), make_game("connect_four")
 
 def play(game, specs, games, lanes=16, clock=None):
     bots = [bot_from_spec(spec) for spec in specs]
-    table = Table(game, bots, lanes, timed=clock is not None)
+    table = GamePool(game, bots, lanes, timed=clock is not None)
     return [r for finished in table.play(round_robin([b.name for b in bots], games, 5, clock)) for r in finished]
 
 
@@ -156,25 +156,27 @@ def test_trees_of_a_position_lie_on_a_device_each(game, spec):
     """None is there only to fill up a device, and none shares a device with another while others have none."""
     game = make_game(game)
     for simulations in (1, 63, 64, 128, 191, 192, 400, 1600, 2111, 2112, 3200, 4095, 4096, 12_800, 100_000):
-        bot = filling(game, bot_from_spec(f"{spec}simulations={simulations}"), 1)
+        bot = with_parallel_leaves(game, bot_from_spec(f"{spec}simulations={simulations}"), 1)
         vector = evaluator_for(game, bot).vector
         assert bot.ensemble in (1, len(jax.devices()))
-        assert spread(bot.ensemble, bot.leaves, vector) == (bot.ensemble, bot.ensemble), simulations
+        assert device_layout(bot.ensemble, bot.leaves, vector) == (bot.ensemble, bot.ensemble), simulations
         assert bot.ensemble * bot.leaves * 64 <= max(64, simulations)
 
 
 def test_a_position_alone_is_searched_in_many_leaves_where_the_machine_may_be_felt():
     timed, small = bot_from_spec("uct:seconds=1"), bot_from_spec("uct:simulations=100")
-    one = filling(C4, timed, 1)
+    one = with_parallel_leaves(C4, timed, 1)
     assert (one.leaves, one.ensemble) == (32, len(jax.devices()))
-    assert filling(C4, timed, full_lanes()) == timed
-    assert filling(C4, timed, full_lanes() // 4).leaves == 4
-    assert filling(C4, small, 1).leaves * filling(C4, small, 1).ensemble == 1, "so few would not help each other"
+    assert with_parallel_leaves(C4, timed, full_lanes()) == timed
+    assert with_parallel_leaves(C4, timed, full_lanes() // 4).leaves == 4
+    assert with_parallel_leaves(C4, small, 1).leaves * with_parallel_leaves(C4, small, 1).ensemble == 1, (
+        "so few would not help each other"
+    )
     for spec in ("uct:seconds=1,leaves=2", "uct:seconds=1,ensemble=1", "gumbel", "minimax"):
-        assert filling(C4, bot_from_spec(spec), 1) == bot_from_spec(spec)
+        assert with_parallel_leaves(C4, bot_from_spec(spec), 1) == bot_from_spec(spec)
     bots = [bot_from_spec("uct:simulations=500"), bot_from_spec("random")]
-    assert Table(TTT, bots, 1).bots[bots[0].name] == bots[0], "games by number alone are the same everywhere"
-    assert Table(TTT, bots, 1, timed=True).bots[bots[0].name] == bots[0].model_copy(
+    assert GamePool(TTT, bots, 1).bots[bots[0].name] == bots[0], "games by number alone are the same everywhere"
+    assert GamePool(TTT, bots, 1, timed=True).bots[bots[0].name] == bots[0].model_copy(
         update={"leaves": 7, "ensemble": 1}
     ), "a device of its own for a second tree would be idle for the most part"
 
@@ -320,7 +322,7 @@ def test_a_shared_watch_gives_everybody_the_same(steps):
     now = [100.0]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jubango.bots.players.clock.time.perf_counter", lambda: now[0])
-        share, expected, thinking = Share(), 0.0, 1
+        share, expected, thinking = SharedClock(), 0.0, 1
         for seconds, number in steps:
             now[0] += seconds
             share.look(number)

@@ -15,7 +15,7 @@ from jubango.analysis.reviews.notes import without_note
 from jubango.analysis.reviews.review_moves import (
     GRADES,
     Evidence,
-    Place,
+    PositionKey,
     ReviewedMove,
     ReviewedPosition,
     Thresholds,
@@ -58,7 +58,7 @@ class Review:
 
     @classmethod
     def of(
-        cls, record: Record, places: Sequence[Position], ends: Sequence[Place], judged: Sequence[bool],
+        cls, record: Record, places: Sequence[Position], ends: Sequence[PositionKey], judged: Sequence[bool],
         evidence: Evidence, thresholds: Thresholds, bot: str,
     ) -> Review:  # fmt: skip
         """From what was found. ends: of each move where its worth was searched; judged: whether it has a loss."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jubango.analysis.reviews.review_moves import Candidate, Finding, Place
+from jubango.analysis.reviews.review_moves import Candidate, Finding, PositionKey
 from jubango.bots.composition import network_file
 from jubango.bots.config import SearchConfig
 from jubango.bots.networks.arrays import LARGEST_FILE as LARGEST_NETWORK
@@ -25,7 +25,7 @@ LARGEST_FILE = 500_000_000  # bytes
 
 
 @dataclass(frozen=True)
-class Subject:
+class ReviewKey:
     """What searches are of. Those of another subject are stale."""
 
     game: str  # its spec
@@ -39,17 +39,17 @@ class Subject:
 class Saved:
     """What a file holds. The searches of a place are in the order of their dice, from the first."""
 
-    subject: Subject
+    subject: ReviewKey
     repeats: int  # searches of a place that were wanted
-    findings: dict[Place, list[Finding]]
+    findings: dict[PositionKey, list[Finding]]
 
     def is_of(self, sgf: SgfGame) -> bool:
         """Are these searches of this game, as it is now?"""
         return (self.subject.game, self.subject.moves) == (sgf.game.spec, moves_digest(sgf))
 
 
-def subject_of(sgf: SgfGame, bot: SearchConfig, seed: int) -> Subject:
-    return Subject(sgf.game.spec, moves_digest(sgf), bot.spec, network_digest(sgf.game, bot), seed)
+def subject_of(sgf: SgfGame, bot: SearchConfig, seed: int) -> ReviewKey:
+    return ReviewKey(sgf.game.spec, moves_digest(sgf), bot.spec, network_digest(sgf.game, bot), seed)
 
 
 def review_path(path: Path, number: int = 1) -> Path:
@@ -111,10 +111,10 @@ def load(path: Path) -> Saved | None:
         document = json.loads(read_file(path, LARGEST_FILE, "a saved review"))
         if document["review"] != FORMAT:
             raise UserError(f"{path}: was saved by another version of this program; move it away to search again")
-        findings: dict[Place, list[Finding]] = {}
+        findings: dict[PositionKey, list[Finding]] = {}
         for one in document["searches"]:
-            findings.setdefault(Place(int(one["number"]), str(one["after"])), []).append(_finding(one))
-        subject = Subject(**{key: kind(document[key]) for key, kind in _SUBJECT.items()})
+            findings.setdefault(PositionKey(int(one["number"]), str(one["after"])), []).append(_finding(one))
+        subject = ReviewKey(**{key: kind(document[key]) for key, kind in _SUBJECT.items()})
         return Saved(subject, int(document["repeats"]), findings)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{path}: is no saved review, or is damaged; move it away to search again") from None

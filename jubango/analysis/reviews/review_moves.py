@@ -48,7 +48,7 @@ class Thresholds(NamedTuple):
             raise UserError(f"sure {100 * self.sure:g}: should be from 50 to below 100 %")
 
 
-class Place(NamedTuple):
+class PositionKey(NamedTuple):
     """A position that is searched: after so many moves of a game, and then ``after`` in place of the game's own."""
 
     number: int
@@ -134,13 +134,13 @@ class ReviewedMove:
 class Evidence:
     """All that was found in one game."""
 
-    findings: Mapping[Place, Sequence[Finding]]
+    findings: Mapping[PositionKey, Sequence[Finding]]
     scatter: float = field(init=False)  # of the searches of a position, their variance in units of p (1 - p)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scatter", _scatter(self.findings.values()))
 
-    def of(self, place: Place) -> Estimate:
+    def of(self, place: PositionKey) -> Estimate:
         """Black's win rate at a place, and the variance of that."""
         found = self.findings[place]
         rates = [one.win_rate for one in found]
@@ -152,7 +152,7 @@ class Evidence:
         own = math.fsum((rate - mean) ** 2 for rate in rates) / max(1, len(rates) - 1)
         return Estimate(mean, max(own, self.scatter * unit, unit / max(1.0, number)) / len(rates))
 
-    def lead(self, place: Place) -> float | None:
+    def lead(self, place: PositionKey) -> float | None:
         """Black's in points, the mean of what was found."""
         leads = [one.lead for one in self.findings[place] if one.lead is not None]
         return math.fsum(leads) / len(leads) if leads else None
@@ -225,7 +225,7 @@ def phase_of(number: int, points: int) -> str:
 
 
 def reviewed_position(position: Position, evidence: Evidence, comment: str = "") -> ReviewedPosition:
-    place = Place(position.number)
+    place = PositionKey(position.number)
     found, rate = evidence.findings[place], evidence.of(place)
     stones = tuple("".join(".XO"[stone] for stone in row) for row in position.stones)
     return ReviewedPosition(
@@ -235,8 +235,8 @@ def reviewed_position(position: Position, evidence: Evidence, comment: str = "")
 
 
 def reviewed_move(
-    position: Position, move: str, before: ReviewedPosition, after: Place, evidence: Evidence, thresholds: Thresholds,
-    judged: bool = True, knows: bool = True,
+    position: Position, move: str, before: ReviewedPosition, after: PositionKey, evidence: Evidence,
+    thresholds: Thresholds, judged: bool = True, knows: bool = True,
 ) -> ReviewedMove:  # fmt: skip
     """The move that was made in a position; ``after`` is where its own worth was searched. One that is not ``judged``
     has no loss. knows: see :func:`grade_of`."""
@@ -245,7 +245,7 @@ def reviewed_move(
     best = before.candidates[0] if before.candidates else None
     own = next((i for i, one in enumerate(before.candidates) if one.move == move), None)
     compared = best is not None and judged
-    there = Place(position.number, best.move) if best and compared and best.move != move else after
+    there = PositionKey(position.number, best.move) if best and compared and best.move != move else after
     played, chosen = evidence.of(after), evidence.of(there)
     loss, error, worse = math.nan, math.nan, math.nan
     if compared:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jubango.analysis.positions.lead import leads
 from jubango.analysis.positions.position import LONGEST_VARIATION, MOST_LANES
-from jubango.analysis.reviews.review_moves import Candidate, Finding, Place
+from jubango.analysis.reviews.review_moves import Candidate, Finding, PositionKey
 from jubango.bots.composition import evaluator_for, search_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.roster import affordable_lanes, run_bot
@@ -26,25 +26,25 @@ from jubango.sgf_games.sgf.symmetries import turned_actions
 TOLD = 10  # moves of a position whose variations are kept
 
 
-class Wish(NamedTuple):
+class SearchJob(NamedTuple):
     """One search that is wanted."""
 
     game: int  # whose
-    place: Place
+    place: PositionKey
     repeat: int  # which search of the place, from 0
     position: Position  # on a board that is turned by ``turn``
     turn: int = 0
 
 
-def seed_of(wish: Wish, seed: int) -> int:
+def seed_of(wish: SearchJob, seed: int) -> int:
     """uint32: the dice of a search, which depend on nothing but the review's seed and the place in the game."""
     return zlib.crc32(f"{seed} {wish.place.number} {wish.place.after} {wish.repeat}".encode())
 
 
 def search(
-    wishes: Sequence[Wish], bot: SearchConfig, seed: int,
+    wishes: Sequence[SearchJob], bot: SearchConfig, seed: int,
     on_progress: Callable[[float, int], None] = lambda done, total: None,
-) -> Iterator[list[tuple[Wish, Finding]]]:  # fmt: skip
+) -> Iterator[list[tuple[SearchJob, Finding]]]:  # fmt: skip
     """What is found, batch by batch, as many positions side by side as the machine searches well. All are of games that
     differ in komi at most, and none is finished.
 
@@ -79,7 +79,7 @@ def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
     return min(best, affordable_lanes(game, [bot]))
 
 
-def finding(wish: Wish, result: SearchResult, lead: float | None, has_prior: bool = True) -> Finding:
+def finding(wish: SearchJob, result: SearchResult, lead: float | None, has_prior: bool = True) -> Finding:
     """What is kept of a search, as it is on the game's own board: its visited moves, with variations of the most
     visited. Of a position that is not the game's own only the best move."""
     position, game, visits = wish.position, wish.position.game, result.visits

@@ -12,9 +12,9 @@ import numpy as np
 
 from jubango.analysis.positions.position import searching_bot
 from jubango.analysis.reviews.review import Review
-from jubango.analysis.reviews.review_file import Saved, Subject, load, save, subject_of
-from jubango.analysis.reviews.review_moves import Evidence, Finding, Place, Thresholds, choice_of
-from jubango.analysis.reviews.review_search import Wish, agreed_result, result_of, search
+from jubango.analysis.reviews.review_file import ReviewKey, Saved, load, save, subject_of
+from jubango.analysis.reviews.review_moves import Evidence, Finding, PositionKey, Thresholds, choice_of
+from jubango.analysis.reviews.review_search import SearchJob, agreed_result, result_of, search
 from jubango.bots.bot_keys import BotKeys
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig
@@ -40,27 +40,27 @@ class Progress(NamedTuple):
     total: int
 
 
-class Case:
+class GameUnderReview:
     """One game under review: its positions and what was found there.
 
     saved: what is in ``file``, where what is found is kept; searches of another subject are replaced.
     """
 
     def __init__(
-        self, record: Record, subject: Subject, repeats: int, file: Path | None = None, saved: Saved | None = None
+        self, record: Record, subject: ReviewKey, repeats: int, file: Path | None = None, saved: Saved | None = None
     ) -> None:
         if record.game.num_players != 2:
             raise UserError(f"{record.sgf.source}: {record.game.spec} has {record.game.num_players} player(s)")
         self.record, self.subject, self.repeats, self.file = record, subject, repeats, file
         self.positions = record.positions
-        self._boards, self._onward = {0: self.positions}, dict[Place, Position]()
+        self._boards, self._onward = {0: self.positions}, dict[PositionKey, Position]()
         self.findings = saved.findings if saved and saved.subject == subject else {}  # all searches that there are
 
     @functools.cached_property
-    def ends(self) -> list[Place]:
+    def ends(self) -> list[PositionKey]:
         """Of each move the place where its own worth is searched: the game's next position, if the move led there.
         Files may go on with other stones, or with the same player."""
-        out: list[Place] = []
+        out: list[PositionKey] = []
         last, as_led = None, True
         for node in self.record.sgf.nodes:
             if node.black or node.white or node.empty or node.turn is not None:
@@ -69,15 +69,17 @@ class Case:
                 continue
             if out and (not as_led or node.move[0] == last):
                 out[-1] = self._own(len(out))
-            out.append(Place(len(out) + 1))
+            out.append(PositionKey(len(out) + 1))
             last, as_led = node.move[0], True
         if out and not as_led:
             out[-1] = self._own(len(out))
         return out
 
-    def _own(self, number: int) -> Place:
+    def _own(self, number: int) -> PositionKey:
         """Where move ``number`` led to, whatever came then."""
-        return Place(number - 1, self.record.moves[number - 1]) if self.judged[number - 1] else Place(number)
+        return (
+            PositionKey(number - 1, self.record.moves[number - 1]) if self.judged[number - 1] else PositionKey(number)
+        )
 
     @functools.cached_property
     def passes(self) -> int:
@@ -97,39 +99,39 @@ class Case:
     def _agreed(self) -> Finding:
         return agreed_result(self.positions[-1], self.record.result)
 
-    def _settled(self, place: Place, position: Position) -> bool:
+    def _settled(self, place: PositionKey, position: Position) -> bool:
         """Nothing is to be searched there."""
         return position.over or self._is_agreed(place)
 
-    def _is_agreed(self, place: Place) -> bool:
+    def _is_agreed(self, place: PositionKey) -> bool:
         return not place.after and place.number > len(self.record) - self.passes
 
-    def found(self, place: Place, position: Position) -> list[Finding]:
+    def found(self, place: PositionKey, position: Position) -> list[Finding]:
         """What counts of a place: the result where nothing is to be searched, else as many searches as are wanted,
         though more may be kept."""
         if self._is_agreed(place):
             return [self._agreed]
         return [result_of(position)] if position.over else self.findings.get(place, [])[: self.repeats]
 
-    def places(self, stage: Stage) -> dict[Place, Position]:
+    def places(self, stage: Stage) -> dict[PositionKey, Position]:
         """What is to be searched: the positions of the game; or what the bot's choices would have led to."""
         if stage == "positions":
-            return {Place(position.number): position for position in self.positions}
+            return {PositionKey(position.number): position for position in self.positions}
         places = {}
         for here, move, end, judged in zip(self.positions, self.record.moves, self.ends, self.judged, strict=False):
-            best = choice_of(self.found(Place(here.number), here)) if judged else move
-            for place in (end, Place(here.number, best)):
+            best = choice_of(self.found(PositionKey(here.number), here)) if judged else move
+            for place in (end, PositionKey(here.number, best)):
                 if place.after and (place == end or best != move):
                     self._onward[place] = self._onward.get(place) or here.after(place.after)
                     places[place] = self._onward[place]
         look_at([*places.values()])
         return places
 
-    def wishes(self, stage: Stage, number: int) -> list[Wish]:
+    def wishes(self, stage: Stage, number: int) -> list[SearchJob]:
         """The searches that are missing. Each of a place has other dice, and the board turned another way: a network
         that has no dice does not say quite the same then."""
         wishes = [
-            Wish(number, place, repeat, self.on_board(place, turn), turn)
+            SearchJob(number, place, repeat, self.on_board(place, turn), turn)
             for place, position in self.places(stage).items()
             if not self._settled(place, position)
             for repeat in range(len(self.found(place, position)), self.repeats)
@@ -138,7 +140,7 @@ class Case:
         look_at([wish.position for wish in wishes])
         return wishes
 
-    def on_board(self, place: Place, turn: int) -> Position:
+    def on_board(self, place: PositionKey, turn: int) -> Position:
         """The position of a place on a board that is turned."""
         if place.after and not turn:
             return self._onward[place]
@@ -163,7 +165,9 @@ class Case:
 
 
 def searched(
-    cases: Sequence[Case], bots: Sequence[SearchConfig], on_progress: Callable[[Progress], None] = lambda progress: None
+    cases: Sequence[GameUnderReview],
+    bots: Sequence[SearchConfig],
+    on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
     """Make all the searches that are missing, those of games that can share a program side by side, and write down what
     was found after every batch. ``bots``: one for each game."""
@@ -245,7 +249,7 @@ def _review(
     for first in range(0, len(records), AT_ONCE):
         own = slice(first, first + AT_ONCE)
         cases = [
-            Case(record, subject_of(record.sgf, bot, seed), repeats, Path(file) if file else None, saved)
+            GameUnderReview(record, subject_of(record.sgf, bot, seed), repeats, Path(file) if file else None, saved)
             for record, bot in zip(records[own], bots[own], strict=True)
         ]
         searched(cases, bots[own], on_progress)

@@ -19,7 +19,7 @@ from jubango.analysis.ratings.sprt import SequentialTest, SprtState
 from jubango.analysis.report.run_page import RunPage
 from jubango.analysis.tables.tables import crosstable, failures_in, frame_results, ratings_frame, record_result
 from jubango.analysis.tables.verdicts import Verdict, scored, verdict
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.schedule.formats import OPEN, Tally
 from jubango.arena.schedule.pace import Pace, Playing
 from jubango.arena.schedule.pairings import GameTask, Pairing, game_id, pairing
@@ -101,7 +101,7 @@ class Run:
         self.latest: deque[GameRecord] = deque(maxlen=8)  # that ended, for display
         self._due = 0.0  # when they may be
         self.notes = list(kept.notes)  # for people, to be told once
-        self.table: Table | None = None  # at work
+        self.table: GamePool | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:
         """These games have ended; they are finished when they have been kept, by :meth:`settle`."""

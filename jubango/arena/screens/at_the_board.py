@@ -14,15 +14,15 @@ import numpy as np
 
 from jubango.analysis.positions.heat import Heat
 from jubango.analysis.positions.plot import board_text, heat_text
-from jubango.arena.games.block import Lane
-from jubango.arena.games.table import Table
+from jubango.arena.games.batch import GameSlot
+from jubango.arena.games.pool import GamePool
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
 from jubango.arena.text.console import Console
 from jubango.arena.text.preparing import Busy, Line, Preparing, shown
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec
-from jubango.bots.interactive.interactive_search import Findings, Position, Thinker
+from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, Position
 from jubango.bots.interactive.watched import WatchedPlayer
 from jubango.bots.players.human import HumanConfig, HumanPlayer
 from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
@@ -71,10 +71,10 @@ class Session:
             for bot in bots:
                 if isinstance(bot, SearchConfig) and bot.name not in players:
                     players[bot.name] = WatchedPlayer(game, bot, self._watch)
-            self.table = Table(game, bots, 1, players=dict(players), on_move=self._moved)
+            self.table = GamePool(game, bots, 1, players=dict(players), on_move=self._moved)
         self.bots = bots
         self.line: Line | None = None  # on the screen while a bot thinks
-        self._adviser: Thinker | None = None  # gives hints
+        self._adviser: InteractiveSearch | None = None  # gives hints
 
     def run(self) -> None:
         """Play to the end, or until somebody has had enough. Raises BrokenOff for Ctrl-C."""
@@ -115,11 +115,11 @@ class Session:
         return records[0]
 
     @staticmethod
-    def _name(lane: Lane, ply: int) -> str:
+    def _name(lane: GameSlot, ply: int) -> str:
         """Who makes a move of the game."""
         return lane.task.white if ply % 2 else lane.task.black
 
-    def _moved(self, lane: Lane, answer: MoveAnswer) -> None:
+    def _moved(self, lane: GameSlot, answer: MoveAnswer) -> None:
         """Show what has happened."""
         if answer.failure and answer.detail:
             self.console.print(answer.detail, highlight=False, markup=False)
@@ -170,7 +170,7 @@ class Session:
                     return MoveAnswer(request.lane, action)
                 self.console.print(f"{text.upper()} is not a legal move here", highlight=False, markup=False)
 
-    def _watch(self, findings: Findings) -> None:
+    def _watch(self, findings: AnalysisInfo) -> None:
         """A bot thinks on."""
         if self.line is not None and isinstance(self.line.says, Busy):
             best = findings.moves[0]
@@ -195,7 +195,7 @@ class Session:
         assert isinstance(bot, SearchConfig)
         if self._adviser is None:
             with shown(self.console, Preparing(f"{self.game.spec} for {bot.name}")):
-                self._adviser = Thinker(self.game, bot, room=0)
+                self._adviser = InteractiveSearch(self.game, bot, room=0)
         state = jax.tree.map(lambda x: x[..., request.lane], states)
         with shown(self.console, Busy(f"{bot.name} thinks for you")):
             self._adviser.begin(

@@ -20,7 +20,7 @@ from rich.text import Text
 from jubango.analysis.positions.plot import BLACK, WHITE, board_text, stone_text
 from jubango.analysis.ratings.results import doubts
 from jubango.analysis.ratings.sprt import SprtState
-from jubango.arena.games.block import Lane
+from jubango.arena.games.batch import GameSlot
 from jubango.arena.runs.run import Run
 from jubango.arena.text.console import Console
 from jubango.arena.text.names import LEAST, short_names
@@ -199,7 +199,7 @@ class Dashboard:
         return Group(grid, "", below) if below else Group(grid)
 
     @staticmethod
-    def _last_move(run: Run, lane: Lane) -> str:
+    def _last_move(run: Run, lane: GameSlot) -> str:
         """``23 D4, 400 in 0.1 s``."""
         if len(lane.moves) <= lane.opening or not lane.thoughts:
             return f"{len(lane.moves)} moves of the opening" if lane.moves else ""

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from jubango.analysis.ratings.sprt import Sprt
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import locked
 from jubango.arena.runs.weights import check_stated, with_digests
@@ -175,12 +175,12 @@ def _play(
         raise CannotGoOn(f"{tuning.folder / TUNE_FILE}: cannot be written: {error.strerror}") from None
     bots = _players(plan)
 
-    def tick(table: Table) -> None:
+    def tick(table: GamePool) -> None:
         keeper.settle()
         on_progress(tuning)
 
     with preparing(f"{plan.playing.game.spec} for {plan.start.spec} with any settings"):
-        table = Table(plan.playing.game, bots, _lanes(plan, bots), plan.playing.name, tick)
+        table = GamePool(plan.playing.game, bots, _lanes(plan, bots), plan.playing.name, tick)
     if table.note:
         tuning.notes.append(table.note)
 

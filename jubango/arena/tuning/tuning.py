@@ -15,7 +15,7 @@ from jubango.analysis.tables.tables import games_frame
 from jubango.analysis.tables.verdicts import signed
 from jubango.analysis.tuning.response import Estimate, Response, Trials, spread
 from jubango.analysis.tuning.response_plot import Axis, save_response
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run import Run
 from jubango.arena.schedule.pairings import GameTask, game_id, pairing
 from jubango.arena.tuning.plan import TUNED, Setting, TunePlan
@@ -76,7 +76,7 @@ class Tuning:
         self.before = self.done  # games that were finished when playing began
         self.notes: list[str] = []  # for people, to be told once
         self.confirmed: Run | None = None  # the match of the best settings against those without tuning
-        self.table: Table | None = None  # at work
+        self.table: GamePool | None = None  # at work
         self._fitted: tuple[int, Response | None] = (-1, None)
 
     # -- how far it is -----------------------------------------------------------------------

@@ -27,7 +27,7 @@ from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Outputs, Shape
 from jubango.sgf_games.compute.dice import mix
-from jubango.sgf_games.compute.machine import shard, split_last, spread
+from jubango.sgf_games.compute.machine import device_layout, shard, split_last
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.compiled import stacked
 from jubango.sgf_games.rules.game import Game, State
@@ -120,7 +120,7 @@ def _played(game: Go, lanes: int) -> Callable[..., jax.Array]:
 
         return lax.fori_loop(0, rounds, one, jnp.zeros((2, *seeds.shape), jnp.float32))
 
-    number, _ = spread(lanes)
+    number, _ = device_layout(lanes)
     sharding, whole = shard(number)
     split = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
     states, dice, out = jax.tree.map(

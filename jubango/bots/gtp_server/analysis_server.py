@@ -23,7 +23,14 @@ from jubango.bots.gtp_server.query import Query, QueryError, Replay, Stopped, re
 from jubango.bots.gtp_server.session import Session, Turn
 from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.gtp_server.wire import GtpError, Lines, Output, Spool, complain
-from jubango.bots.interactive.interactive_search import NOTHING, ROOM, Findings, Found, Position, Thinker
+from jubango.bots.interactive.interactive_search import (
+    NOTHING,
+    ROOM,
+    AnalysisInfo,
+    InteractiveSearch,
+    MoveInfo,
+    Position,
+)
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
@@ -41,8 +48,8 @@ class Task(NamedTuple):
     turn: int
 
 
-class Mind(NamedTuple):
-    thinker: Thinker
+class BoardSearch(NamedTuple):
+    thinker: InteractiveSearch
     territory: Territory
 
 
@@ -52,7 +59,7 @@ class AnalysisServer:
     def __init__(self, bot: SearchConfig | None, lines: Lines, output: Output, seed: int = 1, room: int = ROOM) -> None:
         self._bot, self._lines, self._output, self._seed, self._room = bot, lines, Spool(output), seed, room
         self._number = itertools.count()
-        self._minds: OrderedDict[Game, Mind] = OrderedDict()
+        self._minds: OrderedDict[Game, BoardSearch] = OrderedDict()
         self._replay = Replay()
         # What is asked comes in by a thread of its own, which never waits; the rest is the worker's.
         self._changed = threading.Condition()  # guards all below
@@ -225,7 +232,7 @@ class AnalysisServer:
                 mind.thinker.advance(min(TICK, query.report_every))
         self._say(self._answer(query, session, turn, mind, mind.thinker.findings(), during=False))
 
-    def _mind(self, game: Game) -> Mind:
+    def _mind(self, game: Game) -> BoardSearch:
         """Raises UserError for a bot that cannot play it."""
         key = game.compiled_as
         if key not in self._minds:
@@ -235,13 +242,13 @@ class AnalysisServer:
             assert isinstance(bot, SearchConfig)
             if note := judging_note(game, bot):
                 complain(note)
-            thinker = Thinker(game, bot, self._room)
-            self._minds[key] = Mind(thinker, Territory(game, thinker.driver.search.evaluator, thinker.params))
+            thinker = InteractiveSearch(game, bot, self._room)
+            self._minds[key] = BoardSearch(thinker, Territory(game, thinker.driver.search.evaluator, thinker.params))
         self._minds.move_to_end(key)
         return self._minds[key]
 
     def _answer(
-        self, query: Query, session: Session, turn: Turn, mind: Mind, found: Findings, during: bool
+        self, query: Query, session: Session, turn: Turn, mind: BoardSearch, found: AnalysisInfo, during: bool
     ) -> dict[str, Any]:
         player, state, territory = turn.player, turn.state, mind.territory
         shown = [move for i, move in enumerate(found.moves) if move.visits or not i]
@@ -268,11 +275,11 @@ class AnalysisServer:
         owners = territory.owners(state, shown) if wants_owners else np.zeros(0)
         after = territory.owners_after(state, shown) if query.moves_ownership else {}
 
-        def owned(move: Found) -> dict[str, Any]:
+        def owned(move: MoveInfo) -> dict[str, Any]:
             whose = _rounded(blacks * after.get(move.action, owners))
             return {"ownership": whose} if query.moves_ownership else {}
 
-        def info(move: Found, order: int) -> dict[str, Any]:
+        def info(move: MoveInfo, order: int) -> dict[str, Any]:
             pv = session.vertices(move.variation[: query.pv + 1], state)
             return {
                 "move": pv[0], "visits": move.visits, "edgeVisits": move.visits, "weight": move.visits, "order": order,

@@ -16,7 +16,7 @@ from jubango.bots.gtp_server.core import made
 from jubango.bots.gtp_server.host import TICK, Host
 from jubango.bots.gtp_server.session import Session, Turn, is_player, player_of
 from jubango.bots.gtp_server.wire import Command, GtpError
-from jubango.bots.interactive.interactive_search import Findings, Found
+from jubango.bots.interactive.interactive_search import AnalysisInfo, MoveInfo
 from jubango.sgf_games.rules.go.go import Go
 
 FLAGS = {
@@ -28,7 +28,7 @@ SHORTEST = 0.01
 
 
 @dataclass
-class Wish:
+class AnalyzeOptions:
     """The arguments of an analysis."""
 
     player: int | None = None
@@ -40,9 +40,9 @@ class Wish:
     flags: set[str] = field(default_factory=set)
 
 
-def wish_of(words: list[str]) -> Wish:
+def wish_of(words: list[str]) -> AnalyzeOptions:
     """Raises GtpError."""
-    wish, rest = Wish(), list(words)
+    wish, rest = AnalyzeOptions(), list(words)
     if rest and is_player(rest[0]):
         wish.player = player_of(rest.pop(0))
     if rest and re.fullmatch(r"\d+\.?\d*|\.\d+", rest[0], re.ASCII):
@@ -91,7 +91,7 @@ def restricted(
 class Reporter:
     """Lines of what is found, one an interval."""
 
-    def __init__(self, host: Host, wish: Wish, kata: bool, turn: Turn) -> None:
+    def __init__(self, host: Host, wish: AnalyzeOptions, kata: bool, turn: Turn) -> None:
         self._host, self._wish, self._kata, self._turn = host, wish, kata, turn
         self._next = time.perf_counter() + wish.interval
         self.tick = min(TICK, wish.interval)
@@ -109,7 +109,7 @@ class Reporter:
         if shown:
             self._host.output.write(f"{self._line(found, shown)}\n")
 
-    def _line(self, found: Findings, shown: list[Found]) -> str:
+    def _line(self, found: AnalysisInfo, shown: list[MoveInfo]) -> str:
         vertices = [self._host.session.vertices(move.variation, self._turn.state) for move in shown]
         has_prior = self._host.thinker.has_prior
         if not self._kata:
@@ -133,7 +133,7 @@ class Reporter:
         return " ".join(parts)
 
 
-def lz_info(move: Found, order: int, vertices: list[str], has_prior: bool) -> str:
+def lz_info(move: MoveInfo, order: int, vertices: list[str], has_prior: bool) -> str:
     rate, low = (round(10_000 * x) for x in (move.win_rate, move.lcb))
     prior = f"prior {round(10_000 * move.prior)} " if has_prior else ""
     return (
@@ -142,7 +142,7 @@ def lz_info(move: Found, order: int, vertices: list[str], has_prior: bool) -> st
     )
 
 
-def kata_info(move: Found, order: int, vertices: list[str], deviation: float, score: float, has_prior: bool) -> str:
+def kata_info(move: MoveInfo, order: int, vertices: list[str], deviation: float, score: float, has_prior: bool) -> str:
     prior = f"prior {move.prior:.6g} " if has_prior else ""
     return (
         f"info move {vertices[0]} visits {move.visits} edgeVisits {move.visits} utility {2 * move.win_rate - 1:.6g} "

@@ -8,7 +8,7 @@ from jubango.bots.gtp_server.core import Act, command
 from jubango.bots.gtp_server.host import Host
 from jubango.bots.gtp_server.session import STONES
 from jubango.bots.gtp_server.wire import GtpError
-from jubango.bots.interactive.interactive_search import NOTHING, Findings
+from jubango.bots.interactive.interactive_search import NOTHING, AnalysisInfo
 from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.go.go import Go
@@ -92,7 +92,7 @@ def principal_variation(host: Host, words: list[str]) -> str:
     return f"VAR {steps}\nTEXT {('Black', 'White')[player]} wins {percent} %, {found.visits} visits"
 
 
-def _searched(host: Host) -> Findings:
+def _searched(host: Host) -> AnalysisInfo:
     """What the bot finds with its own simulations; asked again about the position it is what it was."""
     turn, thinker = host.session.turn(), host.thinker
     if turn.over:

@@ -15,7 +15,7 @@ from jubango.bots.config import BotConfig, GtpConfig, SearchConfig, bot_from_spe
 from jubango.bots.gtp_server.session import Session, Turn
 from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.gtp_server.wire import GtpError, Lines, Output, complain
-from jubango.bots.interactive.interactive_search import ROOM, Findings, Position, Thinker
+from jubango.bots.interactive.interactive_search import ROOM, AnalysisInfo, InteractiveSearch, Position
 from jubango.bots.players.player import MoveRequest, Player
 from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
@@ -40,7 +40,7 @@ class Choice(NamedTuple):
     """What a bot wants to play."""
 
     action: int
-    findings: Findings | None  # of a bot that searches
+    findings: AnalysisInfo | None  # of a bot that searches
 
 
 class Host:
@@ -55,10 +55,10 @@ class Host:
         self.session = Session(game)
         self.explanation = ""  # of the last move
         self.pondering = False
-        self.shown: tuple[State, Findings] | None = None  # what was shown of a position
+        self.shown: tuple[State, AnalysisInfo] | None = None  # what was shown of a position
         self._made: tuple[Game, BotConfig] | None = None
         self._noted = ""  # what has been said of the bot's judgement
-        self._thinker: Thinker | None = None
+        self._thinker: InteractiveSearch | None = None
         self._player: Player | None = None
         self._territory: Territory | None = None
         _playable(game, self.bot)
@@ -93,7 +93,7 @@ class Host:
         with ThreadPoolExecutor(1) as aside:  # programs of the rules are loaded while those of the search are
             prepared = aside.submit(_prepare, self.session, territory)
             if isinstance(bot, SearchConfig):
-                thinker = Thinker(game, bot, self.options.room)
+                thinker = InteractiveSearch(game, bot, self.options.room)
             else:
                 player = make_players(game, [bot], 1)[bot.name]
         prepared.result()
@@ -101,7 +101,7 @@ class Host:
         self._made = game.compiled_as, bot
 
     @property
-    def thinker(self) -> Thinker:
+    def thinker(self) -> InteractiveSearch:
         """Raises GtpError for a bot that does not search."""
         self.ready()
         if self._thinker is None:
@@ -142,7 +142,9 @@ class Host:
         session.timing.spend(turn.player, time.perf_counter() - began)
         return choice
 
-    def _search(self, thinker: Thinker, turn: Turn, seconds: float, on_tick: Callable[[], None], tick: float) -> Choice:
+    def _search(
+        self, thinker: InteractiveSearch, turn: Turn, seconds: float, on_tick: Callable[[], None], tick: float
+    ) -> Choice:
         own = thinker.bot.seconds
         limit = min([s for s in (seconds, own) if s], default=math.inf)
         by_clock = bool(seconds) and self.options.bot is None
@@ -150,7 +152,9 @@ class Host:
         self.finish(thinker, on_tick, tick)
         return Choice(thinker.choice(), thinker.findings())
 
-    def finish(self, thinker: Thinker, on_tick: Callable[[], None] = lambda: None, tick: float = TICK) -> None:
+    def finish(
+        self, thinker: InteractiveSearch, on_tick: Callable[[], None] = lambda: None, tick: float = TICK
+    ) -> None:
         """Search until it has been enough, or GoGui wants the answer now."""
         thinker.advance(tick)
         while thinker.busy and not self.lines.interrupted:

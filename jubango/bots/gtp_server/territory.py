@@ -9,7 +9,7 @@ import numpy as np
 
 from jubango.bots.evaluators.evaluator import Evaluator, Params
 from jubango.bots.evaluators.territory import deviation_of, margins, ownership, scorer_of, told_apart
-from jubango.bots.interactive.interactive_search import Found
+from jubango.bots.interactive.interactive_search import MoveInfo
 from jubango.sgf_games.rules.compiled import rules
 from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.rules.go.go import Go
@@ -26,7 +26,7 @@ class Judgement(NamedTuple):
     deviation: float
     after: dict[int, float]  # by the move
 
-    def score_after(self, move: Found) -> float:
+    def score_after(self, move: MoveInfo) -> float:
         """Of a move that was not looked at it is the position's."""
         return self.after.get(move.action, self.score)
 
@@ -42,7 +42,7 @@ class Territory:
         self._known: dict[int, np.ndarray] = {}  # whose points, by the move
         self._margins: dict[int, tuple[float, float]] = {}  # mean and spread, by the move
 
-    def owners(self, state: State, moves: Sequence[Found] = ()) -> np.ndarray:
+    def owners(self, state: State, moves: Sequence[MoveInfo] = ()) -> np.ndarray:
         """float32 [H * W] in [-1, 1]: the mean of what the best moves lead to, by their visits, and, where random games
         say it, of the position itself, as they lean to who has just moved. moves: the best first."""
         seen = [move for move in moves if move.visits][:MOST_MOVES]
@@ -53,11 +53,11 @@ class Territory:
         mean: np.ndarray = np.average([after[move.action] for move in seen], axis=0, weights=weights)
         return mean if self._has_network else (mean + self._owned(state, [HERE])[HERE]) / 2
 
-    def owners_after(self, state: State, moves: Sequence[Found]) -> dict[int, np.ndarray]:
+    def owners_after(self, state: State, moves: Sequence[MoveInfo]) -> dict[int, np.ndarray]:
         """The same after the best of ``moves``, by the move."""
         return self._owned(state, [move.action for move in moves if move.visits][:MOST_MOVES])
 
-    def judge(self, state: State, moves: Sequence[Found]) -> Judgement:
+    def judge(self, state: State, moves: Sequence[MoveInfo]) -> Judgement:
         """Who is ahead. moves: the best first."""
         seen = [move for move in moves if move.visits]
         if not self._game.counts_points:
@@ -69,7 +69,7 @@ class Territory:
             return Judgement(self._score(owners, state), deviation_of(owners), scores)
         return self._judged_by_games(state, seen)
 
-    def _judged_by_games(self, state: State, seen: Sequence[Found]) -> Judgement:
+    def _judged_by_games(self, state: State, seen: Sequence[MoveInfo]) -> Judgement:
         mean, spread = self._played(state, [HERE])[0]
         if not seen:
             return Judgement(mean, spread, {})

@@ -11,9 +11,9 @@ import numpy as np
 
 from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
 from jubango.bots.config import SearchConfig
-from jubango.bots.roster import affordable_lanes, filling
+from jubango.bots.roster import affordable_lanes, with_parallel_leaves
 from jubango.bots.search.host.driver import Driver
-from jubango.bots.search.packing import Order
+from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.results.variations import variations
 from jubango.bots.search.root import final_moves
@@ -26,7 +26,7 @@ ROOM = 65_536  # simulations of an analysis that nobody ends
 LONGEST_VARIATION = 15  # moves
 
 
-class Found(NamedTuple):
+class MoveInfo(NamedTuple):
     """What is known of a move."""
 
     action: int
@@ -38,15 +38,15 @@ class Found(NamedTuple):
     bounds: tuple[float, float] = (0.0, 1.0)  # of the win rate that perfect play would have, as far as a solver proved
 
 
-class Findings(NamedTuple):
+class AnalysisInfo(NamedTuple):
     """What a search has found so far."""
 
-    moves: tuple[Found, ...]  # all legal ones: the best first, then by visits, then by prior
+    moves: tuple[MoveInfo, ...]  # all legal ones: the best first, then by visits, then by prior
     visits: int
     win_rate: float  # in [0, 1], for the player to move: the mean of the search
 
 
-NOTHING = Findings((), 0, 0.5)
+NOTHING = AnalysisInfo((), 0, 0.5)
 
 
 class Position(NamedTuple):
@@ -59,15 +59,16 @@ class Position(NamedTuple):
     line: tuple[object, ...] = ()  # the moves that led here, for bots that keep their trees
 
 
-class Thinker:
-    """One position at a time; many leaves of one tree at once fill the machine (:func:`jubango.bots.roster.filling`).
+class InteractiveSearch:
+    """One position at a time; many leaves of one tree at once fill the machine
+    (:func:`jubango.bots.roster.with_parallel_leaves`).
 
     room: simulations that an analysis makes at most, as far as the memory has room. Raises UserError for a bot that
     does not suit the game.
     """
 
     def __init__(self, game: Game, bot: SearchConfig, room: int = ROOM) -> None:
-        self.game, self.bot = game, filling(game, bot, 1)
+        self.game, self.bot = game, with_parallel_leaves(game, bot, 1)
         self.room = _room(game, self.bot, room)
         roomy = self.bot.model_copy(update={"simulations": self.room})
         self.params = params_for(game, bot)
@@ -91,7 +92,7 @@ class Thinker:
         line = self._line(position) if self.bot.reuse else None
         self._began = time.perf_counter()
         settles = playing and most_visits_decide(self.bot, position.ply)
-        order = Order(0, position.legal, numbers, position.seed, self._began + seconds, line, settles)
+        order = SearchRequest(0, position.legal, numbers, position.seed, self._began + seconds, line, settles)
         self.driver.begin([order], stacked([position.state]))
         self.position = position
 
@@ -118,7 +119,7 @@ class Thinker:
         """Search for ``most`` seconds at most."""
         self.driver.advance(most)
 
-    def findings(self) -> Findings:
+    def findings(self) -> AnalysisInfo:
         """What is known after the last :meth:`advance`."""
         assert self.position is not None
         found, legal = self.driver.statistics(1), np.flatnonzero(self.position.legal)
@@ -135,8 +136,8 @@ class Thinker:
             rate = 0.5 + 0.5 * float(values[action] if seen else mean)
             variation = tuple(a for a in lines[action].tolist() if a >= 0)
             bounds = (0.0, 1.0) if proved is None else (float(proved[0, action]), float(proved[1, action]))
-            moves.append(Found(action, seen, rate, lower(rate, seen), float(priors[action]), variation, bounds))
-        return Findings(tuple(moves), int(visits.sum()), 0.5 + 0.5 * mean)
+            moves.append(MoveInfo(action, seen, rate, lower(rate, seen), float(priors[action]), variation, bounds))
+        return AnalysisInfo(tuple(moves), int(visits.sum()), 0.5 + 0.5 * mean)
 
     def choice(self) -> int:
         """The move to play, with the temperature that the bot has there."""

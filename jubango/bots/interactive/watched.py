@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import jax
 
 from jubango.bots.config import SearchConfig
-from jubango.bots.interactive.interactive_search import Findings, Position, Thinker
+from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, Position
 from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.game import Game, State
@@ -20,9 +20,9 @@ class WatchedPlayer(Player):
     """Plays one game at a time, in the first lane. ``watch`` is called with what is known while the bot searches, and
     ``last`` is what was known when it moved. Raises UserError for a bot that does not suit the game."""
 
-    def __init__(self, game: Game, bot: SearchConfig, watch: Callable[[Findings], None]) -> None:
-        self.thinker = Thinker(game, bot, room=0)
-        self.last: Findings | None = None
+    def __init__(self, game: Game, bot: SearchConfig, watch: Callable[[AnalysisInfo], None]) -> None:
+        self.thinker = InteractiveSearch(game, bot, room=0)
+        self.last: AnalysisInfo | None = None
         self._watch = watch
         self._request: MoveRequest | None = None
         self._looked = 0.0

@@ -105,7 +105,7 @@ class Clock:
         return max(0.01, min(share + 0.9 * gift, most - 2 * LAG) - LAG)
 
 
-class Share:
+class SharedClock:
     """A watch for games that share a machine: while ``number`` of them think it goes that much slower than the wall's,
     so that each is charged its share of the machine (generalised processor sharing, Parekh & Gallager 1993)."""
 

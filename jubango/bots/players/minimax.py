@@ -29,7 +29,7 @@ from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
 from jubango.bots.search.tree.tree import add, lanes_first, lanes_last, pick, put
 from jubango.sgf_games.compute.dice import mix
-from jubango.sgf_games.compute.machine import gathered, shard, split_last, spread
+from jubango.sgf_games.compute.machine import device_layout, gathered, shard, split_last
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.compiled import table_program
@@ -305,7 +305,7 @@ class MinimaxPlayer(Player):
         depth = bot.depth or (game.max_plies if game.max_plies <= SHORT_GAME else USUAL_DEPTH)
         self._depth = min(depth, game.max_plies)
         self.minimax = Minimax(game.compiled_as, evaluator, self._depth)
-        number, self._lanes = spread(lanes)
+        number, self._lanes = device_layout(lanes)
         self._actions = game.num_actions
         self._program = _compiled(self.minimax, self._lanes, number)
         self._asked: dict[int, Looking] = {}

@@ -13,7 +13,7 @@ from jubango.bots.config import SearchConfig
 from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
 from jubango.bots.search.host.device_selfplay import can_go_on
 from jubango.bots.search.host.driver import Driver
-from jubango.bots.search.packing import Onward, Order
+from jubango.bots.search.packing import DeviceSelfPlay, SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree.tree import LONGEST_LINE
@@ -64,13 +64,15 @@ class SearchPlayer(Player):
             onward = None if limits else self._onward(request)
             worth = bool(request.seconds) or not bot.reuse  # else what is saved is of no use, and what is kept is
             settles = worth and most_visits_decide(bot, len(request.moves))
-            orders.append(Order(request.lane, request.legal, numbers, request.seed, deadline, line, settles, onward))
+            orders.append(
+                SearchRequest(request.lane, request.legal, numbers, request.seed, deadline, line, settles, onward)
+            )
             self._asked[request.lane] = Asked(request, bot, len(request.moves))
             if bot.reuse:
                 self._held[request.lane] = request.game_id, list(request.moves)
         self.driver.begin(orders, states)
 
-    def _onward(self, request: MoveRequest) -> Onward | None:
+    def _onward(self, request: MoveRequest) -> DeviceSelfPlay | None:
         """What the lane's tree goes on with by itself, if that is all there is to the game's moves from here on."""
         if request.whole is None or not self._by_itself:
             return None
@@ -82,7 +84,7 @@ class SearchPlayer(Player):
                 return None
             numbers.append(numbers_for(self.game, bot, request.legal))
         seeds = request.whole.seeds
-        return Onward((numbers[0], numbers[1]), lambda k: seeds(ply + k))
+        return DeviceSelfPlay((numbers[0], numbers[1]), lambda k: seeds(ply + k))
 
     def _line(self, request: MoveRequest) -> list[int] | None:
         """The moves since this lane's trees stood at a root, if it is the same game."""

@@ -13,7 +13,7 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Firsts
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.state import Leaf, Searching
+from jubango.bots.search.tree.state import Leaf, SearchState
 from jubango.bots.search.tree.tree import EXACT, LOWER, UPPER, Tree, count, count_firsts, pick, put
 from jubango.sgf_games.compute.loops import while_loop
 
@@ -21,7 +21,7 @@ LEVELS = 4  # levels of a path that are backed up in one go
 
 
 def back_up(
-    search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
+    search: SearchSpec, s: SearchState, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
 ) -> Tree:
     """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a
     solver a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the
@@ -68,7 +68,7 @@ def back_up(
 
 
 def back_up_firsts(
-    search: SearchSpec, s: Searching, node: jax.Array, value: jax.Array, firsts: Firsts | None, active: jax.Array,
+    search: SearchSpec, s: SearchState, node: jax.Array, value: jax.Array, firsts: Firsts | None, active: jax.Array,
     levels: jax.Array,
 ) -> Tree:  # fmt: skip
     """Tell every node of the path which actions its player was the first to take, from there to the end of the game:
@@ -97,7 +97,7 @@ def back_up_firsts(
     return tree._replace(edges=while_loop(lambda c: c[0] >= 0, level, start)[2])
 
 
-def prove(search: SearchSpec, s: Searching, node: jax.Array, leaf: Leaf, active: jax.Array) -> Tree:
+def prove(search: SearchSpec, s: SearchState, node: jax.Array, leaf: Leaf, active: jax.Array) -> Tree:
     """Where something is proved of a leaf, prove what follows from it on its path, as far as that is news: a node's
     bounds are the best lower and the best upper one of its actions, and it has its value where they meet (Cazenave &
     Saffidine 2010). An action that is legal and not considered (``width``) may be worth anything."""

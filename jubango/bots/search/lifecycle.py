@@ -20,7 +20,7 @@ from jubango.bots.search.packing import REAL
 from jubango.bots.search.rules.rule import Edges, Settings
 from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.state import Paths, RootStatistics, Searching
+from jubango.bots.search.tree.state import Paths, RootStatistics, SearchState
 from jubango.bots.search.tree.transpositions import empty_table
 from jubango.bots.search.tree.tree import (
     EXACT,
@@ -43,7 +43,7 @@ from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.rules.game import State
 
 
-class Cue(NamedTuple):
+class NewRoots(NamedTuple):
     """What trees begin with."""
 
     mask: jax.Array  # bool [B], those that do
@@ -54,7 +54,7 @@ class Cue(NamedTuple):
     seeds: jax.Array  # uint32 [B]
 
 
-def begin(search: SearchSpec, s: Searching, cue: Cue) -> Searching:
+def begin(search: SearchSpec, s: SearchState, cue: NewRoots) -> SearchState:
     """Start over in the trees of the cue; their roots are evaluated in the next step. Those ``kept`` go on from what
     :func:`keep` has left, unless it holds visits of moves that are not legal any more."""
     tree, mask, b = s.tree, cue.mask, jnp.arange(cue.mask.shape[0])
@@ -105,7 +105,7 @@ def _still_proved(tree: Tree, kept: jax.Array, legal: jax.Array, choices: jax.Ar
     return tree, proved
 
 
-def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax.Array]:
+def keep(s: SearchState, mask: jax.Array, line: jax.Array) -> tuple[SearchState, jax.Array]:
     """Move the roots of the trees of ``mask`` down a ``line`` of actions (int32 [B, LONGEST_LINE],
     filled up with -1); what is done are then the simulations under them. Returns also which trees have kept something:
     bool [B]."""
@@ -121,19 +121,19 @@ def keep(s: Searching, mask: jax.Array, line: jax.Array) -> tuple[Searching, jax
     return s._replace(tree=tree, done=jnp.where(kept, below, s.done)), kept
 
 
-def working(s: Searching) -> jax.Array:
+def working(s: SearchState) -> jax.Array:
     """bool [B]: which trees have something to do."""
     return (s.done < s.wanted) | s.fresh
 
 
-def stop(s: Searching, mask: jax.Array) -> Searching:
+def stop(s: SearchState, mask: jax.Array) -> SearchState:
     """Let the trees of ``mask`` be content with what they have."""
     return s._replace(wanted=jnp.where(mask, s.done, s.wanted))
 
 
 def advance(
-    search: SearchSpec, params: Params, s: Searching, steps: jax.Array
-) -> tuple[Searching, RootStatistics[jax.Array]]:
+    search: SearchSpec, params: Params, s: SearchState, steps: jax.Array
+) -> tuple[SearchState, RootStatistics[jax.Array]]:
     """Up to ``steps`` times :func:`simulate`, fewer if no tree has anything left to do. The first evaluates the roots
     of trees that have begun."""
 
@@ -145,14 +145,14 @@ def advance(
     return s, root_statistics(search, s)
 
 
-def root_edges(s: Searching) -> Edges:
+def root_edges(s: SearchState) -> Edges:
     visits, value_sum, prior, _, *firsts = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
     edges = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *firsts)
     bounds = s.tree.bounds[:, 0]
     return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
 
-def root_statistics(search: SearchSpec, s: Searching) -> RootStatistics[jax.Array]:
+def root_statistics(search: SearchSpec, s: SearchState) -> RootStatistics[jax.Array]:
     tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(s)
     final = search.rule.final(edges, s.settings)
     final = jnp.where(edges.prior > 0, jnp.where(jnp.isnan(final), OUT, final), -jnp.inf)
@@ -179,13 +179,13 @@ def leading(found: RootStatistics[jax.Array]) -> jax.Array:
     return best
 
 
-def idle(search: SearchSpec, trees: int) -> Searching:
+def idle(search: SearchSpec, trees: int) -> SearchState:
     """A search with nothing to do."""
     zero = jnp.zeros(trees, jnp.int32)
     actions = search.game.num_actions
     gumbel, schedule = (actions, search.capacity) if search.rule.scheduled else (0, 0)
     path = jnp.full((search.capacity + 1 + LEVELS, trees * search.leaves), search.spare, jnp.int32)
-    return Searching(
+    return SearchState(
         tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.firsts),
         settings=Settings(
             simulations=zero,

@@ -27,14 +27,14 @@ HEAD = 5 + 2 * len(REAL)  # words of a script before its seeds: moves; of either
 SCRIPT = HEAD + 2 * SEEDS  # seeds and dice
 
 
-class Onward(NamedTuple):
+class DeviceSelfPlay(NamedTuple):
     """What a tree needs to make moves by itself, once both players are its own."""
 
     numbers: tuple[Numbers, Numbers]  # by the player to move; without noise
     seeds: Callable[[int], int]  # uint32, of this search (0) and those after 1, 2, ... more moves
 
 
-class Order(NamedTuple):
+class SearchRequest(NamedTuple):
     """Search the position of one lane."""
 
     lane: int
@@ -44,10 +44,10 @@ class Order(NamedTuple):
     deadline: float = float("inf")  # time.perf_counter() when it must be content with what it has
     line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
     settles: bool = False  # most visits decide, without dice: with a deadline it ends once no move can become another
-    onward: Onward | None = None  # then the tree goes on with the game by itself; of lanes of one tree
+    onward: DeviceSelfPlay | None = None  # then the tree goes on with the game by itself; of lanes of one tree
 
 
-def after(earlier: Order | None, order: Order) -> Order:
+def after(earlier: SearchRequest | None, order: SearchRequest) -> SearchRequest:
     """The order that takes the place of one of the same lane which has not begun: its line is from where the trees
     are."""
     if earlier is None or order.line is None:
@@ -64,7 +64,7 @@ class Noise(NamedTuple):
     considered: jax.Array | np.ndarray  # int32 [B, capacity], or [B, 0]
 
 
-def trees_of(orders: Sequence[Order], ensemble: int) -> np.ndarray:
+def trees_of(orders: Sequence[SearchRequest], ensemble: int) -> np.ndarray:
     """int [orders * ensemble]: the trees that work on each, side by side."""
     lanes = np.array([order.lane for order in orders], int)
     return (lanes[:, None] * ensemble + np.arange(ensemble)).reshape(-1)
@@ -77,7 +77,9 @@ def tree_seeds(seed: int, ensemble: int) -> np.ndarray:
     return np.array([seed, *others], np.uint32)
 
 
-def pack(search: SearchSpec, orders: Sequence[Order], stop: np.ndarray, trees: int, ensemble: int) -> np.ndarray:
+def pack(
+    search: SearchSpec, orders: Sequence[SearchRequest], stop: np.ndarray, trees: int, ensemble: int
+) -> np.ndarray:
     """uint32 [trees, WORDS + ceil(A / 32)]; the inverse of :func:`unpack`. stop: int, trees to be content."""
     actions = search.game.num_actions
     out = np.zeros((trees, WORDS + -(-actions // 32)), np.uint32)
@@ -109,7 +111,7 @@ def _real(search: SearchSpec, each: Sequence[Numbers]) -> list[list[float]]:
     return [[getattr(n, name) for n in usual] for name in REAL]
 
 
-class Script(NamedTuple):
+class SelfPlayPlan(NamedTuple):
     """The moves that trees may make by themselves; trees first, then the player to move."""
 
     moves: jax.Array  # int32 [B]
@@ -120,7 +122,7 @@ class Script(NamedTuple):
     dice: jax.Array  # uint32 [B, SEEDS], between equal moves of each search
 
 
-def scripts_of(search: SearchSpec, each: Sequence[Onward]) -> np.ndarray:
+def scripts_of(search: SearchSpec, each: Sequence[DeviceSelfPlay]) -> np.ndarray:
     """uint32 [n, SCRIPT]: what :func:`read_script` reads."""
     rows = np.zeros((len(each), SCRIPT), np.uint32)
     for row, onward in zip(rows, each, strict=True):
@@ -132,11 +134,11 @@ def scripts_of(search: SearchSpec, each: Sequence[Onward]) -> np.ndarray:
     return rows
 
 
-def read_script(packed: jax.Array) -> Script:
+def read_script(packed: jax.Array) -> SelfPlayPlan:
     whole = packed[:, :5].astype(jnp.int32)
     real = lax.bitcast_convert_type(packed[:, 5:HEAD], jnp.float32).reshape(-1, len(REAL), 2)
     seeds, dice = packed[:, HEAD:-SEEDS], packed[:, -SEEDS:]
-    return Script(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real, seeds, dice)
+    return SelfPlayPlan(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real, seeds, dice)
 
 
 def roll_on(script: np.ndarray, moves: Sequence[tuple[int, int, Sequence[int]]]) -> None:
@@ -149,7 +151,7 @@ def roll_on(script: np.ndarray, moves: Sequence[tuple[int, int, Sequence[int]]])
             own[-n:] = after
 
 
-class Told(NamedTuple):
+class Unpacked(NamedTuple):
     """What a program reads out of the packed array."""
 
     begin: jax.Array  # bool [B]
@@ -159,7 +161,7 @@ class Told(NamedTuple):
     settings: Settings
 
 
-def unpack(search: SearchSpec, packed: jax.Array, noise: Noise) -> Told:
+def unpack(search: SearchSpec, packed: jax.Array, noise: Noise) -> Unpacked:
     actions = search.game.num_actions
     bits = (packed[:, WORDS:, None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
     number = lax.bitcast_convert_type(packed[:, 4:WORDS], jnp.float32)
@@ -173,7 +175,7 @@ def unpack(search: SearchSpec, packed: jax.Array, noise: Noise) -> Told:
         considered=jnp.asarray(noise.considered),
     )
     legal = bits.reshape(packed.shape[0], -1)[:, :actions].astype(bool)
-    return Told(packed[:, 0] == BEGIN, packed[:, 0] == STOP, packed[:, 1], legal, settings)
+    return Unpacked(packed[:, 0] == BEGIN, packed[:, 0] == STOP, packed[:, 1], legal, settings)
 
 
 def no_noise(search: SearchSpec, trees: int) -> Noise:
@@ -185,7 +187,7 @@ def no_noise(search: SearchSpec, trees: int) -> Noise:
     )
 
 
-def noise_of(search: SearchSpec, orders: Sequence[Order], trees: int, ensemble: int) -> Noise | None:
+def noise_of(search: SearchSpec, orders: Sequence[SearchRequest], trees: int, ensemble: int) -> Noise | None:
     """Noise and schedules of the roots that have any; None if none has. A tree's are decided by its seed."""
     scheduled = search.rule.scheduled
     if not orders or not (scheduled or any(order.numbers.noise for order in orders)):

@@ -142,7 +142,7 @@ class Search(SearchSpec):
         seeds = jax.random.bits(dice, (trees,), jnp.uint32)
         open_ = jnp.any(legal, axis=-1)
         nothing = jnp.zeros(trees, bool)
-        s = life.begin(self, life.idle(self, trees), life.Cue(open_, nothing, roots, legal, settings, seeds))
+        s = life.begin(self, life.idle(self, trees), life.NewRoots(open_, nothing, roots, legal, settings, seeds))
         s, found = life.advance(self, params, s, jnp.int32(self.capacity + 1))
         edges = life.root_edges(s)
         searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)

@@ -18,7 +18,7 @@ from jubango.bots.evaluators.judgement import judged
 from jubango.bots.search.backup import back_up, back_up_firsts, prove
 from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.state import Leaf, Paths, Searching
+from jubango.bots.search.tree.state import Leaf, Paths, SearchState
 from jubango.bots.search.tree.transpositions import look_up, remember
 from jubango.bots.search.tree.tree import (
     CHILD,
@@ -38,7 +38,7 @@ from jubango.bots.search.tree.tree import (
     pick,
     put,
 )
-from jubango.sgf_games.compute.dice import coin, lottery, mix, random_bits
+from jubango.sgf_games.compute.dice import coin, gumbel_max_scores, mix, random_bits
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.rules.game import State
@@ -48,7 +48,7 @@ OUT = -2e9  # below every score; chosen only where nothing else may be
 TINY = 1e-37  # a prior that is as good as zero
 
 
-def simulate(search: SearchSpec, params: Params, s: Searching) -> Searching:
+def simulate(search: SearchSpec, params: Params, s: SearchState) -> SearchState:
     """One simulation in every lane of a tree that has some left: select, expand, evaluate, back up. In a fresh tree the
     root is evaluated instead, like any new node but for its noise and its exact legal moves."""
     left = jnp.where(s.fresh, 1, s.wanted - s.done)
@@ -73,7 +73,7 @@ def per_lane(search: SearchSpec, x: jax.Array) -> jax.Array:
     return x if search.leaves == 1 else jnp.repeat(x, search.leaves, axis=0)
 
 
-def worker_of_lanes(search: SearchSpec, s: Searching) -> jax.Array:
+def worker_of_lanes(search: SearchSpec, s: SearchState) -> jax.Array:
     """int32 [L]: the place of each lane among those of its tree."""
     return jnp.tile(jnp.arange(search.leaves, dtype=jnp.int32), s.done.shape[0])
 
@@ -93,7 +93,7 @@ class Descent(NamedTuple):
     edges: jax.Array  # the tree's, with the virtual losses of several leaves
 
 
-def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searching, Leaf, jax.Array]:
+def select(search: SearchSpec, s: SearchState, active: jax.Array) -> tuple[SearchState, Leaf, jax.Array]:
     """(the search with its paths, where each lane leaves the tree, the longest path)."""
     b = s.tree_of_lanes
     choose = one_leaf if search.leaves == 1 else several_leaves
@@ -122,13 +122,13 @@ def select(search: SearchSpec, s: Searching, active: jax.Array) -> tuple[Searchi
     return s._replace(tree=tree, paths=end.paths), leaf, end.depth
 
 
-def one_leaf(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
+def one_leaf(search: SearchSpec, s: SearchState, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
     """(the action each tree takes, its edges as they are)."""
     edges = edges_of(s.tree, s.tree_of_lanes, d.node)
     return best_action(search, s, edges, s.tree_of_lanes, d.node, d.depth, root), s.tree.edges
 
 
-def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
+def several_leaves(search: SearchSpec, s: SearchState, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
     """(the action each lane takes, the tree's edges with virtual losses).
 
     The lanes of one tree that are at one node choose one after another, each seeing the virtual losses of those
@@ -163,7 +163,7 @@ def several_leaves(search: SearchSpec, s: Searching, d: Descent, root: bool) -> 
 
 
 def best_action(
-    search: SearchSpec, s: Searching, edges: Edges, b: jax.Array, node: jax.Array, depth: jax.Array, root: bool
+    search: SearchSpec, s: SearchState, edges: Edges, b: jax.Array, node: jax.Array, depth: jax.Array, root: bool
 ) -> jax.Array:
     """int32 [L]: the action to take at ``node`` of tree ``b``, whose actions are ``edges``."""
     tree = s.tree
@@ -188,11 +188,11 @@ def best_action(
     return first_largest(scores)
 
 
-def random_scores(search: SearchSpec, s: Searching, prior: jax.Array, depth: jax.Array) -> jax.Array:
+def random_scores(search: SearchSpec, s: SearchState, prior: jax.Array, depth: jax.Array) -> jax.Array:
     """float32 [L, A]: the largest falls on each action with the probability of its prior."""
     number = per_lane(search, s.done) + worker_of_lanes(search, s)
     throw = mix(per_lane(search, s.seed) + number.astype(jnp.uint32) * jnp.uint32(GOLDEN)) + depth.astype(jnp.uint32)
-    return lottery(prior, throw)
+    return gumbel_max_scores(prior, throw)
 
 
 def without_doubles(search: SearchSpec, leaf: Leaf, active: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -212,8 +212,8 @@ def without_doubles(search: SearchSpec, leaf: Leaf, active: jax.Array) -> tuple[
 
 
 def expand(
-    search: SearchSpec, params: Params, s: Searching, leaf: Leaf, active: jax.Array, order: jax.Array
-) -> tuple[Searching, jax.Array, jax.Array, Firsts | None]:
+    search: SearchSpec, params: Params, s: SearchState, leaf: Leaf, active: jax.Array, order: jax.Array
+) -> tuple[SearchState, jax.Array, jax.Array, Firsts | None]:
     """Make a node of each leaf that is new. Returns also the nodes, their values for their players, and who took what
     first after them."""
     tree, b, fresh = s.tree, s.tree_of_lanes, per_lane(search, s.fresh)

@@ -23,7 +23,7 @@ def coin(seed: jax.Array) -> jax.Array:
     return jnp.where(mix(seed ^ jnp.uint32(0x51ED27)) >> 31 == 1, jnp.float32(1), jnp.float32(-1))
 
 
-def lottery(weights: jax.Array, seed: jax.Array) -> jax.Array:
+def gumbel_max_scores(weights: jax.Array, seed: jax.Array) -> jax.Array:
     """float32 [..., A]: scores of which the largest falls on each action with the probability of its weight
     (the Gumbel-max trick). weights: [..., A], not negative; seed: uint32 [...]."""
     bits = random_bits(seed[..., None], jnp.arange(weights.shape[-1]) + 0x2545)

@@ -51,7 +51,7 @@ def present() -> list[jax.Device]:
 VECTOR = 32  # lanes that one vector instruction of the rules handles
 
 
-def spread(games: int, lanes_each: int = 1, vector: int = VECTOR) -> tuple[int, int]:
+def device_layout(games: int, lanes_each: int = 1, vector: int = VECTOR) -> tuple[int, int]:
     """(devices to use, games to hold) for at least ``games`` games of ``lanes_each`` lanes each.
 
     Every device gets whole vectors of lanes, since one that is not full is done lane by lane, and a

@@ -15,7 +15,7 @@ from jax import lax
 from jax.sharding import NamedSharding
 
 from jubango.sgf_games.compute.kernels import where_needed
-from jubango.sgf_games.compute.machine import claim, shard, split_last, spread
+from jubango.sgf_games.compute.machine import claim, device_layout, shard, split_last
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.game import Game, State
 
@@ -170,7 +170,7 @@ def initial_states(game: Game, lanes: int) -> State:
 def stacked(states: Sequence[State]) -> State:
     """A batch of unbatched states, batch axis last, on the host; the first fills it up to as many lanes as a table or
     a search would hold, so that few programs do for all numbers of states."""
-    spare = spread(len(states))[1] - len(states)
+    spare = device_layout(len(states))[1] - len(states)
     shape = jax.tree.structure(states[0])
     columns = zip(*[map(np.asarray, jax.tree.leaves(state)) for state in states], strict=True)
     batched = [np.moveaxis(np.array([*own, *own[:1] * spare]), 0, -1) for own in columns]

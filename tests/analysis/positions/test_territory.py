@@ -9,7 +9,7 @@ from jubango.bots.composition import evaluator_for, params_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.territory import told_apart
 from jubango.bots.gtp_server.territory import Territory
-from jubango.bots.interactive.interactive_search import Found
+from jubango.bots.interactive.interactive_search import MoveInfo
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, rules
 
@@ -17,8 +17,8 @@ GAME = make_game("go:7,komi=7")
 OPENING = ["D4", "D5", "C5", "E5", "E4", "F4", "C6", "F3", "E3", "D6"]  # reasonable moves
 
 
-def found(vertex: str, visits: int = 10) -> Found:
-    return Found(GAME.parse_action(vertex), visits, 0.5, 0.4, 0.0, ())
+def found(vertex: str, visits: int = 10) -> MoveInfo:
+    return MoveInfo(GAME.parse_action(vertex), visits, 0.5, 0.4, 0.0, ())
 
 
 def test_the_lead_does_not_swing_with_who_is_to_move():

@@ -24,7 +24,7 @@ from jubango.analysis.reviews.review_moves import (
     Candidate,
     Evidence,
     Finding,
-    Place,
+    PositionKey,
     Thresholds,
     candidates_of,
     grade_of,
@@ -34,7 +34,7 @@ from jubango.analysis.reviews.review_moves import (
     reviewed_position,
 )
 from jubango.analysis.reviews.review_plot import Curves, Mark, graph_text
-from jubango.analysis.reviews.review_search import Wish, search
+from jubango.analysis.reviews.review_search import SearchJob, search
 from jubango.analysis.reviews.review_summary import BINS, accuracy_of, histogram
 from jubango.analysis.reviews.reviewing import review
 from jubango.arena.commands import run as command
@@ -75,10 +75,10 @@ def test_of_moves_as_good_as_the_bot_s_own_hardly_any_is_called_bad(scatter, rep
         truth = rng.uniform(0.05, 0.95, 40)
         spread = np.sqrt(scatter * truth * (1 - truth) / n)
         rates = rng.normal(truth, spread, (2, repeats, 40)).clip(0, 1)
-        places = {Place(i, after): findings(rates[k, :, i], n) for i in range(40) for k, after in enumerate("AB")}
+        places = {PositionKey(i, after): findings(rates[k, :, i], n) for i in range(40) for k, after in enumerate("AB")}
         evidence = Evidence(places)
         for i in range(40):
-            a, b = evidence.of(Place(i, "A")), evidence.of(Place(i, "B"))
+            a, b = evidence.of(PositionKey(i, "A")), evidence.of(PositionKey(i, "B"))
             loss, error, worse = loss_between(0, a, b)
             called += worse >= 0.995
             inside += abs(loss) <= error
@@ -93,11 +93,11 @@ def test_real_searches_of_moves_that_are_the_same_by_symmetry():
     same = [position("tic_tac_toe", "B2 A3"), position("tic_tac_toe", "B2 C1")]
     lost = [position("tic_tac_toe", f"B2 A2 A3 {move}") for move in ("A1", "C1")]  # White does not block, and blocks
     wishes = [
-        Wish(0, Place(i, "AB"[k]), repeat, place)
+        SearchJob(0, PositionKey(i, "AB"[k]), repeat, place)
         for i in range(number) for pair in (0, 1) for k, place in enumerate((same, lost)[pair])
         for repeat in (2 * pair, 2 * pair + 1)
     ]  # fmt: skip
-    found: dict[tuple[int, Place], list[Finding]] = {}
+    found: dict[tuple[int, PositionKey], list[Finding]] = {}
     for batch in search(wishes, bot, 7):
         for wish, one in batch:
             found.setdefault((wish.repeat // 2, wish.place), []).append(one)
@@ -105,7 +105,9 @@ def test_real_searches_of_moves_that_are_the_same_by_symmetry():
     for pair in (0, 1):
         evidence = Evidence({place: own for (kind, place), own in found.items() if kind == pair})
         # White plays A and the bot would have played B.
-        losses = [loss_between(1, evidence.of(Place(i, "A")), evidence.of(Place(i, "B"))) for i in range(number)]
+        losses = [
+            loss_between(1, evidence.of(PositionKey(i, "A")), evidence.of(PositionKey(i, "B"))) for i in range(number)
+        ]
         calls.append([worse >= 0.995 for _, _, worse in losses])
         if not pair:
             deviations = np.array([loss / (error / 1.96) for loss, error, _ in losses])
@@ -116,15 +118,15 @@ def test_real_searches_of_moves_that_are_the_same_by_symmetry():
 
 
 def test_the_largest_of_three_variances_counts():
-    calm = {Place(i): findings([0.5, 0.5]) for i in range(9)}
-    wild = {**calm, Place(9): findings([0.2, 0.8])}
+    calm = {PositionKey(i): findings([0.5, 0.5]) for i in range(9)}
+    wild = {**calm, PositionKey(9): findings([0.2, 0.8])}
     floor = 0.25 / 100 / 2  # as many games as simulations, two searches
-    assert Evidence(calm).of(Place(0)).variance == pytest.approx(floor, rel=0.01)
+    assert Evidence(calm).of(PositionKey(0)).variance == pytest.approx(floor, rel=0.01)
     evidence = Evidence(wild)
-    assert evidence.of(Place(9)).variance == pytest.approx(0.18 / 2)
-    assert evidence.of(Place(0)).variance == pytest.approx(0.018 / 2, rel=0.05), "pooled over ten positions"
-    assert Evidence({Place(0): [Finding(1.0, 0)]}).of(Place(0)) == (1.0, 0.0), "a result has no error"
-    alone = Evidence({Place(0): findings([0.0])}).of(Place(0))
+    assert evidence.of(PositionKey(9)).variance == pytest.approx(0.18 / 2)
+    assert evidence.of(PositionKey(0)).variance == pytest.approx(0.018 / 2, rel=0.05), "pooled over ten positions"
+    assert Evidence({PositionKey(0): [Finding(1.0, 0)]}).of(PositionKey(0)) == (1.0, 0.0), "a result has no error"
+    alone = Evidence({PositionKey(0): findings([0.0])}).of(PositionKey(0))
     assert alone.variance > 0, "100 lost games leave some doubt"
 
 
@@ -532,10 +534,14 @@ def test_the_curves_fit_the_terminal(positions, width, has_leads, data):
 def test_a_position_without_other_moves_has_no_rank():
     place = position("tic_tac_toe", "B2")
     evidence = Evidence(
-        {Place(1): findings([0.4, 0.5], move="A1"), Place(2): findings([0.6]), Place(1, "A1"): findings([0.5])}
+        {
+            PositionKey(1): findings([0.4, 0.5], move="A1"),
+            PositionKey(2): findings([0.6]),
+            PositionKey(1, "A1"): findings([0.5]),
+        }
     )
     before = reviewed_position(place, evidence)
-    move = reviewed_move(replace(place, next_move=(1, (0, 1))), "B3", before, Place(2), evidence, Thresholds())
+    move = reviewed_move(replace(place, next_move=(1, (0, 1))), "B3", before, PositionKey(2), evidence, Thresholds())
     assert (move.rank, move.visits, move.prior, move.best) == (None, 0, None, "A1")
     assert move.loss == pytest.approx(0.1), "White's: from Black's 50 % to Black's 60 %"
 

@@ -142,7 +142,7 @@ def test_balanced_sets_come_along():
 def test_a_run_that_is_watched_says_so(tmp_path, file):
     """The status of a run that is at play, from another process."""
     slow = (
-        "import time\nfrom jubango.arena.games.block import Block\nplain = Block.begin\n"
+        "import time\nfrom jubango.arena.games.batch import Block\nplain = Block.begin\n"
         "Block.begin = lambda *a: (time.sleep(0.3), plain(*a))[1]\nfrom jubango.arena.commands import main; main()"
     )
     process = subprocess.Popen(

@@ -17,8 +17,8 @@ from schedules import round_robin
 
 import jubango as jb
 from jubango.analysis.tables.tables import games_frame
-from jubango.arena.games.block import Block
-from jubango.arena.games.table import Table
+from jubango.arena.games.batch import GameBatch
+from jubango.arena.games.pool import GamePool
 from jubango.arena.schedule.plan import parse_plan, read_plan
 from jubango.arena.tournament import play_plan
 from jubango.bots.config import bot_from_spec, expand_table
@@ -32,7 +32,7 @@ FAKE = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'tools'
 
 def play_all(game: str, specs: list[str], games: int, lanes: int) -> dict:
     bots = [bot_from_spec(spec) for spec in specs]
-    table = Table(make_game(game), bots, lanes)
+    table = GamePool(make_game(game), bots, lanes)
     tasks = round_robin([bot.name for bot in bots], games, seed=5)
     return {r.game_id: (r.moves, r.result) for records in table.play(tasks) for r in records}
 
@@ -52,9 +52,9 @@ def test_games_do_not_depend_on_their_block(monkeypatch, keep):
     specs = ["random", f"uct:simulations=20,reuse={str(keep).lower()}", "uct:simulations=30,c=0.5"]
     together = play_all("connect_four", specs, 4, 12)
     moved = []
-    join = Block.join
-    monkeypatch.setattr(Block, "join", lambda block, games: (moved.extend(games), join(block, games)))
-    monkeypatch.setattr("jubango.arena.games.table.block_lanes", lambda: 3)
+    join = GameBatch.join
+    monkeypatch.setattr(GameBatch, "join", lambda block, games: (moved.extend(games), join(block, games)))
+    monkeypatch.setattr("jubango.arena.games.pool.block_lanes", lambda: 3)
     assert play_all("connect_four", specs, 4, 12) == together
     assert bool(moved) is not keep
 
@@ -76,9 +76,9 @@ def test_moves_made_on_the_devices_are_those_the_host_would_make(monkeypatch, ga
     def games(specs, unasked):
         with monkeypatch.context() as patch:
             if not unasked:
-                patch.setattr(Block, "_whole", lambda block, task: None)
+                patch.setattr(GameBatch, "_whole", lambda block, task: None)
             bots = [bot_from_spec(spec) for spec in specs]
-            table = Table(make_game(game), bots, 6)
+            table = GamePool(make_game(game), bots, 6)
             for player in table.players.values():
                 advance = player.advance
                 patch.setattr(player, "advance", lambda f=advance: answers.extend(out := f()) or out)
@@ -100,17 +100,17 @@ def test_the_last_games_go_on_in_a_smaller_block(monkeypatch):
     specs = ["uct:simulations=8", "uct:simulations=20,c=0.7", "random"]
     together = play_all("connect_four", specs, 20, 60)
     joined = []
-    join = Block.join
-    monkeypatch.setattr(Block, "join", lambda block, games: (joined.append(len(block.lanes)), join(block, games)))
-    monkeypatch.setattr("jubango.arena.games.table.full_lanes", lambda: 8)
-    monkeypatch.setattr(Table, "_making", property(lambda table: 0.0, lambda table, seconds: None), raising=False)
+    join = GameBatch.join
+    monkeypatch.setattr(GameBatch, "join", lambda block, games: (joined.append(len(block.lanes)), join(block, games)))
+    monkeypatch.setattr("jubango.arena.games.pool.full_lanes", lambda: 8)
+    monkeypatch.setattr(GamePool, "_making", property(lambda table: 0.0, lambda table, seconds: None), raising=False)
     assert play_all("connect_four", specs, 20, 60) == together
     assert set(joined) == {8}
 
 
 def test_the_longest_games_are_dealt_first_towards_the_end():
     bots = [bot_from_spec(spec) for spec in ("uct:simulations=4", "uct:simulations=9", "random")]
-    table = Table(make_game("tic_tac_toe"), bots, 3)
+    table = GamePool(make_game("tic_tac_toe"), bots, 3)
     tasks = list(round_robin([bot.name for bot in bots], 8, seed=5))
     dealt = list(table._dealt(tasks))
     table.close()
@@ -138,7 +138,7 @@ def test_no_compilation_after_the_first_batch_of_a_sweep(caplog):
     assert [bot.name for bot in bots] == ["uct/c=0.7", "uct/c=1", "uct/c=1.4"]
     game = make_game("tic_tac_toe")
     tasks = round_robin([bot.name for bot in bots], 8, 1)
-    table = Table(game, bots, 8)
+    table = GamePool(game, bots, 8)
     assert len({id(mover) for mover in table.players.values()}) == 1
     finished, compiled_after = 0, None
     with jax.log_compiles():

@@ -19,7 +19,7 @@ from rich.console import Console
 from jubango.analysis.ratings.ratings import rate
 from jubango.analysis.tables.tables import frame_results, games_frame, results_of
 from jubango.analysis.tables.verdicts import scored
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run_folder import PLAN_FILE, open_run
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.plan import parse_plan
@@ -64,7 +64,7 @@ def played(black, white, **people: HumanPlayer):
     """The record of a game between bots, or people who are named."""
     names = [bot if isinstance(bot, str) else bot.name for bot in (black, white)]
     bots = [HumanConfig(name=bot) if isinstance(bot, str) else bot for bot in (black, white)]
-    table = Table(GAME, bots, 1, players=people)
+    table = GamePool(GAME, bots, 1, players=people)
     (records,) = table.play([GameTask("game", *names, seed=1)])
     return records[0]
 

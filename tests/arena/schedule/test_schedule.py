@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import round_robin
 
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import Memory
 from jubango.arena.schedule.pace import Pace, Playing
@@ -50,7 +50,7 @@ def test_the_dice_of_a_game_stay_what_they_are():
 def test_a_schedule_of_any_length_begins_at_once():
     """Twenty million games are never all in memory."""
     plan = make_plan("tic_tac_toe", [Bot("random", name=f"r{i}") for i in range(200)], {"games": 1000})
-    table = Table(plan.game, plan.bots, 8)
+    table = GamePool(plan.game, plan.bots, 8)
     tracemalloc.start()
     began = list(itertools.islice(table.play(plan.tasks()), 3))
     _, most = tracemalloc.get_traced_memory()

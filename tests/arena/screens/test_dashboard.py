@@ -23,7 +23,7 @@ from jubango.analysis.ratings.ratings import rate
 from jubango.analysis.ratings.sprt import Sprt, SprtState
 from jubango.analysis.reviews.reviewing import Progress
 from jubango.arena.commands.positions.reviews import _Report
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import Memory
 from jubango.arena.schedule.plan import parse_plan
@@ -57,7 +57,7 @@ def ended(run, results):
 @pytest.mark.parametrize("game", ["go:9", "connect_four", "go:19"])
 def test_it_fits_the_screen(width, height, game):
     plan = parse_plan(PLAN.format(game=game), "x")
-    table = Table(plan.game, plan.bots, 2)
+    table = GamePool(plan.game, plan.bots, 2)
     table.seat(tasks := Waiting(round_robin([b.name for b in plan.bots], 2, 1)))
     for _ in range(3):
         assert not table.tick(tasks)
@@ -103,7 +103,7 @@ def test_a_screen_tells_bots_apart_and_is_filled(width, height):
     """A sweep of eight bots, every one with some hundred games: all that fits is there, and nothing is far from its name."""
     plan = parse_plan(SWEEP, "x")
     names = [bot.name for bot in plan.bots]
-    table = Table(plan.game, plan.bots, 30, players=dict.fromkeys(names, RandomPlayer()))
+    table = GamePool(plan.game, plan.bots, 30, players=dict.fromkeys(names, RandomPlayer()))
     table.seat(Waiting(round_robin(names, 2, 1)))
     run = Run(plan, Memory())
     run.table = table
@@ -263,7 +263,7 @@ def test_programs_that_are_made_are_counted(tmp_path):
 def test_before_a_game_is_over_its_moves_are_counted():
     plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
     run = Run(plan, Memory())
-    run.table = Table(plan.game, plan.bots, 2)
+    run.table = GamePool(plan.game, plan.bots, 2)
     run.table.seat(tasks := Waiting(round_robin([b.name for b in plan.bots], 2, 1)))
     dashboard = Dashboard(Console(file=io.StringIO(), width=80))
     run.table.tick(tasks)
@@ -368,7 +368,7 @@ def test_a_screen_says_what_ended_last_and_what_was_played_last():
     """With room for it: how the last games ended, and below who plays the last move with what it took."""
     plan = parse_plan(PLAN.format(game="go:5"), "x")
     run = Run(plan, Memory())
-    table = Table(plan.game, plan.bots, 2)
+    table = GamePool(plan.game, plan.bots, 2)
     run.table = table
     tasks = Waiting(run.next_games())
     table.seat(tasks)
@@ -389,7 +389,7 @@ def test_a_screen_says_what_ended_last_and_what_was_played_last():
 def test_boards_are_big_where_all_of_them_have_room(games, big):
     plan = parse_plan(PLAN.format(game="go:7").replace("games_per_pairing = 2", "games_per_pairing = 10"), "x")
     run = Run(plan, Memory())
-    run.table = Table(plan.game, plan.bots, games)
+    run.table = GamePool(plan.game, plan.bots, games)
     run.table.seat(Waiting(run.next_games()))
     console = Console(width=200, height=50, file=io.StringIO(), force_terminal=False)
     console.print(Dashboard(console).render(run))

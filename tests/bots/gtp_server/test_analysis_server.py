@@ -266,7 +266,7 @@ def test_warnings_and_answers_about_itself(katago):
 
 def test_an_error_of_ours_is_not_the_end(katago, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("jubango.bots.interactive.interactive_search.Thinker.findings", lambda self: 1 / 0)
+        patch.setattr("jubango.bots.interactive.interactive_search.InteractiveSearch.findings", lambda self: 1 / 0)
         (said,) = ask(katago, **QUERY)
     assert said["id"] == "q" and "ZeroDivisionError" in said["error"]
     assert ask(katago, **QUERY)[0]["moveInfos"]

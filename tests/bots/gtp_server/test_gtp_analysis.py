@@ -148,7 +148,7 @@ def test_an_answer_that_has_begun_ends(fresh, monkeypatch, capfd):
     for command in ("kata-analyze b 1", "lz-genmove_analyze b 1"):
         assert fresh.ask("clear_board") == "="
         with monkeypatch.context() as patch:
-            patch.setattr("jubango.bots.interactive.interactive_search.Thinker.findings", lambda self: 1 / 0)
+            patch.setattr("jubango.bots.interactive.interactive_search.InteractiveSearch.findings", lambda self: 1 / 0)
             fresh.write(f"7 {command}\n")
             assert fresh.read_until("\n\n") == "=7\n\n"
         said = capfd.readouterr().err

@@ -20,7 +20,7 @@ from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.territory import opinions
 from jubango.bots.gtp_server.timing import Timing
 from jubango.bots.gtp_server.wire import GtpError, parse
-from jubango.bots.interactive.interactive_search import Thinker
+from jubango.bots.interactive.interactive_search import InteractiveSearch
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.sgf.positions import position, read_sgf
@@ -300,7 +300,7 @@ def test_a_board_that_cannot_be_had_changes_nothing(fresh, tmp_path, monkeypatch
         assert fresh.ask(line) == "="
     board, left = fresh.ask("showboard"), fresh.server.host.session.timing.remaining(0)
     with monkeypatch.context() as patch:
-        patch.setattr("jubango.bots.gtp_server.host.Thinker", refused)
+        patch.setattr("jubango.bots.gtp_server.host.InteractiveSearch", refused)
         for line in ("boardsize 7", f"loadsgf {tmp_path}/large.sgf", "kata-set-rules tromp-taylor"):
             assert re.fullmatch(r"\? .*there is no room for it", fresh.ask(line)), line
             assert fresh.ask("showboard") == board
@@ -432,7 +432,7 @@ def test_time_is_shared_out():
 def test_a_bot_keeps_to_its_time(monkeypatch):
     """Without --bot as many simulations as there is room for, in the time that there is."""
     asked = []
-    begin = Thinker.begin
+    begin = InteractiveSearch.begin
 
     def listen(self, position, **limits):
         asked.append(limits)
@@ -440,7 +440,7 @@ def test_a_bot_keeps_to_its_time(monkeypatch):
 
     talk = Talk("mnk:4,k=4", bot=None)
     assert talk.ask("clear_board") == "="
-    monkeypatch.setattr(Thinker, "begin", listen)
+    monkeypatch.setattr(InteractiveSearch, "begin", listen)
     for line in ("genmove b", "time_settings 0 1 1", "time_left w 1 1", "genmove w"):
         assert talk.ask(line).startswith("=")
     (free, timed) = asked

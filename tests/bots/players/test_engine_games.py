@@ -16,7 +16,7 @@ import pytest
 from test_engine import FAKE, ROOT, assert_gone, descriptors
 
 from jubango.arena.commands import run as run_command
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.plan import parse_plan
 from jubango.arena.tournament import Stopped, play_plan
@@ -158,7 +158,7 @@ def test_an_engine_is_not_charged_for_others():
     slow: Player = Slow()
     engine = GtpConfig(name="engine", command=f"{FAKE} fine")
     player = GtpPlayer(GAME, engine)
-    table = Table(GAME, [RandomConfig(name="slow"), engine], 1, timed=True, players={"slow": slow, "engine": player})
+    table = GamePool(GAME, [RandomConfig(name="slow"), engine], 1, timed=True, players={"slow": slow, "engine": player})
     (records,) = table.play([GameTask("g", "engine", "slow", 1, clock=TimeControl(0.9))])
     assert records[0].reason == "score", records[0].detail
     assert len(records[0].moves) > 4

@@ -16,7 +16,7 @@ from tiny import Table, Tiny, random_tree, same_tree
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search import lifecycle as life
 from jubango.bots.search.host.driver import Driver
-from jubango.bots.search.packing import Order
+from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.results.result import lane_of, search_tree
 from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.puct import Puct
@@ -49,7 +49,7 @@ def test_reuse_equals_going_on(seed):
 
     def tell(numbers, states, lines, legal=None):
         masks = [np.asarray(search.game.legal_action_mask(state)) for state in states] if legal is None else legal
-        orders = [Order(i, masks[i], numbers, i, line=line) for i, line in enumerate(lines) if line is not None]
+        orders = [SearchRequest(i, masks[i], numbers, i, line=line) for i, line in enumerate(lines) if line is not None]
         driver.begin(orders, stacked(states))
         return {order.lane for order in orders}
 
@@ -102,13 +102,15 @@ def test_a_kept_tree_may_hold_more_simulations_than_are_wanted():
     """As after thinking in the other side's time: then there is nothing left to do."""
     search, first = Search(TTT, Ucb1(), Rollout(), 96, ties="random"), initial_state(TTT)
     driver = Driver(search, 1, reuse=True)
-    driver.begin([Order(0, np.ones(9, bool), Numbers(96, 0.1), 1)], stacked([first] * driver.trees))
+    driver.begin([SearchRequest(0, np.ones(9, bool), Numbers(96, 0.1), 1)], stacked([first] * driver.trees))
     driver.turn(200)
     visits = driver.advance().found.visits[0]
     action = int(visits.argmax())
     assert visits[action] - 1 > 5
     second = rules(TTT).step(first, action)
-    driver.begin([Order(0, np.arange(9) != action, Numbers(5), 2, line=[action])], stacked([second] * driver.trees))
+    driver.begin(
+        [SearchRequest(0, np.arange(9) != action, Numbers(5), 2, line=[action])], stacked([second] * driver.trees)
+    )
     for _ in range(5):
         progress = driver.advance()
         if len(progress.ready):
@@ -141,7 +143,7 @@ def test_another_root(search, piece, monkeypatch):
     driver = Driver(search, 3)
     for seed, simulations in ((1, 37), (2, 29)):
         legal = np.asarray(search.game.legal_action_mask(states[0]))
-        orders = [Order(i, legal, Numbers(simulations + i, 0.2), 3 * seed + i) for i in range(3)]
+        orders = [SearchRequest(i, legal, Numbers(simulations + i, 0.2), 3 * seed + i) for i in range(3)]
         driver.begin(orders, stacked(states))
         driver.turn(64)
     before = jax.device_get(jax.tree.map(lambda x: x[:3], driver.searching.tree))
@@ -181,7 +183,7 @@ def test_shared_nodes_stay_what_they_are(monkeypatch):
     driver, state, line, more = Driver(search, 1), initial_state(C4), None, 0
     for ply in range(4):
         legal = np.asarray(C4.legal_action_mask(state))
-        driver.begin([Order(0, legal, Numbers(400, 0.2), ply, line=line)], stacked([state] * driver.trees))
+        driver.begin([SearchRequest(0, legal, Numbers(400, 0.2), ply, line=line)], stacked([state] * driver.trees))
         driver.turn(0)
         driver.turn(401)
         now = jax.device_get(driver.searching.tree)
@@ -219,7 +221,7 @@ def test_an_order_that_another_one_overtakes():
     states.append(rules(C4).step(states[1], 2))
 
     def begin(driver, number, line=None):
-        order = Order(0, np.ones(7, bool), Numbers(37, 0.5, equivalence=9.0), number, line=line)
+        order = SearchRequest(0, np.ones(7, bool), Numbers(37, 0.5, equivalence=9.0), number, line=line)
         driver.begin([order], stacked([states[number]] * driver.trees))
 
     kept = []

@@ -20,7 +20,7 @@ from jubango.bots.search import lifecycle as life
 from jubango.bots.search.host.device_selfplay import can_go_on
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.host.run import run, run_many
-from jubango.bots.search.packing import Order
+from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.results.result import lane_of, search_tree
 from jubango.bots.search.root import Numbers, final_move, final_moves, merged
 from jubango.bots.search.rules.alphago import AlphaGo
@@ -67,7 +67,7 @@ def begun(search, seeds, numbers):
     """A driver that has been told to search the first position, once for each seed."""
     driver = Driver(search, len(seeds))
     legal = np.asarray(rules(search.game).view(initial_state(search.game)).legal)
-    orders = [Order(i, legal, own, seed) for i, (seed, own) in enumerate(zip(seeds, numbers, strict=True))]
+    orders = [SearchRequest(i, legal, own, seed) for i, (seed, own) in enumerate(zip(seeds, numbers, strict=True))]
     driver.begin(orders, initial_states(search.game, len(seeds)))
     return driver
 
@@ -358,11 +358,13 @@ def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
     del first
     driver = Driver(search, 33)
     legal = np.asarray(rules(search.game).view(state).legal)
-    driver.begin([Order(i, legal, Numbers(20), i) for i in range(33)], initial_states(search.game, driver.trees))
+    driver.begin(
+        [SearchRequest(i, legal, Numbers(20), i) for i in range(33)], initial_states(search.game, driver.trees)
+    )
     while driver.busy.any():
         driver.advance()
     assert driver.made == 33 * 20
-    driver.begin([Order(0, legal, Numbers(20), 0)], initial_states(search.game, driver.trees))
+    driver.begin([SearchRequest(0, legal, Numbers(20), 0)], initial_states(search.game, driver.trees))
     given = driver.program.turn
 
     def failing(searching, *others):

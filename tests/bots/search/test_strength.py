@@ -10,7 +10,7 @@ from test_search import after, exact_values
 
 import jubango as jb
 from jubango.analysis.positions.position import analyze
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.players.minimax import MinimaxPlayer
@@ -191,7 +191,7 @@ def test_the_solver_is_right_about_connect_four(spec, stones):
 def test_three_by_three_go_is_nine_points():
     """With komi 8.5 Black wins by half a point if he owns the whole board, and only then."""
     black, white = bot_from_spec("uct:simulations=4000,c=0.6"), bot_from_spec("uct:simulations=2000,c=0.5")
-    table = Table(make_game("go:3,komi=8.5"), [black, white], 8)
+    table = GamePool(make_game("go:3,komi=8.5"), [black, white], 8)
     tasks = [t for t in round_robin([black.name, white.name], 16, 3) if t.black == black.name]
     records = [r for finished in table.play(tasks) for r in finished]
     assert [r.result for r in records] == ["B+0.5"] * 8
@@ -228,7 +228,7 @@ class Perfect(Player):
 def test_never_loses_to_the_exact_player():
     """A thousand games of tic-tac-toe against a player that plays any of the best moves: all drawn."""
     bots = [bot_from_spec("random", "perfect"), bot_from_spec("uct:simulations=2500,c=1.0")]
-    table = Table(TTT, bots, 256, players={"perfect": Perfect({"moves": {}, "values": {}})})
+    table = GamePool(TTT, bots, 256, players={"perfect": Perfect({"moves": {}, "values": {}})})
     tasks = round_robin([b.name for b in bots], 1000, 2)
     records = [r for finished in table.play(tasks) for r in finished]
     assert len(records) == 1000

@@ -19,7 +19,7 @@ from schedules import round_robin
 
 import jubango as jb
 from jubango.arena.commands import run as command
-from jubango.arena.games.table import Table
+from jubango.arena.games.pool import GamePool
 from jubango.bots.composition import search_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
@@ -75,7 +75,7 @@ def test_tournaments_with_other_komis_compile_nothing_and_are_scored_with_their_
     for komi in (5.5, *KOMIS, 5.5):
         game = Go(3, 3, komi)
         with compilations() as compiled:
-            records = [record for finished in Table(game, bots, 8).play(tasks) for record in finished]
+            records = [record for finished in GamePool(game, bots, 8).play(tasks) for record in finished]
         assert len(records) == len(tasks)
         for record in records:
             assert record.game == game.spec

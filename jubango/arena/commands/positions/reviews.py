@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jubango.analysis.reviews.review import Review
     from jubango.analysis.reviews.review_file import Saved
     from jubango.analysis.reviews.review_moves import Thresholds
-    from jubango.analysis.reviews.reviewing import Case, Progress
+    from jubango.analysis.reviews.reviewing import GameUnderReview, Progress
     from jubango.bots.config import SearchConfig
     from jubango.sgf_games.sgf.positions import Record
 
@@ -261,11 +261,11 @@ def _written(write: Callable[[Path], None], path: Path) -> None:
         raise UserError(f"{path}: cannot be written: {error}") from None
 
 
-def _case(path: Path, number: int, wanted: Wanted) -> tuple[Case, SearchConfig]:
+def _case(path: Path, number: int, wanted: Wanted) -> tuple[GameUnderReview, SearchConfig]:
     """The game of a file, with what is saved of it, and who searches."""
     from jubango.analysis.positions.position import searching_bot
     from jubango.analysis.reviews.review_file import load, review_path, subject_of
-    from jubango.analysis.reviews.reviewing import REPEATS, Case
+    from jubango.analysis.reviews.reviewing import REPEATS, GameUnderReview
     from jubango.bots.composition import strongest
     from jubango.sgf_games.base.errors import UserError
 
@@ -284,7 +284,7 @@ def _case(path: Path, number: int, wanted: Wanted) -> tuple[Case, SearchConfig]:
             check_writable(file)
         except UserError as error:
             raise UserError(f"{error}; --no-save keeps nothing") from None
-    return Case(record, subject, repeats, file if wanted.save else None, saved), bot
+    return GameUnderReview(record, subject, repeats, file if wanted.save else None, saved), bot
 
 
 def _say_why(file: Path, saved: Saved, record: Record, bot: SearchConfig) -> None:

@@ -18,14 +18,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.lifecycle import Cue, begin, leading, root_statistics, working
-from jubango.bots.search.packing import MOST_MOVES, REAL, Script
+from jubango.bots.search.lifecycle import NewRoots, begin, leading, root_statistics, working
+from jubango.bots.search.packing import MOST_MOVES, REAL, SelfPlayPlan
 from jubango.bots.search.passing import passes_late
 from jubango.bots.search.rules.rule import Rule, Settings
 from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.ties import drawn_on_device
-from jubango.bots.search.tree.state import RootStatistics, Searching
+from jubango.bots.search.tree.state import RootStatistics, SearchState
 from jubango.bots.search.tree.tree import EXACT, PRIOR, child_of, lanes_last, pick
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.rules.game import Game
@@ -68,15 +68,15 @@ def _remembers(game: Game) -> bool:
 
 
 def advance(
-    search: SearchSpec, params: Params, s: Searching, told: Cue, script: Script, steps: jax.Array
-) -> tuple[Searching, Advanced]:
+    search: SearchSpec, params: Params, s: SearchState, told: NewRoots, script: SelfPlayPlan, steps: jax.Array
+) -> tuple[SearchState, Advanced]:
     """Begin what is ``told``, then up to ``steps`` times :func:`simulate`, in between the moves of ``script``."""
     trees = s.done.shape[0]
     zero = jnp.zeros(trees, jnp.int32)
     none = Moves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 5), jnp.int32))
     by_itself = can_go_on(search)
 
-    def waiting(s: Searching, moves: Moves) -> jax.Array:
+    def waiting(s: SearchState, moves: Moves) -> jax.Array:
         if not by_itself:
             return jnp.zeros(trees, bool)
         return ~working(s) & (moves.number < script.moves) & ~moves.stuck
@@ -112,7 +112,9 @@ def advance(
     return s, Advanced(root_statistics(search, s), moves, made, i)
 
 
-def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, ready: jax.Array) -> tuple[Moves, Cue]:
+def _played(
+    search: SearchSpec, s: SearchState, script: SelfPlayPlan, moves: Moves, ready: jax.Array
+) -> tuple[Moves, NewRoots]:
     """Play the moves of the trees that are ``ready``: (what has been played, what they begin with)."""
     b, tree = jnp.arange(ready.shape[0], dtype=jnp.int32), s.tree
     found = root_statistics(search, s)
@@ -145,4 +147,4 @@ def _played(search: SearchSpec, s: Searching, script: Script, moves: Moves, read
         considered=s.settings.considered,
         **{name: pick(script.real, b, i, player) for i, name in enumerate(REAL)},
     )
-    return after, Cue(mask, jnp.zeros_like(mask), states, legal, settings, pick(script.seeds, b, now + 1))
+    return after, NewRoots(mask, jnp.zeros_like(mask), states, legal, settings, pick(script.seeds, b, now + 1))

@@ -26,9 +26,9 @@ from jubango.bots.search.host import device_selfplay as onward
 from jubango.bots.search.packing import (
     SCRIPT,
     SEEDS,
+    DeviceSelfPlay,
     Noise,
-    Onward,
-    Order,
+    SearchRequest,
     after,
     no_noise,
     noise_of,
@@ -40,9 +40,9 @@ from jubango.bots.search.packing import (
 )
 from jubango.bots.search.root import merged, settled
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.state import RootStatistics, Searching
+from jubango.bots.search.tree.state import RootStatistics, SearchState
 from jubango.bots.search.tree.tree import LONGEST_LINE
-from jubango.sgf_games.compute.machine import debugging, gathered, shard, split_last, spread
+from jubango.sgf_games.compute.machine import debugging, device_layout, gathered, shard, split_last
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import State
@@ -56,9 +56,9 @@ MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory m
 class Program(NamedTuple):
     """Compiled functions of :mod:`jubango.bots.search.lifecycle` for so many trees, split evenly among devices."""
 
-    idle: Compiled[[], Searching]
-    turn: Compiled[..., tuple[Searching, jax.Array, jax.Array, jax.Array]]
-    keep: Compiled[..., tuple[Searching, jax.Array]]
+    idle: Compiled[[], SearchState]
+    turn: Compiled[..., tuple[SearchState, jax.Array, jax.Array, jax.Array]]
+    keep: Compiled[..., tuple[SearchState, jax.Array]]
     trees: int
     sharding: NamedSharding  # of arrays with the trees first
     roots: State  # shardings of states, trees last
@@ -67,7 +67,7 @@ class Program(NamedTuple):
     none: jax.Array  # bool [trees], all False
     no_script: jax.Array  # uint32 [trees, SCRIPT], of trees that make no moves by themselves
     pace: dict[Hashable, float]  # seconds a step, of each kind of weights it has run with
-    spare: list[Searching]  # the trees of a driver that has been closed, for the next
+    spare: list[SearchState]  # the trees of a driver that has been closed, for the next
 
 
 _programs: OrderedDict[tuple[SearchSpec, int, bool], Program] = OrderedDict()
@@ -75,7 +75,7 @@ _programs: OrderedDict[tuple[SearchSpec, int, bool], Program] = OrderedDict()
 
 def program(search: SearchSpec, trees: int) -> Program:
     """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
-    number, trees = spread(trees, search.leaves, search.evaluator.vector)
+    number, trees = device_layout(trees, search.leaves, search.evaluator.vector)
     search = replace(search, game=search.game.compiled_as)
     key = search, trees, debugging()
     if key not in _programs:
@@ -94,15 +94,15 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     split, all_of_it = sharding.spec, whole.spec
 
     def turn(
-        s: Searching, params: Params, states: State, packed: jax.Array, script: jax.Array, noise: Noise,
+        s: SearchState, params: Params, states: State, packed: jax.Array, script: jax.Array, noise: Noise,
         kept: jax.Array, steps: jax.Array,
-    ) -> tuple[Searching, jax.Array, jax.Array, jax.Array]:  # fmt: skip
+    ) -> tuple[SearchState, jax.Array, jax.Array, jax.Array]:  # fmt: skip
         """Do as told, then advance. Returns also (done, remaining, made now, moves made, steps made), int32 [B, 5],
         the moves, and the statistics."""
         told = unpack(search, packed, noise)
         s = life.stop(s, told.stop)
         roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
-        cue = life.Cue(told.begin, kept & told.begin, roots, told.legal, told.settings, told.seed)
+        cue = life.NewRoots(told.begin, kept & told.begin, roots, told.legal, told.settings, told.seed)
         s, now = onward.advance(search, params, s, cue, read_script(script), steps)
         found, taken = now.found, jnp.broadcast_to(now.steps, s.done.shape)
         progress = jnp.stack([found.done, found.remaining, now.made, now.moves.number, taken], axis=-1)
@@ -165,9 +165,11 @@ class Driver:
         self.trees = self.program.trees
         self.made = 0  # simulations so far
         self._params = jax.device_put(params, self.program.whole)
-        self._waiting: list[Order] = []
+        self._waiting: list[SearchRequest] = []
         self._stop: list[int] = []  # lanes whose answer was taken before they had finished
-        self._onward: dict[int, tuple[Onward, int]] = {}  # lanes that go on by themselves, the moves they have made
+        self._onward: dict[
+            int, tuple[DeviceSelfPlay, int]
+        ] = {}  # lanes that go on by themselves, the moves they have made
         self._script = np.zeros((self.trees, SCRIPT), np.uint32)
         self._stops, self._paces = 1.0, 1e4  # how often those have stopped, in so many steps of one of them; decaying
         self._states: State = None
@@ -176,7 +178,7 @@ class Driver:
         self._deadline = np.full(lanes, math.inf)
         self._settles = np.zeros(lanes, bool)
         self._busy = np.zeros(lanes, bool)
-        self._searching: Searching | None = self.program.spare.pop() if self.program.spare else self.program.idle()
+        self._searching: SearchState | None = self.program.spare.pop() if self.program.spare else self.program.idle()
         self._kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
         if self._kind not in self.program.pace:
             self._warm_up(reuse)
@@ -201,12 +203,12 @@ class Driver:
         return self._busy
 
     @property
-    def searching(self) -> Searching:
+    def searching(self) -> SearchState:
         """The arrays, trees first."""
         assert self._searching is not None, "the driver is closed"
         return self._searching
 
-    def begin(self, orders: Sequence[Order], states: State) -> None:
+    def begin(self, orders: Sequence[SearchRequest], states: State) -> None:
         """Take on positions. states: those of all lanes, batch axis last; what is in lanes that are
         not asked for does not matter."""
         assert self._under_way is None, "the devices are at work"
@@ -358,7 +360,7 @@ class Driver:
         self._number, self._steps = table[:, 3], int(table[:, 4].max())
         return self._progress
 
-    def _lines(self, orders: Sequence[Order]) -> tuple[np.ndarray, np.ndarray]:
+    def _lines(self, orders: Sequence[SearchRequest]) -> tuple[np.ndarray, np.ndarray]:
         mask, lines = np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32)
         for order in orders:
             assert order.line is not None
@@ -370,7 +372,7 @@ class Driver:
         self._searching, kept = self.program.keep(self._taken(), mask, lines)
         return kept
 
-    def _taken(self) -> Searching:
+    def _taken(self) -> SearchState:
         """The arrays, for a program to write over; should it fail, nobody has them any more."""
         searching, self._searching = self.searching, None
         return searching

@@ -13,7 +13,7 @@ import numpy as np
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.host.driver import Driver
-from jubango.bots.search.packing import Order
+from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.results.result import SearchResult, lane_of
 from jubango.bots.search.root import Numbers, NumbersKeys, final_moves
@@ -85,7 +85,7 @@ def run_many(
     if view.terminal[: len(states)].any():
         raise UserError("the game is over in a position to be searched")
     deadline = time.perf_counter() + seconds if seconds else math.inf
-    orders = [Order(i, view.legal[i], one, dice[i], deadline) for i, one in enumerate(each)]
+    orders = [SearchRequest(i, view.legal[i], one, dice[i], deadline) for i, one in enumerate(each)]
     driver.begin(orders, batch)
     on_progress(0, wanted)
     going_on = True

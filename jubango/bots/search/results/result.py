@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from jubango.bots.search.tree.state import Searching
+from jubango.bots.search.tree.state import SearchState
 from jubango.bots.search.tree.tree import CHILD, LOWER, OPEN, UPPER, VALUE_SUM, VISITS
 from jubango.sgf_games.compute.machine import on_cpu
 
@@ -72,7 +72,7 @@ class SearchResult:
         return variation(self._edges, action)
 
 
-def lane_of(s: Searching, index: int, names: tuple[str, ...] = ARRAYS) -> dict[str, np.ndarray]:
+def lane_of(s: SearchState, index: int, names: tuple[str, ...] = ARRAYS) -> dict[str, np.ndarray]:
     """Arrays of one tree on the host."""
     return {name: _row(getattr(s.tree, name), index) for name in names}
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jubango.bots.search.tree.state import Searching
+from jubango.bots.search.tree.state import SearchState
 from jubango.bots.search.tree.tree import CHILD, VALUE_SUM, VISITS
 from jubango.sgf_games.compute.programs import Compiled, jit
 
 
-def variations(s: Searching, longest: int) -> np.ndarray:
+def variations(s: SearchState, longest: int) -> np.ndarray:
     """int [A, longest]: of the first tree every action of the root, then the most visited action of every node, while
     there are visits, then -1."""
     parts = s.tree.edges.addressable_shards

@@ -19,7 +19,7 @@ class Paths(NamedTuple):
     action: jax.Array  # int32 [D, L]
 
 
-class Searching(NamedTuple):
+class SearchState(NamedTuple):
     """A search under way; every leaf but the paths has the trees first."""
 
     tree: Tree

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from jubango.arena.games.block import Block, Lane
+from jubango.arena.games.batch import GameBatch, GameSlot
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
 from jubango.bots.players.player import MoveAnswer, Player
-from jubango.bots.roster import filling, idle_note, make_players
+from jubango.bots.roster import idle_note, make_players, with_parallel_leaves
 from jubango.bots.search.host.driver import MOST_PROGRAMS
 from jubango.sgf_games.compute.machine import block_lanes, full_lanes, on_cpu
 from jubango.sgf_games.records.record import GameRecord
@@ -23,7 +23,7 @@ from jubango.sgf_games.rules.coordinates import Point
 from jubango.sgf_games.rules.game import Game
 
 
-class Table:
+class GamePool:
     """Plays tasks to their end, ``lanes`` at once. The order in which games finish depends on
     their lengths; what happens in a game depends on its task alone.
 
@@ -37,20 +37,22 @@ class Table:
 
     def __init__(
         self, game: Game, bots: Iterable[BotConfig], lanes: int, event: str = "",
-        on_tick: Callable[[Table], None] = lambda table: None, timed: bool = False,
+        on_tick: Callable[[GamePool], None] = lambda table: None, timed: bool = False,
         adjudication: Adjudication | None = None, players: dict[str, Player] | None = None,
-        on_move: Callable[[Lane, MoveAnswer], None] | None = None,
+        on_move: Callable[[GameSlot, MoveAnswer], None] | None = None,
     ) -> None:  # fmt: skip
         self.game, self.on_tick = game, on_tick
         given = players or {}
         loose = bool(given or timed)  # a person or a clock is there, and moves depend on the machine anyway
-        self.bots = {bot.name: filling(game, bot, lanes) if loose or _seconds(bot) else bot for bot in bots}
+        self.bots = {
+            bot.name: with_parallel_leaves(game, bot, lanes) if loose or _seconds(bot) else bot for bot in bots
+        }
         to_make = [bot for name, bot in self.bots.items() if name not in given]
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
         alone = bool(given or timed) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
         number = 1 if alone else max(1, round(lanes / block_lanes()))
         self._like: dict[str, str] = {}  # of bots that came later, with whom they share a player
-        self._block = lambda own: Block(
+        self._block = lambda own: GameBatch(
             game, self.bots, self._with_later({**given, **make_players(game, to_make, own)}), own, event,
             adjudication, on_move,
         )  # fmt: skip
@@ -68,7 +70,7 @@ class Table:
         self._sparse_since = math.inf  # since when a smaller block would do
 
     @property
-    def lanes(self) -> list[Lane | None]:
+    def lanes(self) -> list[GameSlot | None]:
         """The games under way; None in free lanes."""
         return [lane for block in self.blocks for lane in block.lanes]
 
@@ -149,7 +151,7 @@ class Table:
         that ended; free lanes take the next of ``waiting``."""
         return [record for block in self.blocks for record in self._round(block, waiting)]
 
-    def record(self, lane: Lane, result: str, reason: str) -> GameRecord:
+    def record(self, lane: GameSlot, result: str, reason: str) -> GameRecord:
         """What is kept of a game."""
         return self.blocks[0].record(lane, result, reason)
 
@@ -168,7 +170,7 @@ class Table:
                 yield last.popleft()
         yield from sorted(last, key=length)
 
-    def _round(self, block: Block, waiting: Waiting) -> list[GameRecord]:
+    def _round(self, block: GameBatch, waiting: Waiting) -> list[GameRecord]:
         if not block.busy:
             return []
         if not waiting:
@@ -183,7 +185,7 @@ class Table:
             self._seat(block, waiting)
         return records + ended
 
-    def _seat(self, block: Block, waiting: Waiting) -> None:
+    def _seat(self, block: GameBatch, waiting: Waiting) -> None:
         """The next games that have their engines, for the free lanes of a block."""
         engines = {name: bot.processes for name, bot in self.bots.items() if isinstance(bot, GtpConfig)}
         if engines:
@@ -207,10 +209,10 @@ class Table:
         if now - self._sparse_since >= self._making:
             self.blocks.append(self._block(few))
 
-    def _close_ranks(self, block: Block) -> None:
+    def _close_ranks(self, block: GameBatch) -> None:
         """No game is waiting: those of a block go to the free lanes of smaller or fuller ones, if they have enough."""
 
-        def better(other: Block) -> bool:
+        def better(other: GameBatch) -> bool:
             mine, its = len(block.lanes), len(other.lanes)
             return 2 * its <= mine or (other.busy >= block.busy and its < 2 * mine)
 

@@ -17,9 +17,9 @@ from jubango.arena.games.scoring import score
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask, move_seed
 from jubango.bots.config import BotConfig
-from jubango.bots.players.clock import Clock, Share, TimeControl, moves_left
+from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
 from jubango.bots.players.player import MoveAnswer, MoveRequest, Player, Verdict, WholeGame
-from jubango.sgf_games.compute.machine import gathered, spread
+from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.records.record import VOID, GameRecord, score_of
 from jubango.sgf_games.records.thoughts import Thought, packed
 from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOST_TOLD, initial_state, table_program
@@ -36,7 +36,7 @@ SILENT = Thought()  # of a move that its player says nothing of
 
 
 @dataclass
-class Lane:
+class GameSlot:
     """A game under way."""
 
     task: GameTask
@@ -64,7 +64,7 @@ class Lane:
         return f"{self.task.game_id}#{self.renewed}" if self.renewed else self.task.game_id
 
 
-class Block:
+class GameBatch:
     """``lanes`` games at once, every one at its own pace, with players of their own.
 
     A round is :meth:`finish`, which waits for what the players have been set to work on and makes the moves, and
@@ -73,21 +73,21 @@ class Block:
 
     def __init__(
         self, game: Game, bots: dict[str, BotConfig], players: dict[str, Player], lanes: int, event: str,
-        adjudication: Adjudication | None, on_move: Callable[[Lane, MoveAnswer], None] | None,
+        adjudication: Adjudication | None, on_move: Callable[[GameSlot, MoveAnswer], None] | None,
     ) -> None:  # fmt: skip
         self.game, self.bots, self.players = game, bots, players
         self.event, self.adjudication, self.on_move = event, adjudication, on_move
-        self.lanes: list[Lane | None] = [None] * lanes
+        self.lanes: list[GameSlot | None] = [None] * lanes
         self.free = list(range(lanes))  # lanes without a game
         self.unasked: list[int] = []  # lanes whose next player has not been asked yet
         self.moves_made = 0
         self._here: set[int] = set()  # lanes whose next move is being found by this process
-        self._share = Share()
+        self._share = SharedClock()
         # Those that look for answers from elsewhere come first, so that the others' work does not keep them waiting.
         self.everybody = sorted(set(players.values()), key=lambda player: player.works_here)
         self._quick = [player for player in self.everybody if not player.patient]
         self._judged = any(player.judges for player in self.everybody)  # some games end by verdicts
-        number, size = spread(lanes)
+        number, size = device_layout(lanes)
         self._program = table_program(game, size, number)
         self._told = np.full((MOST_TOLD, size), LEAVE, np.int32)
         self._rows = np.zeros(size, int)  # moves to be made in each lane
@@ -109,7 +109,7 @@ class Block:
 
     def seat(self, tasks: Iterable[GameTask]) -> None:
         """Begin games in the first free lanes, of which there are enough."""
-        games = {self._take(Lane(task, clocks=_clocks(task.clock))): task for task in tasks}
+        games = {self._take(GameSlot(task, clocks=_clocks(task.clock))): task for task in tasks}
         for i in games:
             if not self._new[i]:
                 self._told[0, i] = FRESH
@@ -142,7 +142,7 @@ class Block:
         assert isinstance(self.game, Go)
         return replace(self.game, komi=task.komi)
 
-    def leave(self) -> list[tuple[Lane, State]]:
+    def leave(self) -> list[tuple[GameSlot, State]]:
         """The games between two moves, with their positions; they are no longer here."""
         if not self.unasked:
             return []
@@ -156,7 +156,7 @@ class Block:
         self.unasked = []
         return games
 
-    def join(self, games: Sequence[tuple[Lane, State]]) -> None:
+    def join(self, games: Sequence[tuple[GameSlot, State]]) -> None:
         """Take over games that have left another block."""
         self._put({self._take(lane): state for lane, state in games})
 
@@ -170,7 +170,7 @@ class Block:
         self._states = jax.device_put(states, jax.tree.map(lambda x: x.sharding, self._states))
         self._step()
 
-    def _take(self, lane: Lane) -> int:
+    def _take(self, lane: GameSlot) -> int:
         i = self.free.pop(0)
         self.lanes[i] = lane
         self.unasked.append(i)
@@ -214,15 +214,15 @@ class Block:
         lane = self._at(i)
         return not lane.played_out and self.players[self._mover(i, lane)].works_here
 
-    def _mover(self, i: int, lane: Lane) -> str:
+    def _mover(self, i: int, lane: GameSlot) -> str:
         return lane.task.white if self._player[i] else lane.task.black
 
-    def _judges(self, lane: Lane) -> list[str]:
+    def _judges(self, lane: GameSlot) -> list[str]:
         """Who has to be asked when the game has been played out."""
         names = dict.fromkeys((lane.task.black, lane.task.white))
         return [name for name in names if self.players[name].judges]
 
-    def _request(self, i: int, lane: Lane, name: str) -> MoveRequest:
+    def _request(self, i: int, lane: GameSlot, name: str) -> MoveRequest:
         colour, ply, seconds, left = self._player[i], len(lane.moves), 0.0, 0.0
         if lane.clocks and not lane.played_out:
             points, clock = self.game.height * self.game.width, lane.clocks[colour]
@@ -271,7 +271,7 @@ class Block:
             records += self._score(i)
         return records
 
-    def _at(self, i: int) -> Lane:
+    def _at(self, i: int) -> GameSlot:
         """The game in a lane that has one."""
         lane = self.lanes[i]
         assert lane is not None
@@ -297,7 +297,7 @@ class Block:
             lane.time_left.append(clock.reading)
         return answer._replace(seconds=spent)
 
-    def _take_in(self, lane: Lane, answer: MoveAnswer) -> GameRecord | None:
+    def _take_in(self, lane: GameSlot, answer: MoveAnswer) -> GameRecord | None:
         """Have its move made with the next step, or do what its failure asks for; returns the game if that ends it."""
         i = answer.lane
         if not answer.failure:
@@ -396,7 +396,7 @@ class Block:
             self._end(i, lane, result, "cleanup" if lane.disputed and reason in ("score", "agreed") else reason, detail)
         ]
 
-    def _renew(self, lane: Lane) -> None:
+    def _renew(self, lane: GameSlot) -> None:
         """For its players it is another game from now on."""
         for name in {lane.task.black, lane.task.white}:
             self.players[name].finish(lane.game_id)
@@ -419,7 +419,7 @@ class Block:
     def _fetched(self) -> State:
         return jax.tree.map(lambda x: gathered(x, axis=x.ndim - 1), self._states)
 
-    def _take_back(self, i: int, lane: Lane) -> None:
+    def _take_back(self, i: int, lane: GameSlot) -> None:
         """Take back the last move and, where a bot made it, the one before, so that the same person moves again."""
         two = self.players[lane.task.black] is not self.players[lane.task.white]
         kept = lane.moves[: -2 if two else -1]
@@ -440,13 +440,13 @@ class Block:
         lane.moves = kept
         self.unasked.append(i)
 
-    def _end(self, i: int, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+    def _end(self, i: int, lane: GameSlot, result: str, reason: str, detail: str = "") -> GameRecord:
         self.lanes[i] = None
         for name in (lane.task.black, lane.task.white):
             self.players[name].finish(lane.game_id)
         return self.record(lane, result, reason, detail)
 
-    def record(self, lane: Lane, result: str, reason: str, detail: str = "") -> GameRecord:
+    def record(self, lane: GameSlot, result: str, reason: str, detail: str = "") -> GameRecord:
         """What is kept of a game."""
         task = lane.task
         detail = " ".join("; ".join(filter(None, [detail, lane.disputed])).split())
