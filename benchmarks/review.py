@@ -22,7 +22,7 @@ from jubango.analysis.reviews.review_file import subject_of
 from jubango.analysis.reviews.review_moves import Thresholds
 from jubango.analysis.reviews.reviewing import STAGES, GameUnderReview, searched
 from jubango.arena.tournament import match
-from jubango.bots.roster import run_bot
+from jubango.bots.run_bot import run_bot
 from jubango.sgf_games.sgf.positions import Position, Record, read_sgf
 from jubango.sgf_games.sgf.sgf import parse_sgf, write_line
 

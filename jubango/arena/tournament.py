@@ -20,7 +20,7 @@ from jubango.arena.schedule.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.screens.dashboard import dashboard_for
 from jubango.bots.composition import note_on
 from jubango.bots.config import BotConfig, GtpConfig
-from jubango.bots.roster import affordable_lanes
+from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.base.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.compute.machine import claim
 from jubango.sgf_games.records.record import Failure

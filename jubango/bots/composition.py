@@ -52,6 +52,12 @@ def composition(game: Game, bot: SearchConfig) -> Search:
     return search_for(game, [bot.model_copy(update={"simulations": 1, "ensemble": 1})])
 
 
+def player_key(game: Game, bot: SearchConfig) -> tuple:
+    """What bots have in common that share a player, and its trees: all but numbers, and their names if they keep their
+    trees."""
+    return composition(game, bot), bot.ensemble, weights_key(game, bot), bot.name if bot.reuse else ""
+
+
 def simulations_for(game: Game, bot: SearchConfig) -> int:
     """Simulations a tree has to hold."""
     if bot.simulations == 0:

@@ -22,8 +22,10 @@ from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
 from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
-from jubango.bots.roster import affordable_lanes, idle_note, make_players, run_bot, with_parallel_leaves
+from jubango.bots.roster import make_players
+from jubango.bots.run_bot import run_bot
 from jubango.bots.search.host import driver
+from jubango.bots.sizing import affordable_lanes, idle_note, with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import device_layout, full_lanes
 from jubango.sgf_games.rules.catalogue import make_game

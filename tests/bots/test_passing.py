@@ -6,7 +6,7 @@ import numpy as np
 
 import jubango as jb
 from jubango.bots.config import bot_from_spec
-from jubango.bots.roster import run_bot
+from jubango.bots.run_bot import run_bot
 from jubango.bots.search.passing import instead_of_pass
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.sgf_games.rules.catalogue import make_game

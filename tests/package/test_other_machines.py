@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from jubango.bots.config import bot_from_spec
-from jubango.bots.roster import affordable_lanes
+from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.library.library import Library
 from jubango.sgf_games.records.record import GameRecord

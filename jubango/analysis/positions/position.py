@@ -17,8 +17,9 @@ from jubango.analysis.positions.win_rate import PLAYERS, WinRate
 from jubango.bots.bot_keys import BotKeys
 from jubango.bots.composition import judging_note, strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
-from jubango.bots.roster import affordable_lanes, run_bot
+from jubango.bots.run_bot import run_bot
 from jubango.bots.search.results.result import SearchResult
+from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.rules.coordinates import Point

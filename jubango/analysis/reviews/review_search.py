@@ -13,8 +13,9 @@ from jubango.analysis.positions.position import LONGEST_VARIATION, MOST_LANES
 from jubango.analysis.reviews.review_moves import Candidate, Finding, PositionKey
 from jubango.bots.composition import evaluator_for, search_for
 from jubango.bots.config import SearchConfig
-from jubango.bots.roster import affordable_lanes, run_bot
+from jubango.bots.run_bot import run_bot
 from jubango.bots.search.results.result import SearchResult
+from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.compute.machine import full_lanes
 from jubango.sgf_games.records.record import score_of
 from jubango.sgf_games.rules.game import Game

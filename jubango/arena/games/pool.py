@@ -15,8 +15,9 @@ from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
 from jubango.bots.players.player import MoveAnswer, Player
-from jubango.bots.roster import idle_note, make_players, with_parallel_leaves
+from jubango.bots.roster import make_players
 from jubango.bots.search.host.driver import MOST_PROGRAMS
+from jubango.bots.sizing import idle_note, with_parallel_leaves
 from jubango.sgf_games.compute.machine import block_lanes, full_lanes, on_cpu
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.coordinates import Point

@@ -22,7 +22,7 @@ from jubango.arena.tuning.plan import TUNED, TunePlan, make_tune_plan, read_tune
 from jubango.arena.tuning.tuning import PICTURE, SETTINGS, Tuning
 from jubango.arena.tuning.view import tuning_view_for
 from jubango.bots.config import BotConfig, GtpConfig
-from jubango.bots.roster import affordable_lanes
+from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.base.extras import installed
 from jubango.sgf_games.base.files import parse_toml

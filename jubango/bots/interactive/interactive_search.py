@@ -11,13 +11,13 @@ import numpy as np
 
 from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
 from jubango.bots.config import SearchConfig
-from jubango.bots.roster import affordable_lanes, with_parallel_leaves
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.results.variations import variations
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree.tree import LONGEST_LINE
+from jubango.bots.sizing import affordable_lanes, with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import Game, State
@@ -61,7 +61,7 @@ class Position(NamedTuple):
 
 class InteractiveSearch:
     """One position at a time; many leaves of one tree at once fill the machine
-    (:func:`jubango.bots.roster.with_parallel_leaves`).
+    (:func:`jubango.bots.sizing.with_parallel_leaves`).
 
     room: simulations that an analysis makes at most, as far as the memory has room. Raises UserError for a bot that
     does not suit the game.

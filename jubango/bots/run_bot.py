@@ -1,0 +1,41 @@
+"""One bot on given positions: what it finds, without a game around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jubango.bots.composition import numbers_for, params_for, search_for
+from jubango.bots.config import BotConfig, SearchConfig
+from jubango.bots.search.host.run import run_many
+from jubango.bots.search.results.result import SearchResult
+from jubango.bots.sizing import with_parallel_leaves
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.compiled import legal_actions
+from jubango.sgf_games.rules.game import Game, State
+
+
+def run_bot(
+    game: Game,
+    bot: BotConfig,
+    states: Sequence[State],
+    seeds: Sequence[int],
+    on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+    lanes: int = 0,
+) -> list[SearchResult]:
+    """What a configured bot finds in positions, its ensemble, seconds and choice of the move included. The move is the
+    best it finds: what a bot's dice add to its games (temperature, noise at the root) is left out. Of few positions it
+    searches as many leaves at once as fill the machine, see :func:`with_parallel_leaves`. ``lanes``: as in
+    ``run_many``.
+
+    Positions have no past: no tree is kept from one to another. Raises UserError for a bot that does not search.
+    """
+    if not isinstance(bot, SearchConfig):
+        raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
+    bot = with_parallel_leaves(game, bot, len(states)).model_copy(
+        update={"temperature": 0.0, "noise": 0.0, "gumbel_scale": 0.0}
+    )
+    numbers = [numbers_for(game, bot, row) for row in legal_actions(game, states)]
+    return run_many(
+        search_for(game, [bot]), states, numbers, params=params_for(game, bot), seconds=bot.seconds, seeds=seeds,
+        move=bot.move, ensemble=bot.ensemble, lanes=lanes, on_progress=on_progress,
+    )  # fmt: skip

@@ -1,0 +1,79 @@
+"""How much of the machine bots take: the memory of their trees, games side by side, leaves that one tree searches at
+once, and a note where most of the machine is idle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from jubango.bots.composition import evaluator_for, player_key, room_for, simulations_for
+from jubango.bots.config import BotConfig, SearchConfig
+from jubango.bots.search.tree.tree import tree_bytes
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.machine import VECTOR, devices, full_lanes, memory_bytes
+from jubango.sgf_games.rules.game import Game
+
+Bot = TypeVar("Bot", bound=BotConfig)
+
+
+def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
+    """How many games' trees a quarter of the machine's memory holds. Raises UserError for none."""
+    memory = memory_bytes() // 4
+    largest: dict[Any, int] = {}  # bytes of a game's trees, for each player
+    for bot in bots:
+        if isinstance(bot, SearchConfig):
+            room, firsts = room_for(simulations_for(game, bot)), bot.selection == "rave"
+            need = bot.ensemble * tree_bytes(game, room, bot.solver, firsts)
+            if need > memory:
+                raise UserError(
+                    f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
+                    f"{need / 2**30:.1f} GiB, more than a quarter of this machine's memory; lower simulations"
+                )
+            kind = player_key(game, bot)
+            largest[kind] = max(largest.get(kind, 0), need)
+    each = sum(largest.values())
+    lanes = memory // each if each else 16_384
+    if lanes < VECTOR * len(devices()):  # a search fills up its vectors, unless it has one or two lanes
+        lanes = VECTOR if lanes >= VECTOR else min(lanes, 2)
+    return max(1, lanes)
+
+
+LEAVES_OF_NETWORKS = 8
+WAVES = 64  # times that a tree is searched in all its leaves at once, at least: what a leaf finds helps the next ones
+
+
+def with_parallel_leaves(game: Game, bot: Bot, lanes: int) -> Bot:
+    """A bot for so few games or positions at once that one leaf each leaves the machine idle: it searches many leaves
+    at once, and a single position in a tree for every device, as far as there are leaves to fill the devices. For what
+    goes by the clock, plays people or analyses, where a move may depend on the machine; what the configuration itself
+    says of leaves and ensembles stays."""
+    if not isinstance(bot, SearchConfig) or bot.selection == "gumbel" or {"leaves", "ensemble"} & bot.model_fields_set:
+        return bot
+    budget, most = bot.simulations // WAVES, _most_leaves(game, bot)
+    one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
+    ensemble = 1 if one_tree else max(1, min(len(devices()), budget // evaluator_for(game, bot).vector))
+    leaves = max(1, min(most, full_lanes(most) // (lanes * ensemble), budget // ensemble))
+    return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
+
+
+def _most_leaves(game: Game, bot: SearchConfig) -> int:
+    """Leaves that keep a core busy: networks are done with few."""
+    return VECTOR if evaluator_for(game, bot).vector >= VECTOR else LEAVES_OF_NETWORKS
+
+
+def idle_note(game: Game, bots: Sequence[BotConfig], lanes: int) -> str:
+    """Which bots leave most of the machine idle with so many games at once, and what would fill it; or nothing."""
+    searches = [bot for bot in bots if isinstance(bot, SearchConfig) and bot.simulations > 1]
+    filled = {bot.name: full_lanes(_most_leaves(game, bot)) for bot in searches}
+    idle = [bot for bot in searches if 2 * lanes * bot.ensemble * bot.leaves <= filled[bot.name]]
+    if not idle:
+        return ""
+    full = min(filled[bot.name] for bot in idle)
+    used = max(lanes * bot.ensemble * bot.leaves for bot in idle)
+    more = max(2, full // used)
+    names = ", ".join(bot.name for bot in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
+    return (
+        f"{lanes} {'game' if lanes == 1 else 'games'} at once: {names} {'uses' if len(idle) == 1 else 'use'} {used} of "
+        f"the {full} lanes that this machine searches side by side; leaves={more * idle[0].leaves}, "
+        f"ensemble={more * idle[0].ensemble} or more games at once (games_at_once={lanes * more}) would use all"
+    )
