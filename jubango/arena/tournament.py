@@ -19,7 +19,7 @@ from jubango.arena.schedule.pairings import Pairing
 from jubango.arena.schedule.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.screens.dashboard import dashboard_for
 from jubango.bots.composition import note_on
-from jubango.bots.config import BotConfig, GtpConfig
+from jubango.bots.config import BotConfig, EngineConfig
 from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.base.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.compute.machine import claim
@@ -257,7 +257,7 @@ def trial(
 
 def _lanes_for(plan: Plan, bots: list[BotConfig], missing: Mapping[Pairing, int]) -> int:
     """How many games to have under way: as asked, as there are, as engines and memory allow."""
-    external = {bot.name: bot.processes for bot in plan.bots if isinstance(bot, GtpConfig)}
+    external = {bot.name: bot.processes for bot in plan.bots if isinstance(bot, EngineConfig)}
     inside = sum(count for pair, count in missing.items() if not external.keys() & set(pair))
     possible = max(1, inside + sum(external.values()))
     return min(sum(missing.values()), plan.games_at_once, possible, affordable_lanes(plan.game, bots))

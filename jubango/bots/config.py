@@ -197,10 +197,9 @@ class MinimaxConfig(BotConfig):
     rollouts: Annotated[int, Field(ge=1, le=1024)] = _key(8, "games a leaf with evaluator=rollout")
 
 
-class GtpConfig(BotConfig):
-    """An external Go program that speaks the Go Text Protocol, one process per game under way."""
+class EngineConfig(BotConfig):
+    """An external program, one process per game under way."""
 
-    use: Literal["gtp"] = "gtp"
     command: Annotated[str, Field(min_length=1, description="how to start it, in quotation marks if keys follow")]
     move_seconds: Annotated[float, Field(gt=0, le=86_400)] = _key(60.0, "a move at most, or the game is lost")
     start_seconds: Annotated[float, Field(gt=0, le=3_600)] = _key(30.0, "to start at most")
@@ -216,6 +215,12 @@ class GtpConfig(BotConfig):
         except (ValueError, IndexError):  # a command that cannot be started
             program = self.command
         return _short(Path(program).name or self.use)
+
+
+class GtpConfig(EngineConfig):
+    """An engine that speaks the Go Text Protocol."""
+
+    use: Literal["gtp"] = "gtp"
 
 
 INTERPRETERS = re.compile(r"(python|pypy|node|perl|ruby|java|mono|wine|bash|sh)[0-9.]*(\.exe)?")
@@ -296,14 +301,14 @@ def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
     """The bot a spec string ``PRESET[:key=value,...]`` names. It is called ``name``, or as its key ``name`` says, or as
     it is written, an engine by its program. Raises UserError."""
     where = f'bot "{_said(spec, most=200)}"'
-    use, head, options = parse_spec(spec, "bot", open_key="command", keys=GtpConfig.model_fields)
+    use, head, options = parse_spec(spec, "bot", open_key="command", keys=EngineConfig.model_fields)
     if head:
         raise UserError(f'{where}: "{head}" is not key=value')
     if "use" in options:
         raise UserError(f"{where}: use={options['use']}: the bot's name comes first, {options['use']}:key=value")
     named = {"name": name} if name else {}
     bot = bot_from_table({"name": _short(spec.strip()) or "bot", "use": use, **options, **named}, where)
-    if isinstance(bot, GtpConfig) and not named and "name" not in options:
+    if isinstance(bot, EngineConfig) and not named and "name" not in options:
         return bot.model_copy(update={"name": bot.usual_name})
     return bot
 
@@ -318,7 +323,7 @@ def told_apart(bots: Iterable[BotConfig]) -> list[BotConfig]:
     apart: list[BotConfig] = []
     for bot in bots:
         names = {other.name for other in apart}
-        if isinstance(bot, GtpConfig) and bot.name == bot.usual_name and bot.name in names and bot not in apart:
+        if isinstance(bot, EngineConfig) and bot.name == bot.usual_name and bot.name in names and bot not in apart:
             bot = next(other for i in itertools.count(2) if (other := numbered(bot, i)).name not in names)
         apart.append(bot)
     return apart

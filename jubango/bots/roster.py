@@ -8,9 +8,9 @@ from typing import Any
 
 from jubango.bots.composition import composition, player_key
 from jubango.bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
-from jubango.bots.players.gtp.player import GtpPlayer
+from jubango.bots.players.batch_player import BatchPlayer
+from jubango.bots.players.engines.gtp_player import GtpPlayer
 from jubango.bots.players.minimax import MinimaxPlayer
-from jubango.bots.players.player import Player
 from jubango.bots.players.random import RandomPlayer
 from jubango.bots.players.search import SearchPlayer
 from jubango.bots.search.host.driver import MOST_PROGRAMS
@@ -18,9 +18,9 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
 
 
-def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, Player]:
+def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, BatchPlayer]:
     """A player for every bot, by name. Raises UserError for a bot that cannot play this game."""
-    players: dict[str, Player] = {}
+    players: dict[str, BatchPlayer] = {}
     with contextlib.ExitStack() as if_one_cannot:
         for bot in bots:
             if isinstance(bot, RandomConfig):

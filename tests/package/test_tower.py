@@ -121,9 +121,9 @@ def test_imports_are_where_they_are_looked_for():
 
 
 def test_a_circle_would_be_seen():
-    code = "import a\nif TYPE_CHECKING:\n    from jubango.bots.players import player\ndef f():\n    from jubango.arena.runs.run import Run\n"
+    code = "import a\nif TYPE_CHECKING:\n    from jubango.bots.players import batch_player\ndef f():\n    from jubango.arena.runs.run import Run\n"
     assert list(imports(code)) == [
-        Import("a", False, 1), Import("jubango.bots.players.player", True, 3), Import("jubango.arena.runs.run", True, 5),
+        Import("a", False, 1), Import("jubango.bots.players.batch_player", True, 3), Import("jubango.arena.runs.run", True, 5),
     ]  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from jubango.arena.games.scoring import score
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask, move_seed
 from jubango.bots.config import BotConfig
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, Verdict, WholeGame
 from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player, Verdict, WholeGame
 from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.records.record import VOID, GameRecord, score_of
 from jubango.sgf_games.records.thoughts import Thought, packed
@@ -72,7 +72,7 @@ class GameBatch:
     """
 
     def __init__(
-        self, game: Game, bots: dict[str, BotConfig], players: dict[str, Player], lanes: int, event: str,
+        self, game: Game, bots: dict[str, BotConfig], players: dict[str, BatchPlayer], lanes: int, event: str,
         adjudication: Adjudication | None, on_move: Callable[[GameSlot, MoveAnswer], None] | None,
     ) -> None:  # fmt: skip
         self.game, self.bots, self.players = game, bots, players
@@ -195,7 +195,7 @@ class GameBatch:
         return records
 
     def _ask(self) -> None:
-        requests: dict[Player, list[MoveRequest]] = {}
+        requests: dict[BatchPlayer, list[MoveRequest]] = {}
         self._share.look(len(self._here) + sum(self._works_here(i) for i in self.unasked))
         for i in self.unasked:
             lane = self._at(i)
@@ -247,7 +247,7 @@ class GameBatch:
         for player in self.everybody:
             player.hold()
 
-    def _moved(self, players: Sequence[Player], more: bool) -> list[GameRecord]:
+    def _moved(self, players: Sequence[BatchPlayer], more: bool) -> list[GameRecord]:
         """What ``players`` answer is done. Returns the games that have ended."""
         answers = [answer for player in players for answer in player.advance()]
         self._share.look(len(self._here))

@@ -13,8 +13,8 @@ from jubango.arena.games.batch import GameBatch, GameSlot
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
-from jubango.bots.config import BotConfig, GtpConfig, SearchConfig
-from jubango.bots.players.player import MoveAnswer, Player
+from jubango.bots.config import BotConfig, EngineConfig, SearchConfig
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer
 from jubango.bots.roster import make_players
 from jubango.bots.search.host.driver import MOST_PROGRAMS
 from jubango.bots.sizing import idle_note, with_parallel_leaves
@@ -39,7 +39,7 @@ class GamePool:
     def __init__(
         self, game: Game, bots: Iterable[BotConfig], lanes: int, event: str = "",
         on_tick: Callable[[GamePool], None] = lambda table: None, timed: bool = False,
-        adjudication: Adjudication | None = None, players: dict[str, Player] | None = None,
+        adjudication: Adjudication | None = None, players: dict[str, BatchPlayer] | None = None,
         on_move: Callable[[GameSlot, MoveAnswer], None] | None = None,
     ) -> None:  # fmt: skip
         self.game, self.on_tick = game, on_tick
@@ -50,7 +50,7 @@ class GamePool:
         }
         to_make = [bot for name, bot in self.bots.items() if name not in given]
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
-        alone = bool(given or timed) or any(isinstance(bot, GtpConfig) or _seconds(bot) for bot in to_make)
+        alone = bool(given or timed) or any(isinstance(bot, EngineConfig) or _seconds(bot) for bot in to_make)
         number = 1 if alone else max(1, round(lanes / block_lanes()))
         self._like: dict[str, str] = {}  # of bots that came later, with whom they share a player
         self._block = lambda own: GameBatch(
@@ -76,7 +76,7 @@ class GamePool:
         return [lane for block in self.blocks for lane in block.lanes]
 
     @property
-    def players(self) -> dict[str, Player]:
+    def players(self) -> dict[str, BatchPlayer]:
         """By the bots' names, those of the first lanes."""
         return self.blocks[0].players
 
@@ -115,7 +115,7 @@ class GamePool:
         for block in self.blocks:
             block.players = self._with_later(block.players)
 
-    def _with_later(self, players: dict[str, Player]) -> dict[str, Player]:
+    def _with_later(self, players: dict[str, BatchPlayer]) -> dict[str, BatchPlayer]:
         return {**players, **{name: players[like] for name, like in self._like.items()}}
 
     def play(
@@ -188,7 +188,7 @@ class GamePool:
 
     def _seat(self, block: GameBatch, waiting: Waiting) -> None:
         """The next games that have their engines, for the free lanes of a block."""
-        engines = {name: bot.processes for name, bot in self.bots.items() if isinstance(bot, GtpConfig)}
+        engines = {name: bot.processes for name, bot in self.bots.items() if isinstance(bot, EngineConfig)}
         if engines:
             busy = Counter(n for lane in block.lanes if lane for n in (lane.task.black, lane.task.white))
             engines = {name: processes - busy[name] for name, processes in engines.items()}

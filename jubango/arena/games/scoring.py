@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.players.player import Verdict
+from jubango.bots.players.batch_player import Verdict
 from jubango.sgf_games.records.record import VOID
 from jubango.sgf_games.rules.go.go import Go, GoState
 from jubango.sgf_games.rules.go.scoring import dead_by_playouts, result_without, whole_chains

@@ -26,7 +26,7 @@ from jubango.arena.schedule.pairings import GameTask, Pairing, game_id, pairing
 from jubango.arena.schedule.plan import Plan
 from jubango.arena.text.console import Console
 from jubango.arena.text.standings import print_standings, standings_html
-from jubango.bots.config import GtpConfig, RandomConfig, SearchConfig
+from jubango.bots.config import EngineConfig, RandomConfig, SearchConfig
 from jubango.sgf_games.base.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.library.library import write_safely
@@ -380,7 +380,7 @@ def _pace_of(plan: Plan, missing: dict[Pairing, int], games: pd.DataFrame) -> Pa
         for bot in plan.bots
         if isinstance(bot, RandomConfig) or (isinstance(bot, SearchConfig) and not bot.seconds and not plan.timed)
     }
-    pace = Pace(missing, work, {bot.name: bot.processes for bot in plan.bots if isinstance(bot, GtpConfig)})
+    pace = Pace(missing, work, {bot.name: bot.processes for bot in plan.bots if isinstance(bot, EngineConfig)})
     columns = (games[column] for column in ("black", "white", "plies", "opening_plies", "seconds"))
     for black, white, plies, opening, seconds in zip(*columns, strict=True):
         pace.known(pairing(black, white), plies - opening, seconds)

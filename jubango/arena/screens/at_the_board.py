@@ -24,8 +24,8 @@ from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec
 from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, Position
 from jubango.bots.interactive.watched import WatchedPlayer
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.players.human import HumanConfig, HumanPlayer
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.library import write_safely
 from jubango.sgf_games.records.record import GameRecord
@@ -67,7 +67,7 @@ class Session:
         if bots[0].name in self.people and console.is_terminal:
             console.print("a move may be typed already; it is played when everything is ready", style="dim")
         with shown(console, Preparing(f"{game.spec}{' for ' * bool(others)}{others}")):
-            players: dict[str, Player] = dict.fromkeys(self.people, self.human)
+            players: dict[str, BatchPlayer] = dict.fromkeys(self.people, self.human)
             for bot in bots:
                 if isinstance(bot, SearchConfig) and bot.name not in players:
                     players[bot.name] = WatchedPlayer(game, bot, self._watch)

@@ -22,7 +22,7 @@ from jubango.bots.config import Bot, BotConfig, bot_from_spec, checked
 from jubango.bots.learning.position_files import set_aside
 from jubango.bots.learning.trainer import NEWEST, Settings, Trainer, Turn
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
-from jubango.bots.players.gtp.protocol import program
+from jubango.bots.players.engines.engine import program
 from jubango.sgf_games.base.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.base.extras import installed
 from jubango.sgf_games.base.files import parse_toml

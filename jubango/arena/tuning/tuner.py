@@ -21,7 +21,7 @@ from jubango.arena.tournament import Interrupted, play_plan
 from jubango.arena.tuning.plan import TUNED, TunePlan, make_tune_plan, read_tune_plan
 from jubango.arena.tuning.tuning import PICTURE, SETTINGS, Tuning
 from jubango.arena.tuning.view import tuning_view_for
-from jubango.bots.config import BotConfig, GtpConfig
+from jubango.bots.config import BotConfig, EngineConfig
 from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.base.extras import installed
@@ -212,7 +212,7 @@ def _players(plan: TunePlan) -> list[BotConfig]:
 
 def _lanes(plan: TunePlan, bots: Sequence[BotConfig]) -> int:
     """How many games to have under way; the same in every round and when a run goes on, as programs depend on it."""
-    engines = [bot.processes for bot in plan.opponents if isinstance(bot, GtpConfig)]
+    engines = [bot.processes for bot in plan.opponents if isinstance(bot, EngineConfig)]
     possible = sum(engines) if len(engines) == len(plan.opponents) else plan.games_per_round
     return min(plan.games_per_round, plan.playing.games_at_once, possible, affordable_lanes(plan.playing.game, bots))
 

@@ -16,7 +16,7 @@ from jubango.bots.gtp_server.session import Session, Turn
 from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.gtp_server.wire import GtpError, Lines, Output, complain
 from jubango.bots.interactive.interactive_search import ROOM, AnalysisInfo, InteractiveSearch, Position
-from jubango.bots.players.player import MoveRequest, Player
+from jubango.bots.players.batch_player import BatchPlayer, MoveRequest
 from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
@@ -59,7 +59,7 @@ class Host:
         self._made: tuple[Game, BotConfig] | None = None
         self._noted = ""  # what has been said of the bot's judgement
         self._thinker: InteractiveSearch | None = None
-        self._player: Player | None = None
+        self._player: BatchPlayer | None = None
         self._territory: Territory | None = None
         _playable(game, self.bot)
 

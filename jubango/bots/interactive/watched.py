@@ -9,14 +9,14 @@ import jax
 
 from jubango.bots.config import SearchConfig
 from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, Position
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.game import Game, State
 
 LOOK_SECONDS = 0.4  # between two looks at a search
 
 
-class WatchedPlayer(Player):
+class WatchedPlayer(BatchPlayer):
     """Plays one game at a time, in the first lane. ``watch`` is called with what is known while the bot searches, and
     ``last`` is what was known when it moved. Raises UserError for a bot that does not suit the game."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jubango.bots.config import HUMAN, BotConfig
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.sgf_games.rules.game import State
 
 
@@ -19,7 +19,7 @@ class HumanConfig(BotConfig):
         return HUMAN
 
 
-class HumanPlayer(Player):
+class HumanPlayer(BatchPlayer):
     """``ask(request, states)`` returns the answer; it may take as long as people do."""
 
     def __init__(self, ask: Callable[[MoveRequest, State], MoveAnswer]) -> None:

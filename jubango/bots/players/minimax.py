@@ -26,7 +26,7 @@ from jubango.bots.composition import named_evaluator
 from jubango.bots.config import MinimaxConfig
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.search.tree.tree import add, lanes_first, lanes_last, pick, put
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.machine import device_layout, gathered, shard, split_last
@@ -292,7 +292,7 @@ class Looking:
         return time.perf_counter() - self.began
 
 
-class MinimaxPlayer(Player):
+class MinimaxPlayer(BatchPlayer):
     """Alpha-beta in up to ``lanes`` games. Moves are tried from the middle of the board outwards, equal
     ones in random order.
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.sgf_games.rules.game import State
 
 
-class RandomPlayer(Player):
+class RandomPlayer(BatchPlayer):
     """Any legal move; which one is decided by the request's seed."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
 from jubango.bots.config import SearchConfig
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.search.host.device_selfplay import can_go_on
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import DeviceSelfPlay, SearchRequest
@@ -35,7 +35,7 @@ class Asked:
         return whole.seeds(self.ply) if whole else self.request.seed
 
 
-class SearchPlayer(Player):
+class SearchPlayer(BatchPlayer):
     """Searches in up to ``lanes`` games for bots that differ only in numbers; each game starts and ends on its own."""
 
     def __init__(self, game: Game, bots: Sequence[SearchConfig], lanes: int) -> None:

@@ -358,7 +358,7 @@ gnugo = pytest.mark.skipif(
 @gnugo
 def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
     """GNU Go as opponent, then as referee: it loads every SGF and ends in the same position."""
-    from jubango.bots.players.gtp.protocol import Engine
+    from jubango.bots.players.engines.gtp import GtpEngine
     from jubango.sgf_games.sgf.positions import position_at
     from jubango.sgf_games.sgf.sgf import read_games
 
@@ -371,7 +371,7 @@ def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
     frame = games_frame(tmp_path)
     assert len(frame) == 12
     assert set(frame["reason"]) <= {"score", "agreed", "cleanup", "disputed", "resign"}
-    engine = Engine("gnugo --mode gtp --chinese-rules")
+    engine = GtpEngine("gnugo --mode gtp --chinese-rules")
     for name in frame["sgf"]:
         engine.ask(f"loadsgf {tmp_path / name}", 20)
         (sgf,) = read_games(tmp_path / name)
@@ -390,12 +390,13 @@ def test_gnugo_as_referee_of_random_games(spec):
     """Random legal games, captures and kos included: GNU Go accepts every move and refuses our illegal ones."""
     import numpy as np
 
-    from jubango.bots.players.gtp.protocol import Engine, EngineFailure
+    from jubango.bots.players.engines.engine import EngineFailure
+    from jubango.bots.players.engines.gtp import GtpEngine
     from jubango.sgf_games.rules.compiled import initial_state, rules
 
     game = make_game(spec)
     compiled, rng = rules(game), np.random.default_rng(11)
-    engine = Engine("gnugo --mode gtp --chinese-rules --forbid-suicide --simple-ko")
+    engine = GtpEngine("gnugo --mode gtp --chinese-rules --forbid-suicide --simple-ko")
     engine.ask(f"boardsize {game.width}", 20)
     engine.ask("clear_board", 20)
     state, refused = initial_state(game), 0

@@ -26,9 +26,9 @@ from jubango.arena.schedule.plan import parse_plan
 from jubango.arena.screens.dashboard import Dashboard
 from jubango.arena.tournament import play_plan
 from jubango.bots.config import Bot
-from jubango.bots.players.gtp.protocol import Engine
+from jubango.bots.players.batch_player import MoveAnswer, MoveRequest
+from jubango.bots.players.engines.gtp import GtpEngine
 from jubango.bots.players.human import HumanConfig, HumanPlayer
-from jubango.bots.players.player import MoveAnswer, MoveRequest
 from jubango.sgf_games.library.library import GAMES, Library
 from jubango.sgf_games.library.recovery import read_record
 from jubango.sgf_games.records.record import GameRecord
@@ -257,7 +257,7 @@ def test_random_takes_nothing_from_gnugo(tmp_path):
     run = play_plan(parse_plan(text, "x"), tmp_path)
     assert set(run.games["reason"]) <= {"agreed", "cleanup", "disputed"}
     assert len(run.games) == 6
-    referee = Engine("gnugo --mode gtp --level 1 --chinese-rules")
+    referee = GtpEngine("gnugo --mode gtp --level 1 --chinese-rules")
     for game in run.games.itertuples():
         referee.ask(f"loadsgf {tmp_path / game.sgf}", 20)
         assert game.result[0] == referee.ask("final_score", 20)[0] == ("B" if game.black == "gnugo" else "W")

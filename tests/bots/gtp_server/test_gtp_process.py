@@ -18,7 +18,7 @@ from gtp_talk import COMMAND, ENVIRONMENT, command
 from jubango.arena.commands import run
 from jubango.arena.tournament import tournament
 from jubango.bots.config import Bot
-from jubango.bots.players.gtp.protocol import program
+from jubango.bots.players.engines.engine import program
 
 RANDOM = ("gtp", "--bot", "random", "--game", "go:5,komi=0")
 QUICK = "uct:simulations=32,leaves=1,ensemble=1"

@@ -14,13 +14,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jubango.bots.players.gtp.protocol import BRIEF, Engine, EngineFailure
+from jubango.bots.players.engines.engine import BRIEF, EngineFailure
+from jubango.bots.players.engines.gtp import GtpEngine
 
 ROOT = Path(__file__).parents[3]
 FAKE = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'tools' / 'fake_engine.py'))}"
 
 
-def failure_of(engine: Engine, command: str, seconds: float) -> EngineFailure:
+def failure_of(engine: GtpEngine, command: str, seconds: float) -> EngineFailure:
     with pytest.raises(EngineFailure) as caught:
         engine.ask(command, seconds)
     return caught.value
@@ -51,7 +52,7 @@ def descriptors() -> int:
 
 def test_an_engine_ends_with_all_it_has_started():
     before = descriptors()
-    engine = Engine(f"{FAKE} fine")
+    engine = GtpEngine(f"{FAKE} fine")
     family = [int(pid) for pid in engine.ask("family", 20).split()]
     assert engine.ask("genmove b", 20) == "A1"
     engine.kill()
@@ -63,7 +64,7 @@ def test_an_engine_ends_with_all_it_has_started():
 
 def test_killing_an_engine_that_has_ended_kills_nobody_else(monkeypatch):
     """Its number may have become a stranger's meanwhile."""
-    engine = Engine(f"{FAKE} fine")
+    engine = GtpEngine(f"{FAKE} fine")
     (own, _) = engine.ask("family", 20).split()
     os.kill(int(own), signal.SIGKILL)
     assert "signal 9" in str(failure_of(engine, "genmove b", 20))
@@ -82,7 +83,7 @@ def test_an_engine_that_cannot_be_started_says_why_and_leaves_nothing_open(tmp_p
         resource.setrlimit(resource.RLIMIT_NOFILE, (before + more, hard))
         try:
             with pytest.raises(EngineFailure) as caught:
-                Engine(f"{FAKE} fine").ask("name", 0)  # it starts in the end, and has no time to answer
+                GtpEngine(f"{FAKE} fine").ask("name", 0)  # it starts in the end, and has no time to answer
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         said.add(str(caught.value).partition(": ")[2])
@@ -97,7 +98,7 @@ def test_an_engine_that_cannot_be_started_says_why_and_leaves_nothing_open(tmp_p
         (f"{tmp_path}/text", "format"),
     ):
         with pytest.raises(EngineFailure, match=f"^cannot start .*{reason}"):
-            Engine(command).ask("name", 20)
+            GtpEngine(command).ask("name", 20)
     assert descriptors() == before
 
 
@@ -109,7 +110,7 @@ def test_an_engine_that_cannot_be_started_says_why_and_leaves_nothing_open(tmp_p
     ],
 )  # fmt: skip
 def test_a_failure_has_its_name_whatever_is_said(mode, kind, words):
-    engine = Engine(f"{FAKE} {mode}")
+    engine = GtpEngine(f"{FAKE} {mode}")
     question, seconds = ("x" * 200_000, 1.0) if mode == "deaf" else ("genmove b", 60.0)
     if mode != "deaf":
         assert engine.ask(question, seconds) == "A1"
@@ -124,8 +125,8 @@ def test_a_failure_has_its_name_whatever_is_said(mode, kind, words):
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGQUIT", "SIGKILL"])
 def test_no_engine_outlives_who_started_it(name):
     code = (
-        "from jubango.bots.players.gtp.protocol import Engine\n"
-        f"engine = Engine({FAKE + ' fine'!r})\nprint(engine.ask('family', 20), flush=True)\nengine.ask('wait 3600', 3600)"
+        "from jubango.bots.players.engines.gtp import GtpEngine\n"
+        f"engine = GtpEngine({FAKE + ' fine'!r})\nprint(engine.ask('family', 20), flush=True)\nengine.ask('wait 3600', 3600)"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None
@@ -139,8 +140,8 @@ def test_no_engine_outlives_who_started_it(name):
 def test_who_was_stopped_meanwhile_reads_the_answer_that_waits():
     """Ctrl-Z, a laptop's lid: the time in which nobody could read is not the engine's."""
     code = (
-        "from jubango.bots.players.gtp.protocol import Engine\n"
-        f"engine = Engine({FAKE + ' fine'!r})\nengine.ask('genmove b', 20)\nprint('now', flush=True)\n"
+        "from jubango.bots.players.engines.gtp import GtpEngine\n"
+        f"engine = GtpEngine({FAKE + ' fine'!r})\nengine.ask('genmove b', 20)\nprint('now', flush=True)\n"
         "engine.ask('wait 1', 2)\nprint('in time', engine.seconds < 2)\nengine.kill()"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)

@@ -21,9 +21,9 @@ from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.plan import parse_plan
 from jubango.arena.tournament import Stopped, play_plan
 from jubango.bots.config import GtpConfig, RandomConfig
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.players.clock import TimeControl
-from jubango.bots.players.gtp.player import GtpPlayer
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
+from jubango.bots.players.engines.gtp_player import GtpPlayer
 from jubango.bots.players.random import RandomPlayer
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import make_game
@@ -155,7 +155,7 @@ class Slow(RandomPlayer):
 
 
 def test_an_engine_is_not_charged_for_others():
-    slow: Player = Slow()
+    slow: BatchPlayer = Slow()
     engine = GtpConfig(name="engine", command=f"{FAKE} fine")
     player = GtpPlayer(GAME, engine)
     table = GamePool(GAME, [RandomConfig(name="slow"), engine], 1, timed=True, players={"slow": slow, "engine": player})
@@ -179,7 +179,7 @@ def test_closing_ends_engines_that_are_being_started():
 
 def test_ctrl_c_while_the_first_engine_starts_leaves_none():
     code = (
-        "from jubango.bots.config import GtpConfig\nfrom jubango.bots.players.gtp.player import GtpPlayer\n"
+        "from jubango.bots.config import GtpConfig\nfrom jubango.bots.players.engines.gtp_player import GtpPlayer\n"
         "from jubango.sgf_games.rules.catalogue import make_game\n"
         f"GtpPlayer(make_game('go:3'), GtpConfig(name='engine', command={FAKE + ' mute'!r}, start_seconds=3600))"
     )

@@ -13,8 +13,8 @@ from jubango.analysis.positions.position import analyze
 from jubango.arena.games.pool import GamePool
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.players.minimax import MinimaxPlayer
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player
 from jubango.bots.search.host.run import run_many
 from jubango.bots.search.root import Numbers
 from jubango.bots.search.rules.ucb1 import Ucb1
@@ -197,7 +197,7 @@ def test_three_by_three_go_is_nine_points():
     assert [r.result for r in records] == ["B+0.5"] * 8
 
 
-class Perfect(Player):
+class Perfect(BatchPlayer):
     """Plays tic-tac-toe without a fault: any of the best moves."""
 
     def __init__(self, known):

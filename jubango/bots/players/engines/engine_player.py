@@ -1,43 +1,39 @@
-"""An external GTP program as a bot: a process per game under way, each with a named way to fail (docs/engines.md)."""
+"""An engine as a bot, whatever protocol it speaks: a process for every game under way, each with a named way to fail
+(docs/engines.md)."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
 
-from jubango.bots.config import GtpConfig
-from jubango.bots.players.gtp.protocol import Engine, EngineFailure, ErrorAnswer, brief
-from jubango.bots.players.gtp.verdict import verdict_of
-from jubango.bots.players.player import MoveAnswer, MoveRequest, Player, Verdict
+from jubango.bots.config import EngineConfig
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, Verdict
+from jubango.bots.players.engines.engine import Engine, EngineFailure, brief
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
 
-COLOURS = ("b", "w")
 STARTS = 3  # that have to fail one after another before an engine is given up
-COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
+E = TypeVar("E", bound=Engine)
 
 
-class GtpPlayer(Player):
-    """Runs up to ``bot.processes`` engines; the arena keeps no more games of this bot under way."""
+class EnginePlayer(BatchPlayer, Generic[E]):
+    """Runs up to ``bot.processes`` engines; the arena keeps no more games of this bot under way. What is said to them
+    is the protocol's, a subclass."""
 
-    def __init__(self, game: Game, bot: GtpConfig) -> None:
+    def __init__(self, game: Game, bot: EngineConfig) -> None:
         if os.name != "posix":
-            raise UserError(f'bot "{bot.name}": GTP engines need Linux or macOS')
-        if not isinstance(game, Go):
-            raise UserError(f'bot "{bot.name}": GTP engines play Go, not {game.spec}')
-        if game.width != game.height:
-            raise UserError(f'bot "{bot.name}": GTP engines play on square boards, not {game.spec}')
+            raise UserError(f'bot "{bot.name}": engines need Linux or macOS')
         self._game, self._bot = game, bot
         self._lock = threading.Lock()  # for the next two
-        self._living: set[Engine] = set()
+        self._living: set[E] = set()
         self._closed = False
-        self._idle: list[Engine] = []
-        self._playing: dict[str, tuple[Engine, int]] = {}  # game -> (engine, moves it has seen)
+        self._idle: list[E] = []
+        self._playing: dict[str, tuple[E, int]] = {}  # game -> (engine, moves it has seen)
         self._threads = ThreadPoolExecutor(max_workers=bot.processes)
         self._answers: list[Future[MoveAnswer]] = []
         try:
@@ -48,13 +44,38 @@ class GtpPlayer(Player):
             self.close()
             raise
 
+    # -- what a protocol says --------------------------------------------------------------------
+
+    @abstractmethod
+    def _launch(self) -> E:
+        """A new process, to which nothing has been said. Raises EngineFailure."""
+
+    @abstractmethod
+    def _greet(self, engine: E) -> None:
+        """The first words to a new engine. Raises EngineFailure."""
+
+    @abstractmethod
+    def _set_up(self, engine: E, game: Game) -> None:
+        """A game begins. Raises EngineFailure."""
+
+    def _catch_up(self, engine: E, request: MoveRequest, seen: int) -> None:
+        """Tell the engine the moves that it has not seen. Raises EngineFailure, of kind "refused" if it takes one for
+        illegal."""
+        return
+
+    @abstractmethod
+    def _move(self, engine: E, request: MoveRequest) -> MoveAnswer:
+        """What it plays. Raises EngineFailure."""
+
+    def _verdict(self, engine: E) -> Verdict:
+        """On a game that has been played out, asked of protocols that judge. Raises EngineFailure."""
+        raise NotImplementedError
+
+    # -- as a player -----------------------------------------------------------------------------
+
     @property
     def works_here(self) -> bool:
         return False
-
-    @property
-    def judges(self) -> bool:
-        return True
 
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
         self._answers += [self._threads.submit(self._answer, request) for request in requests]
@@ -92,8 +113,7 @@ class GtpPlayer(Player):
         try:
             self._catch_up(engine, request, seen)
             if request.wanted == "verdict":
-                verdict = verdict_of(engine, self._bot.name, self._game.width, self._bot.move_seconds)
-                answer = MoveAnswer(request.lane, verdict=verdict)
+                answer = MoveAnswer(request.lane, verdict=self._verdict(engine))
             else:
                 answer = self._move(engine, request)
         except EngineFailure as failure:
@@ -108,45 +128,22 @@ class GtpPlayer(Player):
         self._playing[request.game_id] = (engine, len(request.moves) + (request.wanted != "verdict"))
         return answer
 
-    def _catch_up(self, engine: Engine, request: MoveRequest, seen: int) -> None:
-        """Tell the engine the moves that it has not seen. Raises EngineFailure, of kind "refused" if it takes one for
-        illegal."""
-        first = (request.colour + len(request.moves)) % 2
-        for i, action in enumerate(request.moves[seen:], seen):
-            try:
-                engine.ask(f"play {COLOURS[(first + i) % 2]} {self._game.action_text(action)}", self._bot.move_seconds)
-            except ErrorAnswer as failure:
-                raise EngineFailure("refused", str(failure)) from None
+    def _limit(self, request: MoveRequest) -> float:
+        """Seconds for a move; an engine that oversteps the game's clock is stopped soon after."""
+        return min(self._bot.move_seconds, request.clock + 1) if request.clock else self._bot.move_seconds
 
-    def _move(self, engine: Engine, request: MoveRequest) -> MoveAnswer:
-        """Raises EngineFailure."""
-        limit, before = self._bot.move_seconds, engine.seconds
-        if request.clock:
-            limit = min(limit, request.clock + 1)  # an engine that oversteps is stopped soon after
-            self._tell_time(engine, request, limit)
-        text = engine.ask(f"{COMMANDS[request.wanted]} {COLOURS[request.colour]}", limit).lower()
-        if text == "resign":
-            return MoveAnswer(request.lane, failure="resign")
-        return MoveAnswer(request.lane, self._action(text, request), seconds=engine.seconds - before)
-
-    def _tell_time(self, engine: Engine, request: MoveRequest, limit: float) -> None:
-        """GTP 2, section 4.2; an engine need not know the commands."""
-        left = max(1, int(request.clock))
-        for command in (f"time_settings {left} 0 0", f"time_left {COLOURS[request.colour]} {left} 0"):
-            with contextlib.suppress(ErrorAnswer):
-                engine.ask(command, limit)
-
-    def _action(self, text: str, request: MoveRequest) -> int:
-        """The move that an answer means. Raises EngineFailure if there is none in it, whatever it holds."""
+    def _action(self, text: str, request: MoveRequest, said: str) -> int:
+        """The move that an answer means. Raises EngineFailure if there is none in it, whatever it holds, ``said`` being
+        what has been said."""
         try:
             action = self._game.parse_action(text)
         except Exception:
-            raise EngineFailure("illegal", f"genmove answered {brief(text)!r}") from None
+            raise EngineFailure("illegal", said) from None
         if not request.legal[action]:
             raise EngineFailure("illegal", f"played {brief(text).upper()}, which is illegal")
         return action
 
-    def _ready_engine(self, game: Game | None) -> Engine:
+    def _ready_engine(self, game: Game | None) -> E:
         """At the beginning of a game. One that has not outlived the pause since its last game costs no game; it is
         replaced. Raises CannotGoOn."""
         while True:
@@ -155,7 +152,7 @@ class GtpPlayer(Player):
             except IndexError:  # asked for by several threads at once
                 break
             try:
-                self._set_up(engine, game)
+                self._set_up(engine, game or self._game)
             except EngineFailure:
                 self._end(engine)
             else:
@@ -167,28 +164,22 @@ class GtpPlayer(Player):
                 reason = failure
         raise CannotGoOn(f'bot "{self._bot.name}": {reason}')
 
-    def _start(self, game: Game | None = None) -> Engine:
+    def _start(self, game: Game | None = None) -> E:
         """A new engine at the beginning of a game. Raises EngineFailure."""
         with self._lock:
             if self._closed:
                 raise EngineFailure("crash", "play has ended")
-            engine = Engine(self._bot.command)
+            engine = self._launch()
             self._living.add(engine)
         try:
-            engine.ask("protocol_version", self._bot.start_seconds)
-            self._set_up(engine, game)
+            self._greet(engine)
+            self._set_up(engine, game or self._game)
         except EngineFailure:
             self._end(engine)
             raise
         return engine
 
-    def _set_up(self, engine: Engine, game: Game | None) -> None:
-        """For a game with a komi of its own, if one is given."""
-        komi = game.komi if isinstance(game, Go) else self._game.komi
-        for command in (f"boardsize {self._game.width}", "clear_board", f"komi {komi:g}"):
-            engine.ask(command, self._bot.start_seconds)
-
-    def _end(self, engine: Engine) -> None:
+    def _end(self, engine: E) -> None:
         with self._lock:
             self._living.discard(engine)
         engine.kill()

@@ -72,7 +72,7 @@ class MoveAnswer(NamedTuple):
     verdict: Verdict | None = None
 
 
-class Player(ABC):
+class BatchPlayer(ABC):
     """Answers move requests for one or more bots."""
 
     @property

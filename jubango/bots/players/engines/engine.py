@@ -1,4 +1,4 @@
-"""The Go Text Protocol as spoken to an engine: one process, one command at a time, with a clock."""
+"""A running engine, whatever protocol it speaks: one process, one question at a time, with a clock."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -30,7 +31,7 @@ class EngineFailure(Exception):
 
 
 class ErrorAnswer(EngineFailure):
-    """The answer began with ``?``, which may be right: the engine lives."""
+    """The engine answered that it cannot do it, which may be right: it lives."""
 
 
 def brief(text: str) -> str:
@@ -45,10 +46,21 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=places)
 
 
-class Engine:
-    """A running GTP program. Every call ends: with an answer, or with EngineFailure in time.
+class Answer(ABC):
+    """An answer as it comes in."""
 
-    It is started by a keeper (:mod:`jubango.bots.players.gtp.keeper`), at the other end of ``_life``.
+    whole = False
+    size = 0  # bytes of it
+
+    @abstractmethod
+    def add(self, heard: bytes) -> None:
+        """What has been heard since."""
+
+
+class Engine:
+    """A running program. Every call ends: with an answer, or with EngineFailure in time.
+
+    It is started by a keeper (:mod:`jubango.bots.players.engines.keeper`), at the other end of ``_life``.
     """
 
     def __init__(self, command: str) -> None:
@@ -66,13 +78,13 @@ class Engine:
         for file in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(file.fileno(), False)
 
-    def ask(self, command: str, seconds: float) -> str:
-        """The answer's text, without its ``=``. Raises ErrorAnswer for ``?``, and EngineFailure, after which the engine
-        is dead."""
+    def exchange(self, question: str, answer: Answer, called: str, seconds: float) -> None:
+        """Send a line and wait until the ``answer`` is whole. ``called``: what messages call the question. Raises
+        EngineFailure, after which the engine is dead."""
         if self._stdin.closed:
-            raise EngineFailure("crash", f"had ended before {command!r}")
+            raise EngineFailure("crash", f"had ended before {called!r}")
         _read(self._stdout)  # what it said unasked is no answer
-        unsent, answer = command.encode() + b"\n", _Answer()
+        unsent = question.encode() + b"\n"
         left, last = seconds, time.monotonic()
         with selectors.PollSelector() as waiting:
             waiting.register(self._stdin, selectors.EVENT_WRITE)
@@ -96,14 +108,11 @@ class Engine:
                 if answer.whole:
                     break
                 if answer.size > LONGEST_ANSWER:
-                    self._fail("error", f"answered {command!r} with more than {LONGEST_ANSWER} bytes")
+                    self.fail("error", f"answered {called!r} with more than {LONGEST_ANSWER} bytes")
                 if self._life in ready or heard == b"":
-                    self._fail("crash", f"ended during {command!r}")
+                    self.fail("crash", f"ended during {called!r}")
                 if late:
-                    self._fail("time", f"no answer to {command!r} in {seconds:g} s")
-        if answer.is_error:
-            raise ErrorAnswer("error", f"answered {command!r} with: {brief(answer.text) or 'an error'}")
-        return answer.text
+                    self.fail("time", f"no answer to {called!r} in {seconds:g} s")
 
     def stop(self) -> None:
         """Have the keeper end it, from any thread: whoever waits for an answer gets a failure at once."""
@@ -128,7 +137,8 @@ class Engine:
         self._said = (self._said + (heard or b""))[-10 * BRIEF :]
         return heard != b""
 
-    def _fail(self, kind: str, message: str) -> NoReturn:
+    def fail(self, kind: str, message: str) -> NoReturn:
+        """End it. Raises EngineFailure."""
         if kind == "crash":
             message = self._last_words(message)
         self.kill()
@@ -143,39 +153,8 @@ class Engine:
         if how.startswith("cannot start"):
             return how.replace("start", f'start "{self.command}"', 1)
         self._listen()
-        said = [line for line in _plain(self._said).split("\n") if line.strip()]
+        said = [line for line in plain(self._said).split("\n") if line.strip()]
         return message + (f" ({how})" if how else "") + (f"; it said: {brief(said[-1])}" if said else "")
-
-
-class _Answer:
-    """An answer as it comes in: what is said before it does not count, and an empty line ends it."""
-
-    def __init__(self) -> None:
-        self.whole = False
-        self.size = 0  # in bytes
-        self._lines: list[str] = []
-        self._rest = b""  # the beginning of a line
-
-    def add(self, heard: bytes) -> None:
-        *lines, self._rest = (self._rest + heard).split(b"\n")
-        for line in lines:
-            text = _plain(line).rstrip()
-            self.whole = bool(self._lines) and not text
-            if self.whole:
-                return
-            if self._lines or text.startswith(("=", "?")):
-                self._lines.append(text)
-                self.size += len(line)
-        self.size = max(self.size, len(self._rest))
-
-    @property
-    def is_error(self) -> bool:
-        return self._lines[0].startswith("?")
-
-    @property
-    def text(self) -> str:
-        first, *others = self._lines
-        return "\n".join([first[1:].lstrip("0123456789").strip(), *others]).strip()
 
 
 def _start(command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
@@ -197,7 +176,7 @@ def _start(command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
     return process, life
 
 
-def _plain(said: bytes) -> str:
+def plain(said: bytes) -> str:
     """Text without control characters other than ends of lines."""
     text = said.decode("utf-8", "replace").replace("\t", " ")
     return "".join(ch for ch in text if ch >= " " or ch == "\n")

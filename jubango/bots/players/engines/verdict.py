@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
-from jubango.bots.players.gtp.protocol import Engine, ErrorAnswer
-from jubango.bots.players.player import Verdict
+from jubango.bots.players.batch_player import Verdict
+from jubango.bots.players.engines.engine import ErrorAnswer
+from jubango.bots.players.engines.gtp import GtpEngine
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.coordinates import Point, parse_vertex
 
 SCORE = re.compile(r"0|[BW](\+[\d.]*)?")
 
 
-def verdict_of(engine: Engine, name: str, size: int, seconds: float) -> Verdict:
+def verdict_of(engine: GtpEngine, name: str, size: int, seconds: float) -> Verdict:
     """``final_status_list dead``, or the winner of ``final_score`` if the engine has no such list; the score is kept
     beside it. Raises EngineFailure if the engine is no more."""
     cleans_up = (_asked(engine, "known_command kgs-genmove_cleanup", seconds) or "").lower() == "true"
@@ -27,7 +28,7 @@ def verdict_of(engine: Engine, name: str, size: int, seconds: float) -> Verdict:
     return Verdict(name, winner=count[0], own_score=count, cleans_up=cleans_up)
 
 
-def _asked(engine: Engine, command: str, seconds: float) -> str | None:
+def _asked(engine: GtpEngine, command: str, seconds: float) -> str | None:
     """The answer; None if it is an error."""
     try:
         return engine.ask(command, seconds)
