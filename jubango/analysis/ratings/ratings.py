@@ -66,8 +66,8 @@ class Rating:
 
 @dataclass(frozen=True)
 class RatingList:
-    """All ratings, strongest first, scale after scale. Who has an infinite rating stands above those he is better than,
-    as far as the games say, though theirs is the same."""
+    """All ratings, strongest first, scale after scale. Players with infinite ratings are ordered by the results between
+    them where those decide it."""
 
     ratings: tuple[Rating, ...]
     advantage: float  # Elo that moving first is worth; 0 if not fitted, or if its error is infinite: it cannot be told
@@ -150,7 +150,7 @@ def rate(
     finite = np.append(limit, side) == 0
     errors = _errors(found.covariance, finite)
     between, sets = found.limits.between, found.limits.set
-    above = np.sign(np.nan_to_num(between)).sum(1)[sets]  # the more, the higher of two who differ for certain
+    above = np.sign(np.nan_to_num(between)).sum(1)[sets]  # players certainly weaker minus players certainly stronger
     world = found.limits.world
     leading = np.full(len(names), len(names))
     np.minimum.at(leading, world, group)

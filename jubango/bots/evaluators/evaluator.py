@@ -75,7 +75,7 @@ class Evaluator(ABC):
 
     @property
     def vector(self) -> int:
-        """Positions from which on it takes as long again for as many more, on a core."""
+        """The batch size per core beyond which the time grows linearly."""
         return VECTOR
 
     @property

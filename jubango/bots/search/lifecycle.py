@@ -1,4 +1,5 @@
-"""A search's life: trees begin, advance in chunks, are content with what they have, and stay for the next move.
+"""The life cycle of a batch of searches: start (``begin``), run (``advance``), stop early (``stop``), and keep the
+subtree for the next move (``keep``).
 
 Trees start and finish on their own: one whose budget is spent is answered and given its next position while its
 neighbours go on. What a tree holds depends on its root, its settings and its seed, never on its neighbours.
@@ -127,7 +128,7 @@ def working(s: SearchState) -> jax.Array:
 
 
 def stop(s: SearchState, mask: jax.Array) -> SearchState:
-    """Let the trees of ``mask`` be content with what they have."""
+    """Stop the searches in ``mask`` now and keep their results."""
     return s._replace(wanted=jnp.where(mask, s.done, s.wanted))
 
 

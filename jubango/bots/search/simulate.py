@@ -247,7 +247,7 @@ def expand(
         shared = ~known & (twin >= 0)
         node, new = jnp.where(shared, twin, node), new & ~shared
         value = jnp.where(shared, mean_value(tree, b, jnp.maximum(twin, 0)), value)
-        new &= ~(value > 1e30)  # as ever: what is written now waits for what was read, else XLA copies every tree
+        new &= ~(value > 1e30)  # never so: makes this write wait for the reads, else XLA copies every tree
         table = remember(table, b, jnp.where(new & ~fresh, place, table.node.shape[1]), key, node)
     at, above = jnp.where(new, node, search.spare), jnp.where(active & ~known & ~fresh, leaf.parent, search.spare)
     tree = write(search, tree, b, at, states, player, end, prior, value, legal)

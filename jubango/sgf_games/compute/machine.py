@@ -54,8 +54,8 @@ VECTOR = 32  # lanes that one vector instruction of the rules handles
 def device_layout(games: int, lanes_each: int = 1, vector: int = VECTOR) -> tuple[int, int]:
     """(devices to use, games to hold) for at least ``games`` games of ``lanes_each`` lanes each.
 
-    Every device gets whole vectors of lanes, since one that is not full is done lane by lane, and a
-    small batch stays on one device.
+    Lanes per device are rounded up to the SIMD width, as a partial vector runs lane by lane. Batches of at most one
+    vector use one device.
     """
     lanes = games * lanes_each
     if lanes <= 2 or games == 1:

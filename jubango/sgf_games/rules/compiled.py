@@ -57,8 +57,8 @@ def _rules(game: Game) -> Rules:
 
 
 def _untied(program: Callable[..., State]) -> Callable[..., State]:
-    """Its results by way of the host where JAX has committed them to a device, as it does those of an exported program:
-    single states are free to go to any."""
+    """Exported programs return arrays that are committed to one device. Copy them through the host, so that the state
+    can be used on any device."""
 
     def free(*args: State | jax.Array | int) -> State:
         state = program(*args)

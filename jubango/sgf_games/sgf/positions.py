@@ -213,7 +213,9 @@ def position_at(sgf: SgfGame, number: int | None = None) -> Position:
 
 def positions(sgf: SgfGame) -> list[Position]:
     """The position before the first move, and after every move. Raises UserError at an illegal move."""
-    ours = identity(sgf.game) is not None  # and does nothing worse with an illegal move than to play it
+    ours = (
+        identity(sgf.game) is not None
+    )  # built-in games play illegal moves without failing: one check afterwards does
     try:
         out = _walk(sgf, sgf.move_count, checked=not ours)
     except UserError:  # there may be a move before that is illegal

@@ -30,9 +30,9 @@ from jubango.bots.search.tree.tree import EXACT, PRIOR, child_of, lanes_last, pi
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.rules.game import Game
 
-PATIENCE = (
-    0.5  # steps that beginning costs; trees wait for each other until they have lost as many of all that are live
-)
+# Finished trees wait for each other until the steps they have idled exceed this share of the live trees: starting new
+# roots costs about as much.
+PATIENCE = 0.5
 
 
 class Moves(NamedTuple):

@@ -47,7 +47,7 @@ from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import State
 
-HAND_OVER = 6e-3  # seconds that a chunk costs beside its steps, answers included; measured, and not sensitive
+HAND_OVER = 6e-3  # seconds, the fixed cost of a chunk (transfer, answers); measured, results barely depend on it
 TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
 MOST_KEPT = 2**25  # bytes of trees that a program keeps between two drivers
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
