@@ -20,10 +20,10 @@ from PIL import Image
 from rich.terminal_theme import MONOKAI
 
 import jubango as jb
+from jubango.arena.runs.play import play_plan
 from jubango.arena.schedule.plan import read_plan
 from jubango.arena.screens.dashboard import Dashboard
 from jubango.arena.text.console import Console
-from jubango.arena.tournament import play_plan
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"

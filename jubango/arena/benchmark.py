@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.schedule.plan import Plan, make_plan
-from jubango.arena.tournament import play_plan
 from jubango.bots.config import Bot
 from jubango.bots.evaluators.evaluator import Evaluator, Params, Uniform
 from jubango.bots.evaluators.network import NetworkEvaluator

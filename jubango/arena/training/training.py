@@ -14,9 +14,9 @@ import tomli_w
 from jubango.analysis.learning_curves import curve_png
 from jubango.analysis.ratings.ratings import RatingList, rate
 from jubango.analysis.ratings.results import decided
+from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run_folder import locked
 from jubango.arena.schedule.plan import match_plan
-from jubango.arena.tournament import play_plan
 from jubango.arena.training.tables import NAME, PROGRESS_COLUMNS, Match, matches_of, progress_of
 from jubango.bots.config import Bot, BotConfig, bot_from_spec, checked
 from jubango.bots.learning.position_files import set_aside

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from jubango.analysis.ratings.sprt import Sprt
 from jubango.arena.games.pool import GamePool
+from jubango.arena.runs.play import Interrupted, play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import locked
 from jubango.arena.runs.weights import check_stated, with_digests
 from jubango.arena.schedule.openings import as_key
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.plan import Plan, match_plan
-from jubango.arena.tournament import Interrupted, play_plan
 from jubango.arena.tuning.plan import TUNED, TunePlan, make_tune_plan, read_tune_plan
 from jubango.arena.tuning.tuning import PICTURE, SETTINGS, Tuning
 from jubango.arena.tuning.view import tuning_view_for
@@ -62,7 +62,7 @@ def play_tuning(
     is kept. Then the best settings found meet those without tuning, if the plan says so.
 
     ``on_progress`` and ``on_confirming`` are called after every tick of the tuning and of that match; ``preparing`` as
-    by :func:`jubango.arena.tournament.play_plan`. Raises UserError, TuningInterrupted and CannotGoOn.
+    by :func:`jubango.arena.runs.play.play_plan`. Raises UserError, TuningInterrupted and CannotGoOn.
     """
     with contextlib.ExitStack() as stack:
         if folder is None:

@@ -19,8 +19,8 @@ import jubango as jb
 from jubango.analysis.tables.tables import games_frame
 from jubango.arena.games.batch import GameBatch
 from jubango.arena.games.pool import GamePool
+from jubango.arena.runs.play import play_plan
 from jubango.arena.schedule.plan import parse_plan, read_plan
-from jubango.arena.tournament import play_plan
 from jubango.bots.config import bot_from_spec, expand_table
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.records.thoughts import unpacked

@@ -20,11 +20,11 @@ from jubango.analysis.ratings.ratings import rate
 from jubango.analysis.tables.tables import frame_results, games_frame, results_of
 from jubango.analysis.tables.verdicts import scored
 from jubango.arena.games.pool import GamePool
+from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run_folder import PLAN_FILE, open_run
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.plan import parse_plan
 from jubango.arena.screens.dashboard import Dashboard
-from jubango.arena.tournament import play_plan
 from jubango.bots.config import Bot
 from jubango.bots.players.batch_player import MoveAnswer, MoveRequest
 from jubango.bots.players.engines.gtp import GtpEngine

@@ -17,9 +17,10 @@ import pytest
 from jubango.analysis.tables.tables import games_frame
 from jubango.analysis.tables.verdicts import summary_frame
 from jubango.arena.commands import run as command
+from jubango.arena.runs.play import Interrupted, play_plan
 from jubango.arena.runs.run_folder import open_run
 from jubango.arena.schedule.plan import make_plan, parse_plan
-from jubango.arena.tournament import Interrupted, match, play_plan, tournament
+from jubango.arena.tournament import match, tournament
 from jubango.bots.config import Bot, SearchConfig, bot_from_spec
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import CATALOGUE, make_game, register_game

@@ -222,7 +222,7 @@ def test_a_database_that_is_deleted_during_play(tmp_path, capsys):
     path, run = tmp_path / "t.toml", tmp_path / "run"
     path.write_text(make_plan("tic_tac_toe", DICE, {"games": 400, "games_at_once": 4}).text)
     code = f"""
-        import jubango.arena.tournament as t
+        import jubango.arena.runs.play as t
         from pathlib import Path
         add = t.Run.add
         def taking(run, records):

@@ -17,9 +17,9 @@ from test_engine import FAKE, ROOT, assert_gone, descriptors
 
 from jubango.arena.commands import run as run_command
 from jubango.arena.games.pool import GamePool
+from jubango.arena.runs.play import Stopped, play_plan
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.plan import parse_plan
-from jubango.arena.tournament import Stopped, play_plan
 from jubango.bots.config import GtpConfig, RandomConfig
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.players.clock import TimeControl

@@ -18,10 +18,10 @@ TRIAL = 10.0  # seconds of play from which the rest is reckoned
 def print_forecast(plan: Plan, folder: Path) -> None:
     """Raises UserError for what cannot be played: an engine that does not start, a network that is not there."""
     with loading():
+        from jubango.arena.runs.play import trial
         from jubango.arena.runs.run_folder import PLAN_FILE, check_same_run, open_run, plan_in
         from jubango.arena.runs.weights import check_stated
         from jubango.arena.screens.dashboard import Dashboard
-        from jubango.arena.tournament import trial
 
     def say(what: str, text: str) -> None:
         data().print(f"{what:<12} {printable(text)}", highlight=False, markup=False, soft_wrap=True)

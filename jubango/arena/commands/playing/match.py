@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from jubango.arena.commands.playing.tournament import AgainOption, play_shown, print_run
 from jubango.arena.commands.terminal.completion import bot_argument, game_option
 from jubango.arena.commands.terminal.output import Format, FormatOption, loading, messages
+from jubango.arena.commands.terminal.playing import AgainOption, play_shown
+from jubango.arena.commands.terminal.ratings import print_run
 
 
 def register(app: typer.Typer) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from jubango.arena.commands.terminal.output import Format, FormatOption, beyond_told, loading, messages
+from jubango.arena.commands.terminal.ratings import print_ratings
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +55,6 @@ def register(app: typer.Typer) -> None:
             from jubango.analysis.ratings.ratings import rate as fit
             from jubango.analysis.ratings.results import first_of_equal
             from jubango.analysis.tables.tables import results_of
-            from jubango.arena.commands.playing.tournament import print_ratings
             from jubango.arena.runs.comparing import left_out_of, other_settings
             from jubango.sgf_games.base.errors import UserError
 

@@ -16,6 +16,7 @@ from jubango.arena.commands.terminal.output import (
     messages,
     print_json,
 )
+from jubango.arena.commands.terminal.ratings import print_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,6 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Say how far a run is, how fast it goes, when it may end, and its standings so far."""
         with loading():
-            from jubango.arena.commands.playing.tournament import print_run
             from jubango.arena.runs.run_folder import is_at_play, open_run
             from jubango.arena.screens.dashboard import clock
             from jubango.sgf_games.base.printable import printable
