@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,31 +13,21 @@ import pandas as pd
 
 from jubango.analysis.ratings.best_arm import BestState
 from jubango.analysis.ratings.ratings import RatingList, rate
-from jubango.analysis.ratings.results import Result, decided, distinct_games
-from jubango.analysis.ratings.sprt import SequentialTest, SprtState
-from jubango.analysis.report.run_page import RunPage
+from jubango.analysis.ratings.results import Result
+from jubango.analysis.ratings.sprt import SprtState
 from jubango.analysis.tables.tables import crosstable, failures_in, frame_results, ratings_frame, record_result
 from jubango.analysis.tables.verdicts import Verdict, scored, verdict
 from jubango.arena.games.pool import GamePool
-from jubango.arena.schedule.formats import OPEN, Tally
+from jubango.arena.runs.ended_games import EndedGames
+from jubango.arena.runs.outcome import Outcome
+from jubango.arena.runs.page import page_of, write_page
 from jubango.arena.schedule.pace import Pace, Playing
-from jubango.arena.schedule.pairings import GameTask, Pairing, game_id, pairing
+from jubango.arena.schedule.pairings import GameTask, Pairing, pairing
 from jubango.arena.schedule.plan import Plan
-from jubango.arena.text.console import Console
-from jubango.arena.text.standings import print_standings, standings_html
+from jubango.arena.text.standings import standings_html, standings_text
 from jubango.bots.config import EngineConfig, RandomConfig, SearchConfig
-from jubango.sgf_games.base.errors import CannotGoOn, UserError, nearest
-from jubango.sgf_games.base.printable import printable
-from jubango.sgf_games.library.library import write_safely
-from jubango.sgf_games.records.record import GameRecord, place_in_pairing
-
-REPEATED = 0.9  # of the games at most are distinct: a test should say so
-
-
-def page_of(plan: Plan, machines: Sequence[str]) -> RunPage:
-    """The page of a run that has no games yet."""
-    made = [f"Seed {plan.seed}.", *(f"Played with {machine}." for machine in machines)]
-    return RunPage(plan.name, plan.game, {bot.name: bot.spec for bot in plan.bots}, made)
+from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.records.record import GameRecord
 
 
 class Kept(Protocol):
@@ -88,138 +77,62 @@ class Run:
         self.plan, self.kept = plan, kept
         games = kept.frame()
         self._results = dict(zip(games["game_id"], frame_results(games), strict=True))  # undecided ones too
-        self._test = SequentialTest(plan.sprt) if plan.sprt else None
-        self._race = plan.format.race()
+        self._outcome = Outcome(plan)
         self.before = len(self._results)  # games that were done when playing began
-        self.tallies: dict[Pairing, Tally] = {}
         columns = (games[column] for column in ("game_id", "black", "white", "score"))
         for own, black, white, score in zip(*columns, strict=True):
-            self._look(own, black, white, score)
-            self._count(black, white, score)
-        self.pace = _pace_of(plan, self._missing_games(), games)
-        self._ended: list[GameRecord] = []  # not kept yet
+            self._outcome.add(own, black, white, score)
+        self.pace = _pace_of(plan, self._outcome.missing(), games)
+        self._ended = EndedGames(kept.add)
         self.latest: deque[GameRecord] = deque(maxlen=8)  # that ended, for display
-        self._due = 0.0  # when they may be
         self.notes = list(kept.notes)  # for people, to be told once
         self.table: GamePool | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:
         """These games have ended; they are finished when they have been kept, by :meth:`settle`."""
-        self._ended += records
+        self._ended.add(records)
 
     def settle(self, now: bool = False) -> None:
-        """Keep the games that have ended, together, as a flush to the disk takes as long for many as for one: ``now``,
-        or when that takes no more than a tenth of the time, or when half a second has passed. Raises CannotGoOn."""
-        began = time.perf_counter()
-        if not self._ended or (began < self._due and not now):
-            return
-        try:
-            self.kept.add(self._ended)
-        except CannotGoOn:
-            self._ended = []
-            raise
-        records, self._ended = self._ended, []
+        """Keep the games that have ended, ``now`` or if it is time. Raises CannotGoOn."""
+        records = self._ended.settle(now)
         self.latest += records
-        ended = time.perf_counter()
-        self._due = ended + min(9 * (ended - began), 0.5)
         self._results |= {record.game_id: record_result(record) for record in records}
         for record in records:
-            self._look(record.game_id, record.black, record.white, record.score)
-            self._count(record.black, record.white, record.score)
+            self._outcome.add(record.game_id, record.black, record.white, record.score)
             pair, moves = pairing(record.black, record.white), len(record.moves) - record.opening_plies
             self.pace.add(Playing(record.game_id, pair, moves, record.seconds))
-
-    def _count(self, black: str, white: str, score: float) -> None:
-        """A game has ended."""
-        pair = pairing(black, white)
-        games, first, second = self.tallies.get(pair, Tally())
-        if math.isnan(score):
-            self.tallies[pair] = Tally(games + 1, first, second)
-        else:
-            own = score if black == pair[0] else 1 - score
-            self.tallies[pair] = Tally(games + 1, first + own, second + 1 - own)
 
     def next_games(self) -> Iterator[GameTask]:
         """Those that are to be played as far as the results tell, in their order. Raises CannotGoOn."""
         self.settle(now=True)
-        self.pace.missing = self._missing_games()
-        if self._race:
-            tasks = self.plan.duels([] if self.decided else self._race.schedule)
-        else:
-            tasks = self.plan.tasks(self.plan.format.known(self.tallies))
-        return (task for task in tasks if task.game_id not in self._results)
-
-    def _missing_games(self) -> dict[Pairing, int]:
-        if self._race:
-            wanted = Counter((duel.first, duel.second) for duel in self._race.schedule for _ in range(2))
-        else:
-            wanted = Counter(
-                {pair: games for one in self.plan.format.known(self.tallies) for pair, games in one.items()}
-            )
-        return {pair: games - self.tallies.get(pair, Tally()).games for pair, games in wanted.items()}
-
-    def _look(self, game_id: str, black: str, white: str, score: float) -> None:
-        """Show a game that has ended to the test, and to the search for the best."""
-        place = place_in_pairing(game_id) if self._test or self._race else None
-        if place is None:
-            return
-        if self._test:
-            self._test.add(place[1], score if black == self.plan.bots[0].name else 1 - score)
-        if self._race:
-            first, second = pairing(black, white)
-            self._race.add(first, second, place[1], score if black == first else 1 - score)
+        self.pace.missing = self._outcome.missing()
+        return (task for task in self._outcome.tasks() if task.game_id not in self._results)
 
     @property
     def sprt(self) -> SprtState | None:
         """Where the plan's test stands, if it has one: of the first bot against the second."""
-        return self._test.state if self._test else None
+        return self._outcome.sprt
 
     @property
     def best(self) -> BestState | None:
         """Where the search for the best bot stands, if that is the plan's format."""
-        return self._race.state if self._race else None
+        return self._outcome.best
 
     @property
     def told(self) -> list[str]:
         """What the plan's test says, or its search for the best, or its rounds, in words."""
-        if self._race:
-            return [printable(str(self._race.state)), *self._repeated]
-        first, second = (printable(bot.name) for bot in self.plan.bots[:2])
-        if self.sprt:
-            ended = (
-                [] if self.decided or self.missing else ["the games of the match are all played: more of them go on"]
-            )
-            return [*self.sprt.told(first, second), *ended, *self._repeated]
-        return self.plan.format.told(self.tallies)
-
-    @property
-    def _repeated(self) -> list[str]:
-        """That a test takes games for evidence which were played again."""
-        games, distinct = decided(self.results), distinct_games(self.results)
-        if distinct is None or distinct > REPEATED * len(games):
-            return []
-        said = f"but only {distinct} of {len(games)} games are distinct, and the test takes each for new evidence"
-        return [said if self.plan.openings else f'{said}: openings (openings = "random") make others']
+        return self._outcome.told(self.results, bool(self.missing))
 
     @property
     def rounds(self) -> list[list[dict[str, object]]]:
         """Of a knockout's and a Swiss tournament's rounds so far the matches: the two bots, their points, how many
         games that were."""
-        if self.plan.format.kind in OPEN or self._race:
-            return []
-        return [
-            [
-                {"bots": list(pair), "points": [tally.first, tally.second], "games": tally.games}
-                for pair in one
-                for tally in [self.tallies.get(pair, Tally())]
-            ]
-            for one in self.plan.format.known(self.tallies)
-        ]
+        return self._outcome.rounds
 
     @property
     def decided(self) -> bool:
         """Has the plan's test, or its search for the best, come to its end?"""
-        return (self._test is not None and bool(self._test.state.accepted)) or bool(self._race and self._race.decided)
+        return self._outcome.decided
 
     @property
     def finished(self) -> set[str]:
@@ -230,33 +143,20 @@ class Run:
     def results(self) -> list[Result]:
         """The games that count: all, until the plan's test or its search for the best has decided; then those on which
         it has, whatever else had ended by then. At the end in the order of their ids, however they were played."""
-        if self._evidence is not None:
-            return [self._results[own] for own in sorted(self._evidence & self._results.keys())]
-        whole = not self._race and len(self._results) >= self.plan.format.total(self.tallies)
-        return [result for _, result in sorted(self._results.items())] if whole else list(self._results.values())
+        return [self._results[own] for own in self._outcome.counting(self._results.keys())]
 
     @property
     def left_out(self) -> list[str]:
         """The ids of the games that count for nothing, as they are behind those on which the plan's test, or its search
         for the best, has decided: which of these had ended by then is chance."""
-        return [] if self._evidence is None else sorted(self._results.keys() - self._evidence)
+        evidence = self._outcome.evidence
+        return [] if evidence is None else sorted(self._results.keys() - evidence)
 
     @property
     def counting(self) -> pd.DataFrame:
         """The rows of ``games`` that count."""
         games = self.games
         return games[~games["game_id"].isin(self.left_out)].reset_index(drop=True)
-
-    @property
-    def _evidence(self) -> set[str] | None:
-        """The games on which the test, or the search for the best, has decided; None if none has."""
-        if self._test is not None and self._test.state.accepted:
-            first, second = self.plan.bots
-            return {game_id(pairing(first.name, second.name), number) for number in range(self._test.looked)}
-        if self._race and self._race.decided:
-            duels = self._race.schedule[: self._race.state.pairs]
-            return {game_id((d.first, d.second), number) for d in duels for number in (2 * d.number, 2 * d.number + 1)}
-        return None
 
     def seconds_left(self, elapsed: float) -> float | None:
         """Until the end, with ``elapsed`` seconds of playing behind; None if nobody knows yet."""
@@ -269,8 +169,8 @@ class Run:
             for lane in lanes
             if lane and (task := lane.task)
         ]
-        rounds = () if self._race else self.plan.format.to_come(self.tallies)
-        return self.pace.left(under_way, elapsed, len(lanes) or min(self.missing, self.plan.games_at_once), rounds)
+        at_once = len(lanes) or min(self.missing, self.plan.games_at_once)
+        return self.pace.left(under_way, elapsed, at_once, self._outcome.to_come)
 
     @property
     def folder(self) -> Path | None:
@@ -285,9 +185,7 @@ class Run:
     @property
     def total(self) -> int:
         """How many games the plan has, as far as the results tell; where its test has decided, as many as count."""
-        if self.decided:
-            return len(self.results)
-        return 2 * len(self._race.schedule) if self._race else self.plan.format.total(self.tallies)
+        return len(self.results) if self.decided else self._outcome.total
 
     @property
     def games(self) -> pd.DataFrame:
@@ -337,12 +235,9 @@ class Run:
 
     def save_report(self, path: Path | str) -> None:
         """Write the run as one HTML page, with every game to be replayed. Raises UserError."""
-        report, moves = page_of(self.plan, self.kept.machines), self.moves
-        report.add(self.counting, moves[~moves["game_id"].isin(self.left_out)])
-        try:
-            write_safely(Path(path), report.page(report.summary(self.total, self.told)).encode())
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        page, moves = page_of(self.plan, self.kept.machines), self.moves
+        page.add(self.counting, moves[~moves["game_id"].isin(self.left_out)])
+        write_page(Path(path), page, self.total, self.told)
 
     @property
     def failures(self) -> dict[str, dict[str, int]]:
@@ -355,10 +250,7 @@ class Run:
         return scored(self.results)
 
     def __str__(self) -> str:
-        console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
-        with console.capture() as text:
-            print_standings(console, self.rating_list, self.results)
-        return f"{printable(self._title)}\n{text.get().rstrip()}"
+        return standings_text(self._title, self.rating_list, self.results)
 
     __repr__ = __str__
 

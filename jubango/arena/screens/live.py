@@ -14,7 +14,8 @@ from urllib.parse import parse_qs
 
 from jubango.analysis.tables.tables import kept_after
 from jubango.arena.runs.machines import this_machine
-from jubango.arena.runs.run import Run, page_of
+from jubango.arena.runs.page import page_of
+from jubango.arena.runs.run import Run
 from jubango.arena.schedule.plan import Plan
 from jubango.arena.screens.page_server import HOST, Answer, PageServer
 from jubango.sgf_games.base.errors import UserError

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from html import escape
 
 import pandas as pd
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +16,7 @@ from jubango.analysis.ratings.results import Result
 from jubango.analysis.tables.markup import latex_comment, latex_table, markdown_paragraph, markdown_table
 from jubango.analysis.tables.standings import ALIGN, HEADINGS, cross_rows, over_the_next, standings_rows
 from jubango.analysis.tables.verdicts import MOST_IN_CROSSTABLE, evidence, remarks
+from jubango.arena.text.console import Console
 from jubango.arena.text.names import LEAST, short_names, stay_apart
 from jubango.bots.config import LONGEST_NAME
 from jubango.sgf_games.base.printable import printable
@@ -91,6 +92,14 @@ def print_standings(console: Console, ratings: RatingList, results: list[Result]
         console.print(cross_for(console.width, results, ratings) or "the crosstable is wider than this terminal")
     for i, line in enumerate(map(printable, evidence(ratings, results))):
         console.print(f"\n{line}" if not i else line, highlight=False, markup=False, soft_wrap=True)
+
+
+def standings_text(title: str, ratings: RatingList, results: list[Result]) -> str:
+    """The same as text under a title."""
+    console = Console(width=200, force_terminal=False, force_jupyter=False, color_system=None)
+    with console.capture() as text:
+        print_standings(console, ratings, results)
+    return f"{printable(title)}\n{text.get().rstrip()}"
 
 
 def standings_markdown(ratings: RatingList, results: list[Result], more: Collection[str] = ()) -> str:

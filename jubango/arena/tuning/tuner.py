@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from jubango.analysis.ratings.sprt import Sprt
 from jubango.arena.games.pool import GamePool
+from jubango.arena.runs.ended_games import EndedGames
 from jubango.arena.runs.play import Interrupted, play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import locked
@@ -29,11 +29,9 @@ from jubango.sgf_games.base.files import parse_toml
 from jubango.sgf_games.compute.machine import claim
 from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.library.library import Library
-from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.game import Game
 
 TUNE_FILE = "tune.toml"
-KEEP_SECONDS = 0.5  # between two flushes of finished games to the disk, at most
 
 Preparing = Callable[[str], AbstractContextManager[object]]
 
@@ -74,7 +72,7 @@ def play_tuning(
         library = stack.enter_context(contextlib.closing(Library(kept)))
         tuning = Tuning(plan, kept)
         try:
-            _play(tuning, _Keeper(tuning, library), stated, on_progress, preparing)
+            _play(tuning, EndedGames(library.add), stated, on_progress, preparing)
             _conclude(tuning)
             on_progress(tuning)
             match = confirmation(tuning)
@@ -140,33 +138,13 @@ def _claim(plan: TunePlan, folder: Path) -> str:
     return with_digests(plan.playing, networks)
 
 
-class _Keeper:
-    """Keeps finished games, many together, as a flush to the disk takes as long for many as for one."""
-
-    def __init__(self, tuning: Tuning, library: Library) -> None:
-        self.tuning, self._library = tuning, library
-        self._ended: list[GameRecord] = []
-        self._due = 0.0
-
-    def add(self, records: Sequence[GameRecord]) -> None:
-        self._ended += records
-
-    def settle(self, now: bool = False) -> None:
-        """Keep the games that have ended, if it is time or has to be ``now``. Raises CannotGoOn."""
-        if self._ended and (now or time.perf_counter() >= self._due):
-            records, self._ended = self._ended, []
-            self._library.add(records)
-            self.tuning.add(records)
-            self._due = time.perf_counter() + KEEP_SECONDS
-
-
 def _play(
-    tuning: Tuning, keeper: _Keeper, stated: str, on_progress: Callable[[Tuning], None], preparing: Preparing
+    tuning: Tuning, ended: EndedGames, stated: str, on_progress: Callable[[Tuning], None], preparing: Preparing
 ) -> None:
     plan = tuning.plan
     tasks = tuning.tasks()
     if not tasks and tuning.total <= 2 * len(tuning.trials):
-        tuning.response  # noqa: B018 (nothing is to be played; what does it say?)
+        tuning.fit()  # nothing is to be played; what does it say?
         return
     assert tuning.folder is not None
     try:
@@ -176,7 +154,7 @@ def _play(
     bots = _players(plan)
 
     def tick(table: GamePool) -> None:
-        keeper.settle()
+        tuning.add(ended.settle())
         on_progress(tuning)
 
     with preparing(f"{plan.playing.game.spec} for {plan.start.spec} with any settings"):
@@ -186,7 +164,7 @@ def _play(
 
     def following() -> Iterable[GameTask]:
         """What is left of a round, or the next one."""
-        keeper.settle(now=True)
+        tuning.add(ended.settle(now=True))
         tasks = tuning.tasks()
         if not tasks and tuning.propose():
             tuning.save()
@@ -199,9 +177,9 @@ def _play(
         tuning.table = table
         try:
             for records in table.play(following(), following):
-                keeper.add(records)
+                ended.add(records)
         finally:
-            keeper.settle(now=True)
+            tuning.add(ended.settle(now=True))
 
 
 def _players(plan: TunePlan) -> list[BotConfig]:
@@ -219,7 +197,7 @@ def _lanes(plan: TunePlan, bots: Sequence[BotConfig]) -> int:
 
 def _conclude(tuning: Tuning) -> None:
     """Write the table and, where it can be drawn, the picture. Raises CannotGoOn."""
-    if tuning.response is None or tuning.folder is None:
+    if tuning.fit() is None or tuning.folder is None:
         return
     tuning.save()
     if not installed("matplotlib"):

@@ -114,7 +114,7 @@ class Tuning:
         if pairs <= 0:
             return []
         rng = np.random.default_rng([plan.playing.seed, self.round + 1])
-        response, size = self.response, len(plan.settings)
+        response, size = self.fit(), len(plan.settings)
         places = spread(pairs, size, rng.random(size)) if response is None else response.tries(pairs, rng)
         new = [
             Trial(number + i, self.round + 1, (number + i - 1) % len(plan.opponents), plan.values(place))
@@ -142,12 +142,11 @@ class Tuning:
 
     # -- what it says ------------------------------------------------------------------------
 
-    @property
-    def response(self) -> Response | None:
-        """The response fitted to all pairs that have been played; None before the first."""
+    def fit(self) -> Response | None:
+        """Fit the response to all pairs that have been played, if there are new ones; None before the first pair."""
         played = [(trial, points) for trial in self.trials if not math.isnan(points := self.points(trial))]
         if self._fitted[0] != len(played):
-            self._fitted = len(played), self._fit(played) if played else None
+            self._fitted = len(played), self._response_to(played) if played else None
         return self._fitted[1]
 
     @property
@@ -155,7 +154,7 @@ class Tuning:
         """The response as it was last fitted, for who looks on."""
         return self._fitted[1]
 
-    def _fit(self, played: list[tuple[Trial, float]]) -> Response:
+    def _response_to(self, played: list[tuple[Trial, float]]) -> Response:
         plan = self.plan
         places = np.array([plan.place(trial.values) for trial, _ in played])
         opponents = np.array([trial.opponent for trial, _ in played])

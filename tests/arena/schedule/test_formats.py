@@ -177,8 +177,8 @@ def killed_and_gone_on_with(file, tmp_path):
     (tmp_path / "ko.toml").write_text(file)
     whole = jb.tournament(tmp_path / "ko.toml")
     slow = (
-        "import time\nfrom jubango.arena.games.batch import Block\nplain = Block.begin\n"
-        "Block.begin = lambda *a: (time.sleep(0.05), plain(*a))[1]\nfrom jubango.arena.commands import main; main()"
+        "import time\nfrom jubango.arena.games.batch import GameBatch\nplain = GameBatch.begin\n"
+        "GameBatch.begin = lambda *a: (time.sleep(0.05), plain(*a))[1]\nfrom jubango.arena.commands import main; main()"
     )
     arguments = ["tournament", str(tmp_path / "ko.toml"), "--out", str(tmp_path / "run")]
     process = subprocess.Popen([sys.executable, "-c", slow, *arguments], stderr=subprocess.DEVNULL)

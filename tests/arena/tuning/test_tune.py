@@ -41,8 +41,8 @@ def test_a_tuning_that_is_killed_goes_on_as_if_nothing_had_happened(file, tmp_pa
     """The same settings are proposed and the same games played, whenever it is stopped."""
     assert command(["tune", str(file), "--out", str(tmp_path / "whole")]) == 0
     slow = (
-        "import time\nfrom jubango.arena.games.batch import Block\nplain = Block.begin\n"
-        "Block.begin = lambda *a: (time.sleep(0.05), plain(*a))[1]\nfrom jubango.arena.commands import main; main()"
+        "import time\nfrom jubango.arena.games.batch import GameBatch\nplain = GameBatch.begin\n"
+        "GameBatch.begin = lambda *a: (time.sleep(0.05), plain(*a))[1]\nfrom jubango.arena.commands import main; main()"
     )
     out = tmp_path / "killed"
     process = subprocess.Popen(
