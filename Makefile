@@ -19,7 +19,7 @@ NEWEST ?= python3.13
 # Tests lie side by side, most of their time being one core's compiling; a worker takes up to 2 GB.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test lint check bench compat $(COMPAT) clean
+.PHONY: demo test lint check docs bench compat $(COMPAT) clean
 
 demo: $(VENV)/.installed
 	rm -rf runs/demo  # the demo begins anew every time; your own runs go on where they stopped
@@ -34,6 +34,10 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 check: lint test
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -q -b html -c docs . build/site
+	@echo "the site is in build/site: open build/site/index.html"
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/playouts.py
@@ -68,6 +72,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(INSTALL) -c constraints.txt -e '.[test]'
+	touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(INSTALL) -c constraints.txt -e '.[docs]'
 	touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed

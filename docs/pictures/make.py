@@ -1,4 +1,4 @@
-"""Makes the pictures of README.md and docs/python.md again: ``python docs/pictures/make.py [boards|screens|notebook]``
+"""Makes the pictures of README.md and docs/python.md again: ``python docs/pictures/make.py [boards|screens|review|notebook]``
 in the repository's folder.
 
 All but the boards need a Chromium, and the notebook jupyter-nbconvert and ipykernel; without them they are left as
@@ -20,6 +20,7 @@ from PIL import Image
 from rich.terminal_theme import MONOKAI
 
 import jubango as jb
+from jubango.analysis.report.review_page import save_review
 from jubango.arena.runs.play import play_plan
 from jubango.arena.schedule.plan import read_plan
 from jubango.arena.screens.dashboard import Dashboard
@@ -69,6 +70,16 @@ def screens(chromium: str) -> None:
         photographed(chromium, Path(folder, "report.html"), HERE / "report.png", 1100, 1000)
 
 
+def review(chromium: str) -> None:
+    """The page of the game of docs/first-review.md."""
+    with tempfile.TemporaryDirectory() as folder:
+        game, page = Path(folder, "game.sgf"), Path(folder, "review.html")
+        text = (HERE.parent / "first-review.md").read_text()
+        game.write_text(text.split("```sgf\n")[1].split("```")[0])
+        save_review(jb.review(str(game), simulations=400), page)
+        photographed(chromium, page, HERE / "review.png", 1100, 1000)
+
+
 def photographed(chromium: str, page: Path, picture: Path, width: int, height: int) -> None:
     """What a browser shows of a page in a window of this size."""
     with tempfile.TemporaryDirectory() as browser:
@@ -98,11 +109,13 @@ def smaller(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["boards", "screens", "notebook"]
+    wanted = sys.argv[1:] or ["boards", "screens", "review", "notebook"]
     jupyter, chromium = shutil.which("jupyter"), shutil.which("chromium") or shutil.which("chromium-browser")
     if "boards" in wanted:
         boards()
     if "screens" in wanted and chromium:
         screens(chromium)
+    if "review" in wanted and chromium:
+        review(chromium)
     if "notebook" in wanted and chromium and jupyter:
         notebook(jupyter, chromium)

@@ -1,0 +1,61 @@
+"""The pages: links lead somewhere, `jb.` is in the reference, Chinese pages say what the English ones say."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import statistics
+
+import pages
+import pytest
+
+import jubango as jb
+
+TRANSLATIONS = {
+    "README.md": "README.zh-CN.md",
+    "docs/first-tournament.md": "docs/zh/first-tournament.md",
+    "docs/first-review.md": "docs/zh/first-review.md",
+}
+SHORT = ["docs/first-review.md", "docs/first-tournament.md", "docs/gallery.md", "docs/glossary.md", "docs/index.md", "docs/reference.md"]  # fmt: skip
+TYPES = {"Params", "State"}  # aliases of Any: what they are stands in the reference's table
+
+
+@pytest.mark.parametrize("page", pages.PAGES)
+def test_links_lead_to_a_file_and_a_heading(page):
+    for target, anchor in pages.links(page):
+        there = (pages.ROOT / page).parent / target if target else pages.ROOT / page
+        assert there.exists(), f"{page}: {target}"
+        if anchor and there.suffix == ".md" and not anchor.startswith("jubango."):
+            assert anchor in pages.anchors(there.resolve().relative_to(pages.ROOT).as_posix()), f"{page}: #{anchor}"
+
+
+def test_every_name_of_the_door_is_in_the_reference():
+    rows = re.findall(r"^\| \[`jb\.(\w+)`\]\(#jubango\.(\w+)\) \| (.+) \|$", pages.read("docs/reference.md"), re.M)
+    assert sorted(name for name, _, _ in rows) == sorted(jb.__all__)
+    assert all(name == anchor and said.strip() for name, anchor, said in rows)
+
+
+@pytest.mark.parametrize("name", sorted(set(jb.__all__) - TYPES))
+def test_every_name_of_the_door_has_a_docstring(name):
+    value = getattr(jb, name)
+    said = value.__dict__.get("__doc__") if isinstance(value, type) else inspect.getdoc(value)
+    assert said and not said.startswith(f"{name}("), f"jb.{name} has no docstring of its own"
+
+
+@pytest.mark.parametrize("english", TRANSLATIONS)
+def test_a_translation_has_the_same_code(english):
+    chinese = TRANSLATIONS[english]
+    ours, theirs = ([(kind, pages.uncommented(kind, text)) for kind, text in pages.code(p)] for p in (english, chinese))
+    assert ours and ours == theirs
+    assert pages.read(english).count("\n## ") == pages.read(chinese).count("\n## ")
+    for page, other in ((english, chinese), (chinese, english)):
+        there = {((pages.ROOT / page).parent / target).resolve() for target, _ in pages.links(page) if target}
+        assert (pages.ROOT / other).resolve() in there, f"{page} does not lead to {other}"
+
+
+@pytest.mark.parametrize("page", SHORT)
+def test_sentences_are_short(page):
+    lengths = {sentence: pages.words(sentence) for sentence in pages.sentences(page)}
+    longest = max(lengths, key=lengths.__getitem__)
+    assert lengths[longest] <= 40, f"{page}: {lengths[longest]} words: {longest}"
+    assert statistics.median(lengths.values()) < 16
