@@ -13,16 +13,9 @@ version = release = jb.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown"}
-include_patterns = [
-    "docs/**",
-    "README.md",
-    "README.zh-CN.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "benchmarks/README.md",
-]
+include_patterns = ["docs/**", "README*.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
 exclude_patterns = ["docs/package.md"]
-suppress_warnings = ["myst.header", "misc.highlighting_failure"]  # jb.Bot's `...` in code is no Python to Pygments
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 
 myst_heading_anchors = 4  # as GitHub names them
 myst_enable_extensions = ["html_image"]
@@ -47,33 +40,44 @@ html_theme_options = {"navigation_with_keys": True, "footer_icons": []}
 pygments_style, pygments_dark_style = "tango", "monokai"
 
 NAME = re.compile(r"^\| \[`jb\.(\w+)`\]", re.M)
+ARGUMENT = re.compile(r"((?:[a-z_]\w*(?:\([\w, ]*\))?(?:, |$|(?=:)))+): (.+)")
 
 
-def docstrings(app: Sphinx, page: str, text: list[str]) -> None:
+def reference(app: Sphinx, page: str, text: list[str]) -> None:
     """Puts the docstrings of a table's names below it; on GitHub the tables stand alone."""
-    if page != "docs/reference":
-        return
-    head, *sections = re.split(r"^(?=## )", text[0], flags=re.M)
-    text[0] = head + "".join(
-        section.rstrip() + "\n\n" + "".join(map(directive, NAME.findall(section))) for section in sections
-    )
+    if page == "docs/reference":
+        head, *sections = re.split(r"^(?=## )", text[0], flags=re.M)
+        text[0] = "\n".join([head, *(part + "\n" + "".join(map(directive, NAME.findall(part))) for part in sections)])
 
 
 def directive(name: str) -> str:
     """What tells Sphinx to read the docstring of `jb.NAME`."""
     value = getattr(jb, name)
     if isinstance(value, type):
-        kind, options = "autoclass", ":members:\n"
-    elif callable(value) and hasattr(value, "__code__"):
-        kind, options = "autofunction", ""
+        what, option = "autoclass", ":members:"
+    elif hasattr(value, "__code__"):
+        what, option = "autofunction", ""
     else:
-        kind, options = "autodata", ":no-value:\n"
-    return (
-        f"```{{eval-rst}}\n.. {kind}:: jubango.{name}\n"
-        + "".join(f"   {line}\n" for line in options.split())
-        + "```\n\n"
-    )
+        what, option = "autodata", ":no-value:"
+    return f"```{{eval-rst}}\n.. {what}:: jubango.{name}\n   {option}\n```\n\n"
+
+
+def arguments(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Lines of a docstring that describe arguments ("bot: a spec string") as a list, an argument each."""
+    done: list[str] = []
+    within = False
+    for line in lines:
+        match = ARGUMENT.match(line)
+        if match:
+            done += [""] * (not within) + [f"- **{match.group(1)}**: {match.group(2)}"]
+        elif within and line.startswith("    "):
+            done.append("  " + line.strip())
+        else:
+            done += [""] * (within and bool(line.strip())) + [line]
+        within = bool(match) or (within and line.startswith("    "))
+    lines[:] = done
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("source-read", docstrings)
+    app.connect("source-read", reference)
+    app.connect("autodoc-process-docstring", arguments)

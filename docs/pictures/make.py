@@ -1,5 +1,5 @@
-"""Makes the pictures of README.md and docs/python.md again: ``python docs/pictures/make.py [boards|screens|review|notebook]``
-in the repository's folder.
+"""Makes the pictures of README.md and the pages again, in the repository's folder:
+``python docs/pictures/make.py [boards|screens|review|notebook]``.
 
 All but the boards need a Chromium, and the notebook jupyter-nbconvert and ipykernel; without them they are left as
 they are.

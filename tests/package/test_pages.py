@@ -12,7 +12,6 @@ import pytest
 import jubango as jb
 
 TRANSLATIONS = {
-    "README.md": "README.zh-CN.md",
     "docs/first-tournament.md": "docs/zh/first-tournament.md",
     "docs/first-review.md": "docs/zh/first-review.md",
 }

@@ -23,8 +23,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FLOORS = ("analysis", "arena", "bots", "sgf_games")
 TOP = (
-    "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "constraints-oldest.txt",
-    "constraints.txt", "pyproject.toml",
+    "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "README.zh-CN.md",
+    "constraints-oldest.txt", "constraints.txt", "pyproject.toml",
 )  # fmt: skip
 THEIRS = (*FLOORS, "tests")  # packages of the user
 PLAN = """
