@@ -7,7 +7,8 @@ ifdef UV
 INSTALL = $(UV) pip install --quiet --python $(@D)/bin/python
 MAKE_VENV = $(UV) venv --quiet --python $(PYTHON)
 else
-INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check
+# What is installed is compiled when it is first imported, which is a small part of it.
+INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 MAKE_VENV = $(PYTHON) -m venv
 endif
 # Where new versions of JAX may change something, and the Pythons of the oldest, today's and the newest versions.
@@ -19,21 +20,28 @@ NEWEST ?= python3.13
 # Tests lie side by side, most of their time being one core's compiling; a worker takes up to 2 GB.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test lint check docs bench compat $(COMPAT) clean
+.PHONY: demo test test-full test-rest lint check docs bench compat $(COMPAT) clean
 
 demo: $(VENV)/.installed
 	rm -rf runs/demo  # the demo begins anew every time; your own runs go on where they stopped
 	$(BIN)/jubango tournament examples/demo.toml --out runs/demo
 
 test: $(VENV)/.installed-test
+	$(PYTEST) -m 'not full'
+
+test-full: $(VENV)/.installed-dev
 	$(PYTEST)
 
-lint: $(VENV)/.installed-test
+# What `make test` leaves out.
+test-rest: $(VENV)/.installed-dev
+	$(PYTEST) -m full
+
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: lint test
+check: lint test-full
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -b html -c docs . build/site
@@ -70,9 +78,14 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(INSTALL) -c constraints.txt -e '.[parquet,plots,train]'
 	touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
-	$(INSTALL) -c constraints.txt -e '.[test]'
-	touch $@
+# Each of the two holds what those before it hold, and takes one run of the installer.
+$(VENV)/.installed-test: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) -c constraints.txt -e '.[parquet,plots,train,test]'
+	touch $(@D)/.installed $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) -c constraints.txt -e '.[parquet,plots,train,test,dev]'
+	touch $(@D)/.installed $(@D)/.installed-test $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(INSTALL) -c constraints.txt -e '.[docs]'

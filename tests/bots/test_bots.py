@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nets import random_network, random_weights
 from schedules import round_robin
+from tiers import full_but
 
 from jubango.arena.commands import run as command
 from jubango.arena.games.pool import GamePool
@@ -50,7 +51,7 @@ def table_name(spec):
 
 @pytest.mark.parametrize(
     "spec",
-    [
+    full_but(["uct:simulations=60", "minimax"], [
         "uct:simulations=60", "uct-solver:simulations=60", "mcts-400:simulations=60", "minimax",
         "alphago:simulations=60", "alphazero:simulations=60", "gumbel", "value:rollouts=8",
         "uct:simulations=60,ensemble=3", "uct:simulations=60,reuse=true", "uct:simulations=60,leaves=6",
@@ -58,7 +59,7 @@ def table_name(spec):
         "uct:simulations=60,draws=random", "uct:simulations=60,rollout_moves=uniform",
         "alphazero:simulations=60,reuse=true,ensemble=2,noise=0.25,fpu=parent,fpu_reduction=0.2",
         "uct-solver:simulations=60,reuse=true,ensemble=2",
-    ],
+    ]),
 )  # fmt: skip
 def test_every_kind_of_bot_beats_random_play(spec):
     records = play(TTT, [spec, "random"], 20)
@@ -141,6 +142,7 @@ def test_bots_share_programs_unless_they_keep_trees():
         affordable_lanes(make_game("go:25"), [bot_from_spec("uct:simulations=1000000,ensemble=2")])
 
 
+@pytest.mark.full
 def test_other_numbers_need_no_other_program():
     five, six, more = (search_for(C4, [bot_from_spec(f"uct:simulations={n}")]) for n in (513, 600, 1025))
     assert five == six != more
@@ -189,6 +191,7 @@ def test_more_programs_than_a_process_can_hold_are_refused():
         make_players(TTT, bots, 1)
 
 
+@pytest.mark.full
 def test_the_value_bot_looks_at_every_move_once():
     (result,) = run_bot(C4, bot_from_spec("value:rollouts=4,network=none"), [initial_state(C4)], [1])
     assert result.visits.tolist() == [1] * 7
@@ -196,6 +199,7 @@ def test_the_value_bot_looks_at_every_move_once():
     assert result.tree.depth.max() == 1
 
 
+@pytest.mark.full
 def test_a_policy_bot_follows_its_prior(tmp_path):
     path = tmp_path / "net.safetensors"
     random_network(path, C4, seed=3)
@@ -205,6 +209,7 @@ def test_a_policy_bot_follows_its_prior(tmp_path):
     assert result.priors.std() > 0.001, "not uniform"
 
 
+@pytest.mark.full
 def test_networks_come_back_as_they_were_saved(tmp_path):
     shape, path = Shape.of(C4, channels=8, blocks=1), tmp_path / "net.safetensors"
     weights = random_weights(shape, seed=7)
@@ -265,6 +270,7 @@ def test_a_plan_never_runs_out_of_time(text):
     assert clock.main <= 0.5 * clock.control.main, "and it is used"
 
 
+@pytest.mark.full
 def test_seconds_a_move():
     began = time.perf_counter()
     (result,) = run_bot(C4, bot_from_spec("uct:seconds=0.05"), [initial_state(C4)], [1])
@@ -274,6 +280,7 @@ def test_seconds_a_move():
     assert len(records) == 2
 
 
+@pytest.mark.full
 def test_compiling_is_on_nobody_s_clock():
     """The first move of a bot whose program was never compiled before has its whole time."""
     (result,) = run_bot(C4, bot_from_spec("uct:seconds=0.5,c=0.77,rollouts=3"), [initial_state(C4)], [1])
@@ -283,6 +290,7 @@ def test_compiling_is_on_nobody_s_clock():
     assert {r.reason for r in records} <= {"line", "full"}
 
 
+@pytest.mark.full
 def test_games_by_the_clock():
     """A bot that thinks by the clock finishes its games, alpha-beta too, which would look ahead for hours; one that has
     no time for a single ply loses on time."""
@@ -296,6 +304,7 @@ def test_games_by_the_clock():
     assert all(r.result == ("W+T" if r.black.startswith("minimax") else "B+T") for r in slow)
 
 
+@pytest.mark.full
 def test_games_that_share_the_machine_are_charged_their_shares():
     """All clocks together run no faster than the wall's, however many games are thought about at once."""
     clock, began = TimeControl.parse("60"), time.perf_counter()
@@ -307,6 +316,7 @@ def test_games_that_share_the_machine_are_charged_their_shares():
     assert 0 < spent <= elapsed
 
 
+@pytest.mark.full
 def test_a_bot_thinks_longer_where_others_share_the_machine():
     """Its time for a move is so many of the wall's as there are games: four games take about as long as four times one,
     and nobody loses on time."""
@@ -336,6 +346,7 @@ def test_a_shared_watch_gives_everybody_the_same(steps):
 # -- games ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "own"), [("connect_four", C4), ("tic_tac_toe", TTT)])
 def test_pgx_games_follow_the_same_rules(name, own):
     pytest.importorskip("pgx")
@@ -361,6 +372,7 @@ def test_pgx_games_follow_the_same_rules(name, own):
         assert all(np.array_equal(x, y) for x, y in zip(*map(jax.tree.leaves, (theirs, over)), strict=True))
 
 
+@pytest.mark.full
 def test_pgx_games_are_searched_and_recorded(tmp_path):
     pytest.importorskip("pgx")
     game = "pgx:hex"
@@ -371,6 +383,7 @@ def test_pgx_games_are_searched_and_recorded(tmp_path):
     assert command(["analyze", str(sgf[0]), "--simulations", "40", "--bot", "uct", "--format", "csv"]) == 0
 
 
+@pytest.mark.full
 def test_games_that_cannot_be_played_here(capsys):
     pytest.importorskip("pgx")
     for spec, message in {
@@ -383,6 +396,7 @@ def test_games_that_cannot_be_played_here(capsys):
         assert error.count("\n") == 1
 
 
+@pytest.mark.full
 def test_commands_say_what_stands_in(capsys):
     assert command(["match", "policy", "random", "--game", "mnk:4,k=4", "--games", "2"]) == 0
     assert "stand in" in capsys.readouterr().err
@@ -393,6 +407,7 @@ def test_commands_say_what_stands_in(capsys):
     assert 'clock "soon": write seconds like' in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_bench_search_prints_a_line_a_case(capsys):
     assert command(["bench", "search", "--game", "tic_tac_toe", "--repeats", "1", "--format", "csv"]) == 0
     lines = capsys.readouterr().out.strip().splitlines()

@@ -201,6 +201,7 @@ def mctx_like(params, game, state, legal, seed):
     return jnp.log(jnp.arange(1.0, game.num_actions + 1)) - 2, params
 
 
+@pytest.mark.full
 def test_what_cannot_be_meant_is_said_before_the_first_game():
     """By whoever searches outside of a program of his own: once for each game and kind of weights."""
     for given in (initial_states(C4, 1), initial_states(C4, 2)):
@@ -233,6 +234,7 @@ except jb.UserError as error:
 """
 
 
+@pytest.mark.full
 def test_every_number_is_looked_at_where_that_is_asked_for():
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "JUBANGO_DEBUG": "1"}
     done = subprocess.run([sys.executable, "-c", DEBUG], capture_output=True, text=True, env=environment, timeout=300)
@@ -243,6 +245,7 @@ def test_every_number_is_looked_at_where_that_is_asked_for():
 ODD = [np.nan, np.inf, -np.inf, -1.0, 0.0, 3e38, -3e38, 2.5]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rule", [jb.Ucb1("prior"), jb.Puct(19652.0, "parent"), jb.Gumbel(), jb.Rave(), jb.AlphaGo()])
 def test_no_illegal_move_is_played_whatever_an_evaluator_says(rule):
     """Every odd number as prior and as value, one program for each rule; the corners are taken."""

@@ -31,6 +31,8 @@ from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import rules
 
+pytestmark = pytest.mark.full
+
 TTT = make_game("tic_tac_toe")
 
 

@@ -96,6 +96,7 @@ def test_weights_of_another_kind(tmp_path, honest):
         assert "do not fit" in refusal(tmp_path / "net")
 
 
+@pytest.mark.full
 def test_every_altered_byte_is_noticed(tmp_path, honest):
     """Wherever a bit is turned or the file cut off, nothing is loaded."""
     shape, weights = honest
@@ -185,6 +186,7 @@ def test_networks_begin_and_compute_as_ever(head):
         assert np.allclose(np.asarray(value).ravel()[:3], expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.full
 def test_weights_are_read_without_the_library_that_trains_them(tmp_path, honest):
     """Who plays need not have it."""
     shape, weights = honest
@@ -264,6 +266,7 @@ def test_honest_files_are_read(tmp_path, honest):
     assert all(np.array_equal(weights[name], value) for name, value in honest[1].items())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("family", NETWORKS)
 def test_networks_that_come_along(family):
     """Each is whole, says how it was made, fits all the boards it is for, and is what the presets take there."""
@@ -295,6 +298,7 @@ def test_without_a_network_rollouts_stand_in():
     assert network_file(game, bot_from_spec("alphazero:network=/some/file")) == "/some/file"
 
 
+@pytest.mark.full
 def test_the_shipped_network_never_loses_tic_tac_toe():
     """Its policy alone, and a search with it, against perfect play from either side."""
     run = jb.match("policy:temperature=0", "minimax", "tic_tac_toe", 40)
@@ -303,6 +307,7 @@ def test_the_shipped_network_never_loses_tic_tac_toe():
     assert {result.score for result in run.results} == {0.5}
 
 
+@pytest.mark.full
 def test_a_position_is_judged_alike_in_every_batch(tmp_path):
     """To the last bit, in batches of eight or more, wherever it stands in them; who is not asked is left out."""
     game = make_game("go:5")
@@ -334,6 +339,7 @@ def test_a_position_is_judged_alike_in_every_batch(tmp_path):
     assert np.count_nonzero(value) <= 8, "one lot of eight"
 
 
+@pytest.mark.full
 def test_games_with_networks_do_not_depend_on_the_batch():
     """From sixteen games at once on, on two devices."""
     bots = ["alphazero:simulations=12,name=a", "policy:name=b"]
@@ -342,6 +348,7 @@ def test_games_with_networks_do_not_depend_on_the_batch():
     assert runs[0].moves.nunique() > 20
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("game", ["gomoku:9", "go:9"])
 def test_the_policies_that_come_along_know_their_games(game):
     """Without any search they beat random play from either side."""

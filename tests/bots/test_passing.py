@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import jubango as jb
 from jubango.bots.config import bot_from_spec
@@ -41,6 +42,7 @@ def chosen(state, **moves: tuple[int, float]) -> str:
     return GAME.action_text(instead_of_pass(GAME, state, statistics(**moves), 0, "visits", PASS))
 
 
+@pytest.mark.full
 def test_a_pass_gives_way_where_it_is_not_truly_better():
     state = initial_state(GAME)
     assert chosen(state, **{"pass": (12, 0.3), "C3": (12, 0.3), "B2": (11, 0.4)}) == "C3", "a tie goes to the board"
@@ -49,6 +51,7 @@ def test_a_pass_gives_way_where_it_is_not_truly_better():
     assert chosen(state, **{"pass": (5, 0.1)}) == "pass", "nothing else has been looked at"
 
 
+@pytest.mark.full
 def test_the_end_of_a_game_is_as_it_was():
     done = board(WALLS)
     assert not GAME.open_actions(done).any(), "all points are somebody's: nobody fills his own eyes"
@@ -68,12 +71,14 @@ def test_a_lone_stone_owns_no_board():
     assert not GAME.open_actions(rules(GAME).step(lone, PASS)).any()
 
 
+@pytest.mark.full
 def test_no_search_passes_on_an_open_board():
     """Of forty in which every move has two visits some did."""
     found = run_bot(GAME, bot_from_spec("uct:simulations=52"), [initial_state(GAME)] * 40, range(40))
     assert PASS not in [one.action for one in found]
 
 
+@pytest.mark.full
 def test_no_game_begins_with_a_pass_where_the_devices_make_the_moves():
     run = jb.match("uct:simulations=26", "uct:simulations=30", game="go:5,komi=0", games=24, seed=3, progress=False)
     first = [moves.split()[:5] for moves in run.games["moves"]]

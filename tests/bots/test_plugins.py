@@ -63,6 +63,7 @@ def test_what_is_asked_too_much(tmp_path, monkeypatch, capsys, arguments, messag
     assert message in refused(capsys, *arguments)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not on_cpu(), reason="the device may be here")
 @pytest.mark.parametrize(("platforms", "game"), [("cuda", "tic_tac_toe"), ("nonsense", "pgx:hex")])
 def test_devices_that_are_not_here(tmp_path, platforms, game):

@@ -15,6 +15,8 @@ from jubango.bots.config import Bot
 from jubango.bots.evaluators.evaluator import EVALUATORS
 from jubango.sgf_games.rules.catalogue import CATALOGUE
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 EXTRAS = ("matplotlib", "optax", "pyarrow")
 BASE = f"""

@@ -18,6 +18,8 @@ from jubango.bots.bot_keys import BotKeys
 from jubango.bots.config import KINDS
 from jubango.bots.search.root import Numbers, NumbersKeys
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 PAGES = ["python", "extend", "env", "training"]
 WRONG = """

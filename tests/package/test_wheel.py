@@ -20,6 +20,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 FLOORS = ("analysis", "arena", "bots", "sgf_games")
 TOP = (
@@ -70,7 +72,7 @@ def checked(command, folder, **environment):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """Built from a copy of the checkout, since building writes beside its sources."""
-    pytest.importorskip("setuptools", minversion="77.0.3", reason="writes no license so; pip install -e '.[test]'")
+    pytest.importorskip("setuptools", minversion="77.0.3", reason="writes no license so; pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT / "jubango", folder / "source" / "jubango", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "source" / "docs").mkdir()

@@ -12,10 +12,13 @@ import warnings
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jubango as jb
 from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.rules.compiled import initial_state
+
+pytestmark = pytest.mark.full
 
 GAME = jb.make_game("tic_tac_toe")
 GAMES = "tic_tac_toe", "connect_four", "go:5", "go:5,ko=positional,suicide=true", "gomoku:7"

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
+from tiers import full_but
 
 from jubango.analysis.positions.heat import MOST_LABELS, Heat, hex_colour
 from jubango.analysis.positions.ownership import ownership
@@ -192,6 +193,7 @@ def five():
     return analyze(GAME.at(3), **FAST)
 
 
+@pytest.mark.full
 def test_heatmaps_show_what_the_search_has(five):
     visits, prior, value = (five.heat(name).grid for name in ("visits", "prior", "value"))
     passes = next((move.visits for move in five.moves if move.move == "pass"), 0)
@@ -204,6 +206,7 @@ def test_heatmaps_show_what_the_search_has(five):
         five.heat("visit")
 
 
+@pytest.mark.full
 def test_a_plot_takes_and_returns_axes(five, tmp_path):
     figure = Figure(figsize=(9, 3.5), layout="constrained")
     for axes, values in zip(figure.subplots(1, 3), ("visits", "prior", "value"), strict=True):
@@ -351,7 +354,7 @@ def test_two_sides_are_told_apart_in_colour_in_grey_and_by_sign():
             assert contrast(readable_on(colour), colour) >= 4.5
 
 
-@pytest.mark.parametrize("spec", ["go:5,komi=0", "gomoku:7", "connect_four", "tic_tac_toe"])
+@pytest.mark.parametrize("spec", full_but(["tic_tac_toe"], ["go:5,komi=0", "gomoku:7", "connect_four", "tic_tac_toe"]))
 def test_whose_points_are_in_the_end(spec):
     """Of each game, near its end: stones that stay are their owner's, and both sides are about as well off elsewhere."""
     moves = {
@@ -370,6 +373,7 @@ def test_whose_points_are_in_the_end(spec):
     assert "●" in heat_text(here.stones, here.last, heat, 80).plain
 
 
+@pytest.mark.full
 def test_the_network_knows_whose_points_are():
     """Two walls on 9x9: Black's side, White's side, whoever is to move."""
     game, stones = make_game("go:9"), np.zeros((9, 9), np.int8)
@@ -381,6 +385,7 @@ def test_the_network_knows_whose_points_are():
     assert ownership([]) == []
 
 
+@pytest.mark.full
 def test_what_one_bot_looks_at_and_another_does_not(five, tmp_path):
     other = analyze(GAME.at(3), "uct", simulations=30)
     heat = five.less(other, names=("柯潔", "b"))

@@ -60,6 +60,7 @@ def test_a_large_board_without_a_network_is_said_to_be_one(game, bot, noted):
     assert not noted or (said.startswith(f"no network for {game}: ") and "\n" not in said)
 
 
+@pytest.mark.full
 def test_a_server_says_so_once(monkeypatch, capfd):
     monkeypatch.setattr("jubango.bots.composition.LARGE", 20)
     talk = Talk("go:5,komi=0")

@@ -21,6 +21,7 @@ def found(vertex: str, visits: int = 10) -> MoveInfo:
     return MoveInfo(GAME.parse_action(vertex), visits, 0.5, 0.4, 0.0, ())
 
 
+@pytest.mark.full
 def test_the_lead_does_not_swing_with_who_is_to_move():
     """Random games by themselves: four points to and fro. Of 512 from either of two positions, with margins that
     scatter by 40 points, the mean scatters by 1.3, and that of five such means by 0.6."""

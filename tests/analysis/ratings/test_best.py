@@ -169,6 +169,7 @@ def test_draws_end_it_sooner():
     assert lengths[1].state.pairs < lengths[0].state.pairs / 2
 
 
+@pytest.mark.full
 def test_the_best_is_rarely_missed_where_it_is_hardest_to_see():
     """One a little more than it has to be above equals: of so many runs at most so many as 5 % make likely."""
     case, runs = benchmark.Case("", np.array([40.1, 0, 0, 0, 0, 0]), 40), 50
@@ -176,6 +177,7 @@ def test_the_best_is_rarely_missed_where_it_is_hardest_to_see():
     assert missed <= runs * 0.05 + 3 * math.sqrt(runs * 0.05 * 0.95)
 
 
+@pytest.mark.full
 def test_it_saves_games():
     """Of a parameter's 16 settings; and the round robin, which stops by the same evidence, says the same."""
     case = benchmark.Case("", benchmark.LINEUPS["a parameter: 300 Elo at one end"](16), 30, Dice(drawn=0.4))

@@ -64,6 +64,7 @@ def test_the_grid_agrees_with_what_is_exact():
     assert near.accepts_h1 == pytest.approx(exact.accepts_h1, abs=1e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("model", "number"), [("logistic", 400), ("normalized", 60)])
 def test_lengths_are_those_of_tests_that_are_played(model, number):
     """Of simulated pairs whose two games hang together; within four standard errors."""
@@ -140,6 +141,7 @@ def test_the_order_in_which_games_end_means_nothing(seed, pairs):
     assert held_up.state.games == 0, "nothing is decided while the first game is being played"
 
 
+@pytest.mark.full
 def test_a_match_ends_where_its_test_does(tmp_path):
     """With other numbers of games at once, and gone on with, the same games decide."""
     bots = ("uct:simulations=40,name=strong", "random")
@@ -310,6 +312,7 @@ def test_colours_that_are_not_swapped_are_no_test():
         jb.tournament("tic_tac_toe", bots, format="best", matchups=fixed)
 
 
+@pytest.mark.full
 def test_a_test_says_that_its_games_are_the_same():
     run = jb.match("minimax:depth=1", "minimax:depth=2", "connect_four:4x4", sprt="0,40")
     assert run.told[-1].endswith('takes each for new evidence: openings (openings = "random") make others')

@@ -16,6 +16,8 @@ from jubango.arena.commands import run as command
 from jubango.sgf_games.sgf.positions import Record
 from jubango.sgf_games.sgf.sgf import parse_sgf
 
+pytestmark = pytest.mark.full
+
 HOSTILE = "</script><script>alert(1)</script><img src=https://example.com/x onerror=alert(2)>"
 # Black gives a fork away with move 5, as in the tests of reviews.
 TTT = (

@@ -27,6 +27,8 @@ from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, rules
 from jubango.sgf_games.rules.mnk import Mnk
 
+pytestmark = pytest.mark.full
+
 HOSTILE = "</script><script>alert(1)</script>"
 IMAGE = '<img src="https://example.com/x.png" onerror=alert(2)>'
 EAST = "柯潔 이창호 ソ連"

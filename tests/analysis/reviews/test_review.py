@@ -87,6 +87,7 @@ def test_of_moves_as_good_as_the_bot_s_own_hardly_any_is_called_bad(scatter, rep
     assert inside / total >= 0.94, "the 95 % intervals hold the truth"
 
 
+@pytest.mark.full
 def test_real_searches_of_moves_that_are_the_same_by_symmetry():
     """Two corners of tic-tac-toe are one move, and not to block is a blunder: 150 games of either kind."""
     bot, number = searching_bot("uct", simulations=100), 150
@@ -223,6 +224,7 @@ def test_a_game_on_a_turned_board_is_the_game(spec):
             assert after.player == before.player
 
 
+@pytest.mark.full
 def test_what_is_found_on_a_turned_board_is_said_of_the_game_s_own():
     """A win for whoever is to move: every search finds it, in its own corner."""
     found = review(
@@ -338,6 +340,7 @@ def test_fewer_searches_than_are_saved(tmp_path):
         file.unlink()
 
 
+@pytest.mark.full
 def test_stopped_at_any_place_it_goes_on(tmp_path, ttt, monkeypatch):
     """Ctrl-C after each of the batches; in the end nothing was searched twice."""
     file, asked, real = tmp_path / "x.json", [], reviewing.search
@@ -370,6 +373,7 @@ sys.exit(run(["analyze", "g.sgf", "--all", "--bot", "uct", "--simulations", "400
 """
 
 
+@pytest.mark.full
 def test_killed_it_goes_on_and_finds_the_same(tmp_path):
     (tmp_path / "g.sgf").write_text(TTT)
     (tmp_path / "h.sgf").write_text(TTT)
@@ -444,6 +448,7 @@ def test_the_command_says_why_it_searches_again(games, capsys):
     assert "is no saved review" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_several_files_at_once(games, capsys):
     assert command(["analyze", "a.sgf", "b.sgf", *ALL, "--sgf", "out", "--png", "out", "--format", "csv"]) == 0
     rows = capsys.readouterr().out.splitlines()[1:]
@@ -467,6 +472,7 @@ def test_every_game_has_a_file_of_its_own(games, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1 + 7 + 1
 
 
+@pytest.mark.full
 def test_many_games_are_reviewed_group_by_group(games, capsys, monkeypatch):
     words = ["analyze", "a.sgf", "b.sgf", *ALL, "--no-save"]
     outputs = {}

@@ -10,6 +10,8 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_integer_dtype, is
 
 import jubango as jb
 
+pytestmark = pytest.mark.full
+
 PAGE = (Path(__file__).parents[3] / "docs" / "tables.md").read_text()
 KINDS = {
     "text": is_string_dtype,

@@ -47,6 +47,7 @@ def status_of(capsys, *arguments: str) -> tuple[int, str, str]:
 FAST = ["--simulations", "60"]
 
 
+@pytest.mark.full
 def test_analyze_prints_a_table_json_and_csv(files, capsys):
     status, out, _ = status_of(capsys, "analyze", "game.sgf", *FAST)
     assert status == 0
@@ -70,6 +71,7 @@ def test_analyze_prints_a_table_json_and_csv(files, capsys):
     assert {line.split(",")[0] for line in lines[1:]} == {"2"}
 
 
+@pytest.mark.full
 def test_analyze_says_the_position_s_win_rate_and_the_best_move_s(files, capsys):
     _, out, _ = status_of(capsys, "analyze", "game.sgf", "--format", "json", *FAST)
     whole = json.loads(out)
@@ -82,6 +84,7 @@ def test_analyze_says_the_position_s_win_rate_and_the_best_move_s(files, capsys)
     assert said in out
 
 
+@pytest.mark.full
 def test_analyze_shows_bots_without_visits(files, capsys):
     status, out, _ = status_of(capsys, "analyze", "over.sgf", "--all", "--bot", "policy", "--format", "json")
     found = json.loads(out)
@@ -89,6 +92,7 @@ def test_analyze_shows_bots_without_visits(files, capsys):
     assert {one["grade"] for one in found["moves"]} == {""}, "without visits nothing is sure"
 
 
+@pytest.mark.full
 def test_analyze_draws(files, capsys):
     status, _, _ = status_of(capsys, "analyze", "game.sgf", "--png", "map.png", "--csv", "t.csv", *FAST)
     assert status == 0
@@ -137,6 +141,7 @@ def test_bad_input_is_one_line_and_status_2(files, capsys, arguments, message):
     assert err.startswith("jubango: ")
 
 
+@pytest.mark.full
 def test_match_and_rate(files, capsys):
     arguments = ["match", "uct:simulations=30", "random", "--game", "tic_tac_toe", "--games", "8", "--out", "m"]
     status, out, err = status_of(capsys, *arguments)
@@ -182,6 +187,7 @@ def test_help_of_every_command(capsys):
         assert "Usage" in out
 
 
+@pytest.mark.full
 def test_a_person_can_play(tmp_path):
     """Moves, a wrong move, undo, and a game to its end, typed at the real command."""
     typed = "b2\nb2\nz9\nundo\nhelp\na1\nc1\n"

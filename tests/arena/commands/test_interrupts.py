@@ -16,7 +16,10 @@ from jubango.analysis.tables.tables import games_frame
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-c", "from jubango.arena.commands import main; main()"]
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX signals")
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX signals"),
+]
 
 
 def begun(folder, command, **environment) -> subprocess.Popen:

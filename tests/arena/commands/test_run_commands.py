@@ -40,6 +40,7 @@ def file(tmp_path):
     return path
 
 
+@pytest.mark.full
 def test_a_forecast_plays_nothing_that_is_kept(file, tmp_path, capsys):
     out = tmp_path / "run"
     assert command(["tournament", str(file), "--out", str(out), "--check"]) == 0
@@ -55,6 +56,7 @@ def test_a_forecast_plays_nothing_that_is_kept(file, tmp_path, capsys):
     assert "12 of them are finished" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_a_forecast_finds_what_is_missing(file, tmp_path, capsys):
     file.write_text(FILE.replace('game = "tic_tac_toe"', 'game = "go:5"').replace("B2", "C3") + (
         '[[bots]]\nname = "engine"\nuse = "gtp"\ncommand = "no-such-engine --gtp"\n'
@@ -85,6 +87,7 @@ def test_the_status_of_a_run(file, tmp_path, capsys):
     assert command(["status", str(tmp_path)]) == 2
 
 
+@pytest.mark.full
 def test_fair_openings_are_fair(tmp_path, capsys):
     """On a board of 5x4 with three in a row the first player wins, but not after any two moves."""
     out = tmp_path / "fair.sgf"
@@ -117,6 +120,7 @@ def test_fair_openings_are_fair(tmp_path, capsys):
     assert command(["openings", *arguments, "--between", "80,20", "--out", str(out)]) == 2
 
 
+@pytest.mark.full
 def test_openings_that_were_found_are_kept_though_they_are_too_few(tmp_path, capsys):
     """After one move tic-tac-toe has three positions that no turn makes one of the others."""
     out = tmp_path / "few.sgf"
@@ -132,6 +136,7 @@ def test_openings_that_were_found_are_kept_though_they_are_too_few(tmp_path, cap
     assert not (tmp_path / "none.sgf").exists()
 
 
+@pytest.mark.full
 def test_balanced_sets_come_along():
     for spec in ("connect_four", "gomoku:9", "go:9", "go:9,komi=0.5"):
         openings = openings_of(make_game(spec), "balanced", 0, 1)
@@ -139,6 +144,7 @@ def test_balanced_sets_come_along():
         assert len({opening.moves for opening in openings.listed}) == len(openings.listed)
 
 
+@pytest.mark.full
 def test_a_run_that_is_watched_says_so(tmp_path, file):
     """The status of a run that is at play, from another process."""
     slow = (

@@ -37,6 +37,7 @@ def play_all(game: str, specs: list[str], games: int, lanes: int) -> dict:
     return {r.game_id: (r.moves, r.result) for records in table.play(tasks) for r in records}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("game", ["tic_tac_toe", "connect_four", "go:4,komi=1.5"])
 def test_games_do_not_depend_on_the_batch(game):
     specs = ["random", "uct:simulations=8", "uct:simulations=20,c=0.5"]
@@ -46,6 +47,7 @@ def test_games_do_not_depend_on_the_batch(game):
     assert len({moves for moves, _ in alone.values()}) > 6, "the games are not all the same"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("keep", [False, True])
 def test_games_do_not_depend_on_their_block(monkeypatch, keep):
     """Games of blocks that run empty join others, unless a bot's trees would be lost by that."""
@@ -59,6 +61,7 @@ def test_games_do_not_depend_on_their_block(monkeypatch, keep):
     assert bool(moved) is not keep
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("game", ["connect_four", "go:4,komi=1.5"])
 def test_moves_made_on_the_devices_are_those_the_host_would_make(monkeypatch, game):
     """Ties by lot and by order, numbers that differ with the colour, dice in the first moves, games that end: moves
@@ -96,6 +99,7 @@ def test_moves_made_on_the_devices_are_those_the_host_would_make(monkeypatch, ga
         assert unasked == 0 if name == "dice" else unasked > len(answers) / 2, name
 
 
+@pytest.mark.full
 def test_the_last_games_go_on_in_a_smaller_block(monkeypatch):
     specs = ["uct:simulations=8", "uct:simulations=20,c=0.7", "random"]
     together = play_all("connect_four", specs, 20, 60)
@@ -130,6 +134,7 @@ def test_the_schedule_is_fair_and_stable():
     assert not set(tasks) & set(round_robin(["a", "b", "c"], 4, 2))
 
 
+@pytest.mark.full
 def test_no_compilation_after_the_first_batch_of_a_sweep(caplog):
     """Three values of c are three bots in one program."""
     import jax
@@ -244,6 +249,7 @@ def engine_plan(mode: str, games: int = 2) -> str:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("mode", "reason", "letter"),
     [
@@ -264,6 +270,7 @@ def test_an_engine_that_fails_loses_and_never_hangs_the_run(tmp_path, mode, reas
         assert frame["plies"].min() >= 18
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["fine", "flood"])
 def test_an_engine_that_only_talks_too_much_plays_on(tmp_path, mode):
     play_plan(parse_plan(engine_plan(mode), "x"), tmp_path)
@@ -294,6 +301,7 @@ def run_command(path: Path, out: Path) -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
 
 
+@pytest.mark.full
 def test_kill_9_at_ten_moments_changes_nothing(tmp_path):
     path = tmp_path / "t.toml"
     path.write_text(plan_text(games=40, simulations="[40, 80]").replace("games_at_once = 8", "games_at_once = 4"))
@@ -318,6 +326,7 @@ def test_kill_9_at_ten_moments_changes_nothing(tmp_path):
     assert (part / "ratings.csv").read_text() == (whole / "ratings.csv").read_text()
 
 
+@pytest.mark.full
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     path = tmp_path / "t.toml"
     path.write_text(plan_text(games=2000, simulations="[40, 80]"))
@@ -336,6 +345,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert len(table_of(tmp_path / "run")) >= 5
 
 
+@pytest.mark.full
 def test_ctrl_c_does_not_wait_for_an_engine(tmp_path):
     path = tmp_path / "t.toml"
     path.write_text(engine_plan("hangs").replace("move_seconds = 1.5", "move_seconds = 3600"))
@@ -355,6 +365,7 @@ gnugo = pytest.mark.skipif(
 )
 
 
+@pytest.mark.full
 @gnugo
 def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
     """GNU Go as opponent, then as referee: it loads every SGF and ends in the same position."""
@@ -384,6 +395,7 @@ def test_gnugo_plays_and_agrees_with_our_records(tmp_path):
     engine.kill()
 
 
+@pytest.mark.full
 @gnugo
 @pytest.mark.parametrize("spec", ["go:9", "go:5", "go:13"])
 def test_gnugo_as_referee_of_random_games(spec):

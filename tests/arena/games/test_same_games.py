@@ -13,6 +13,8 @@ import pytest
 
 import jubango as jb
 
+pytestmark = pytest.mark.full
+
 KINDS = [
     jb.Bot("random", name="random"),
     jb.Bot("minimax", name="minimax", depth=3),

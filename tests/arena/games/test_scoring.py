@@ -191,6 +191,7 @@ def refused_plan(games: int = 4) -> str:
     )
 
 
+@pytest.mark.full
 def test_a_game_is_void_if_an_engine_refuses_a_legal_move(tmp_path):
     run = play_plan(parse_plan(refused_plan(), "x"), tmp_path)
     frame = run.games
@@ -227,6 +228,7 @@ def test_a_game_is_void_if_an_engine_refuses_a_legal_move(tmp_path):
     )
 
 
+@pytest.mark.full
 def test_a_refused_pass_makes_a_game_void_too():
     record = played(engine("black", refuses="pass"), "we", we=person())
     assert (record.result, record.reason, record.moves) == ("Void", "refused", ("pass", "pass"))
@@ -245,6 +247,7 @@ def test_a_folder_from_before_there_were_void_games_is_gone_on_with(tmp_path):
     assert games_frame(tmp_path)["score"].fillna(-1).tolist() == [1.0, -1]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(
     not shutil.which("gnugo", path=os.environ.get("PATH", "") + ":/usr/games"), reason="gnugo is not installed"
 )

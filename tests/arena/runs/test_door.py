@@ -61,6 +61,7 @@ PLAYED = [
 ]
 
 
+@pytest.mark.full
 def test_the_door_plays_the_games_of_the_command(tmp_path, capsys):
     """In memory, in a folder, from a file and by the command: the same rows, ratings and tables."""
     (tmp_path / "t.toml").write_text(PLAN)
@@ -149,6 +150,7 @@ def test_bad_input_is_one_line(arguments, keys, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.full
 def test_a_match_has_a_verdict(tmp_path):
     run = match("uct:simulations=12", "random", game="tic_tac_toe", games=12, out=tmp_path / "m")
     verdict = run.verdict
@@ -170,6 +172,7 @@ def test_a_match_has_a_verdict(tmp_path):
     assert three.compare("random", "<b>strong</b>") == three.compare("<b>strong</b>", "random")
 
 
+@pytest.mark.full
 def test_a_run_shows_itself():
     run = tournament("tic_tac_toe", BOTS, games=4)
     text, html = str(run), run._repr_html_()
@@ -184,6 +187,7 @@ def test_a_run_shows_itself():
     assert html.count("<table") == html.count("</table>") == 2
 
 
+@pytest.mark.full
 def test_what_is_finished_is_kept_when_interrupted(tmp_path):
     def stop(run):
         if len(run.results) >= 4:
@@ -254,6 +258,7 @@ def test_what_stands_in_is_said():
         match(Bot("uct", name="net", evaluator="network", simulations=12), "random", game="mnk:4,k=4", games=12)
 
 
+@pytest.mark.full
 def test_two_pythons_do_not_play_into_one_folder(tmp_path):
     """The second is refused while the first lives, however that ends, and nothing of its games is lost."""
     out = tmp_path / "run"

@@ -25,6 +25,8 @@ from jubango.bots.config import Bot
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.folder import Folder
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[3]
 DICE = [Bot("random", name="a"), Bot("random", name="b")]
 FAKE = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'tools' / 'fake_engine.py'))}"

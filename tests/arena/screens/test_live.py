@@ -30,6 +30,8 @@ from jubango.arena.schedule.plan import read_plan
 from jubango.arena.screens.live import Live
 from jubango.sgf_games.base.errors import UserError
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[3]
 PLAN = """
 name = "live <i>run"

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from terminal import screen_of
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "jubango.arena.commands"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}

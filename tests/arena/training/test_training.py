@@ -28,6 +28,8 @@ from jubango.bots.networks.arrays import read_arrays
 from jubango.bots.networks.checkpoint import load_weights
 from jubango.sgf_games.base.errors import UserError
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[3]
 TRAIN = [sys.executable, "-c", "from jubango.arena.commands import main; main()", "train", "--game", "tic_tac_toe"]
 SHORT = ["--measure-minutes", "0.1", "--measure-games", "4"]

@@ -27,6 +27,8 @@ from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.rules.catalogue import make_game
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[3]
 GAME = make_game("tic_tac_toe")
 GIVEN = {"games": ("tic_tac_toe",), "channels": 4, "blocks": 1, "lanes": 32, "batch": 32, "simulations": 2, "fast": 2}

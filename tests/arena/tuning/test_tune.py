@@ -14,6 +14,8 @@ from jubango.arena.commands import run as command
 from jubango.arena.tuning.plan import read_tune_plan
 from jubango.sgf_games.base.errors import UserError
 
+pytestmark = pytest.mark.full
+
 FILE = """
 game = "tic_tac_toe"
 games = 24

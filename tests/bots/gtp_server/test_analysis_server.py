@@ -19,6 +19,8 @@ from jubango.bots.gtp_server.query import QueryError, read_query
 from jubango.bots.gtp_server.session import Session
 from jubango.sgf_games.rules.catalogue import make_game
 
+pytestmark = pytest.mark.full
+
 QUERY = {
     "id": "q", "rules": "chinese", "komi": 0, "boardXSize": 5, "boardYSize": 5,
     "moves": [["B", "C3"], ["W", "C2"], ["B", "D2"]],

@@ -20,6 +20,8 @@ from jubango.arena.tournament import tournament
 from jubango.bots.config import Bot
 from jubango.bots.players.engines.engine import program
 
+pytestmark = pytest.mark.full
+
 RANDOM = ("gtp", "--bot", "random", "--game", "go:5,komi=0")
 QUICK = "uct:simulations=32,leaves=1,ensemble=1"
 VERTEX = r"[A-E][1-5]|pass"

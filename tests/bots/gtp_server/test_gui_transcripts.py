@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 from jubango.arena.commands.app import app
 
+pytestmark = pytest.mark.full
+
 PAGE = (Path(__file__).parents[3] / "docs" / "gui.md").read_text()
 V = r"([A-E][1-5]|pass)"
 LZ = rf"info move {V} visits \d+ winrate \d+ lcb \d+ order \d+ pv( {V})+"

@@ -28,6 +28,8 @@ from jubango.bots.players.random import RandomPlayer
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import make_game
 
+pytestmark = pytest.mark.full
+
 GAME = make_game("go:3,komi=0.5")
 
 

@@ -18,6 +18,8 @@ import jubango as jb
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.environments.env import game_state
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[3]
 LANES = 32
 

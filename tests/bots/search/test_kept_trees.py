@@ -28,6 +28,8 @@ from jubango.bots.search.tree.tree import CHILD, VISITS
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
 
+pytestmark = pytest.mark.full
+
 C4, TTT = make_game("connect_four"), make_game("tic_tac_toe")
 SEARCHES = {
     "a leaf": Search(C4, Ucb1(), Rollout(), 37, solver=True, ties="random"),

@@ -23,6 +23,8 @@ import jubango as jb
 from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.rules.compiled import rules
 
+pytestmark = pytest.mark.full
+
 SIMULATIONS, MOVES = 24, 8
 PLIES = {"go:5": (0, 1, 3, 6, 10, 14, 18, 22), "connect_four": (0, 2, 8, 14, 18, 22, 26, 30)}
 RULES = {"puct": jb.Puct(base=19652.0), "gumbel": jb.Gumbel()}

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import full_but
 from tiny import Table, Tiny, random_tree
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Uniform
@@ -72,7 +73,7 @@ def begun(search, seeds, numbers):
     return driver
 
 
-@pytest.mark.parametrize("name", COMPOSITIONS)
+@pytest.mark.parametrize("name", full_but(["ttt"], COMPOSITIONS))
 @settings(max_examples=3, deadline=None)
 @given(seeds=st.lists(st.integers(0, 2**32 - 1), min_size=4, max_size=4))
 def test_a_tree_adds_up_after_every_chunk(name, seeds):
@@ -109,7 +110,7 @@ def test_a_tree_adds_up_after_every_chunk(name, seeds):
     assert np.array_equal(made[:4], budgets)
 
 
-@pytest.mark.parametrize("name", COMPOSITIONS)
+@pytest.mark.parametrize("name", full_but(["ttt"], COMPOSITIONS))
 def test_a_tree_does_not_feel_its_neighbours(name):
     """Five different positions together and one alone: the same tree, also when it is made in chunks."""
     search = COMPOSITIONS[name]
@@ -151,6 +152,7 @@ def exact_values(game, state, known):
     return known[key]
 
 
+@pytest.mark.full
 def test_the_solver_proves_what_is_so():
     """Every proved node of a tree has its exact value, and a won game is recognised without all simulations."""
     search = Search(TTT, Ucb1(), Rollout(), 1500, solver=True)
@@ -170,6 +172,7 @@ def test_the_solver_proves_what_is_so():
         assert -exact_values(TTT, best, known) == exact
 
 
+@pytest.mark.full
 def test_tic_tac_toe_is_proved_a_draw():
     """A constant of 0.5 takes about 16,000 simulations, and the move that is played is a draw for sure."""
     search = Search(TTT, Ucb1(), Rollout(), 20_000, solver=True)
@@ -197,6 +200,7 @@ def test_an_ensemble_shares_what_its_trees_prove():
         Search(TTT, Ucb1(), Rollout(), 8, solver=True, draws="random")
 
 
+@pytest.mark.full
 def test_transpositions_share_nodes():
     """No two nodes of a depth are one position, and the shared tree is smaller than the plain one."""
     plain, shared = (Search(TTT, Ucb1(), Uniform(), 400, transpositions=t) for t in (False, True))
@@ -214,6 +218,7 @@ def test_transpositions_share_nodes():
     assert len(there[1]) < len(there[0])
 
 
+@pytest.mark.full
 def test_the_sampled_opponent_follows_the_policy():
     """At replies the visits follow the prior, whatever the values say; at our moves they follow PUCT."""
     rng = np.random.default_rng(2)
@@ -236,6 +241,7 @@ def test_the_sampled_opponent_follows_the_policy():
     assert lists
 
 
+@pytest.mark.full
 def test_draws_go_to_a_random_side():
     """A dead drawn position: half of its draws are won, half lost, and none is a draw."""
     full = after(TTT, "A1 B1 C1 B2 A2 C2 B3 A3")  # one move to go, a draw
@@ -260,6 +266,7 @@ def test_evaluators_mix():
     assert np.array_equal(np.asarray(mixed.prior)[0], np.arange(1.0, 8.0))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("moves", ["game", "uniform", "policy"])
 def test_rollouts_of_every_kind(moves):
     """From the first position of tic-tac-toe the first player wins 737/1260 of random games and loses 121/420."""
@@ -271,6 +278,7 @@ def test_rollouts_of_every_kind(moves):
     assert abs(float(found.value.mean()) - (737 / 1260 - 121 / 420)) < 0.1
 
 
+@pytest.mark.full
 def test_a_policy_s_rollouts_follow_the_policy():
     """A policy that always takes the first column fills it, and then the next: Black wins in the bottom row."""
 
@@ -335,6 +343,7 @@ def test_lots_are_those_of_numpy_on_the_devices_too(cases):
     assert np.asarray(drawn_on_device(jnp.asarray(dice), jnp.asarray(numbers, jnp.int32))).tolist() == expected
 
 
+@pytest.mark.full
 def test_trees_last_as_long_as_somebody_looks_at_them():
     """The arrays of a search whose results are gone are the next one's; those of one that is looked at are not."""
     search = COMPOSITIONS["uct"]
@@ -350,6 +359,7 @@ def test_trees_last_as_long_as_somebody_looks_at_them():
         assert result.tree.visits[0] == n == 1 + result.visits.sum()
 
 
+@pytest.mark.full
 def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
     search = COMPOSITIONS["uct"]
     state = initial_state(search.game)
@@ -378,6 +388,7 @@ def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
     assert run_many(search, [state] * 33, Numbers(20))[0].simulations == 20
 
 
+@pytest.mark.full
 def test_a_search_that_is_stopped_at_once_has_an_answer():
     search = COMPOSITIONS["uct"]
     for _ in range(2):  # a program that has run before, too
@@ -386,6 +397,7 @@ def test_a_search_that_is_stopped_at_once_has_an_answer():
         assert found.priors[found.action] > 0
 
 
+@pytest.mark.full
 def test_root_noise():
     """(1 - 0.25) P + 0.25 Dirichlet on legal moves alone; another seed, another noise; none below the root."""
     position = after(C4, "D D D D D D")
@@ -416,6 +428,7 @@ def test_priors_are_masked_and_normalised():
     assert narrow.sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.full
 def test_an_ensemble_merges_visits():
     rows = RootStatistics(
         visits=np.array([[2, 6], [6, 2]]), value=np.array([[0.5, 0.0], [0.1, -1.0]]), prior=np.full((2, 2), 0.5),
@@ -430,6 +443,7 @@ def test_an_ensemble_merges_visits():
     assert merged_result.visits.sum() == merged_result.simulations == 120
 
 
+@pytest.mark.full
 def test_searches_can_be_watched_stopped_and_timed():
     search, seen = Search(C4, Ucb1(), Rollout(), 50_000), []
 
@@ -452,6 +466,7 @@ def test_searches_can_be_watched_stopped_and_timed():
         Search(C4, Puct(), Uniform(), 2**24 - 1)
 
 
+@pytest.mark.full
 def test_several_leaves_at_once_find_as_much():
     """Virtual losses change the order of a search, not what it finds: the block against an open column."""
     position = after(C4, "D C D C D")
@@ -498,6 +513,7 @@ SEARCHES_IN_PLACE = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("search", SEARCHES_IN_PLACE.values(), ids=SEARCHES_IN_PLACE)
 def test_no_tree_is_copied(search):
     """A step writes its trees in place: the compiled program copies no array of theirs. (What reads a tree must come
@@ -509,6 +525,7 @@ def test_no_tree_is_copied(search):
     assert not re.search(rf"= {re.escape(block)}\S* copy\(", text)
 
 
+@pytest.mark.full
 def test_sampled_replies_in_several_leaves():
     """An opponent who is sampled, in many leaves at once, as a position alone is analysed."""
     search = Search(TTT, AlphaGo(), Uniform(), 48, leaves=4, opponent="sampled")

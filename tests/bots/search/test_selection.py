@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from referee.search import TextbookSearch, alphago, puct, rave, ucb1
+from tiers import full_but
 from tiny import Table, Telling, Tiny, game_from, random_tree, same_tree
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
@@ -42,8 +43,8 @@ RULES = {
 SIMULATIONS = 48
 
 
-@pytest.mark.parametrize("leaves", [1, 5])
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("leaves", full_but([1], [1, 5]))
+@pytest.mark.parametrize("name", full_but(["ucb1", "puct", "alphago"], RULES))
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_agrees_with_the_textbook(name, leaves, seed):
@@ -62,8 +63,8 @@ def test_agrees_with_the_textbook(name, leaves, seed):
         assert result.value == pytest.approx(textbook.root.total / textbook.root.visits, abs=1e-4)
 
 
-@pytest.mark.parametrize("leaves", [1, 5])
-@pytest.mark.parametrize("telling", [False, True])
+@pytest.mark.parametrize("leaves", full_but([1], [1, 5]))
+@pytest.mark.parametrize("telling", full_but([True], [False, True]))
 @settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rave_agrees_with_the_textbook(telling, leaves, seed):
@@ -100,8 +101,8 @@ def worth(lists, position=0):
     return found | {position: best}
 
 
-@pytest.mark.parametrize("leaves", [1, 5])
-@pytest.mark.parametrize("name", ["ucb1", "puct, parent"])
+@pytest.mark.parametrize("leaves", full_but([1], [1, 5]))
+@pytest.mark.parametrize("name", full_but(["ucb1"], ["ucb1", "puct, parent"]))
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), results=st.sampled_from([1, 2, 0]))
 @example(seed=2610, results=0)  # most visits had a move that was neither sure nor likely to be as good as another
@@ -132,6 +133,7 @@ def test_the_solver_agrees_with_the_textbook(name, leaves, seed, results):
         assert likely or gain >= tree.lower[0], "the move keeps what the root has for sure, or is thought to be better"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("part", ["width", "transpositions", "depth"])
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
@@ -149,6 +151,7 @@ def test_no_bound_is_false_with_other_parts(part, seed):
             assert tree.lower[node] <= exact[position] <= tree.upper[node]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("rule", "c"), [(Ucb1(), math.sqrt(2)), (Puct(), 1.25), (AlphaGo(), 5.0)])
 def test_constants_nobody_gave(rule, c):
     """A search without a constant is the search with the rule's usual one, and not another."""
@@ -252,6 +255,7 @@ def test_sequential_halving(actions, simulations, schedule):
     assert list(considered_visits(actions, simulations)) == schedule
 
 
+@pytest.mark.full
 def test_the_schedule_is_mctx_s():
     seq_halving = pytest.importorskip("mctx._src.seq_halving")
     for actions in range(1, 20):
@@ -328,6 +332,7 @@ def mctx_tree(game, states, simulations, kind):
     return jax.jit(search)(jax.tree.map(lambda *xs: jnp.stack(xs), *states))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("spec", "simulations"), [("tic_tac_toe", 120), ("connect_four", 150), ("go:5", 80)]
 )  # fmt: skip

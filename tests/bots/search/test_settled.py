@@ -45,6 +45,7 @@ def test_what_is_settled_stays_whatever_is_still_searched(data):
         assert any(move != first for move in turned) or tied or not left
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("settles", [False, True])
 def test_a_search_by_the_clock_ends_when_its_move_is_settled(settles):
     """Black wins with D4: most simulations go there, and those that are left cannot help the others."""
@@ -72,6 +73,7 @@ def test_a_search_by_the_clock_ends_when_its_move_is_settled(settles):
         assert first - second > 96 - found[1].visits.sum() >= first - second - 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("spec", ["uct:", "uct:reuse=true,"])
 def test_what_is_kept_for_the_next_move_is_searched_in_full(spec, monkeypatch):
     """Where no clock keeps what is saved: of a kept tree's simulations those for the next move are worth making."""

@@ -23,6 +23,8 @@ from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
 from jubango.sgf_games.sgf.positions import Position
 
+pytestmark = pytest.mark.full
+
 TTT = make_game("tic_tac_toe")
 
 

@@ -86,6 +86,7 @@ def test_what_cannot_be_made(folder):
     refused(r"cache: cannot be made \(File exists\); name a folder of your own \(JUBANGO_CACHE=FOLDER\)")
 
 
+@pytest.mark.full
 def test_a_command_goes_on_without_it(folder):
     """With one line, and nothing read or written there, by JAX either."""
     folder.mkdir()

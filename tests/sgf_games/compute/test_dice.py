@@ -7,6 +7,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from schedules import round_robin
 
 from jubango.arena.schedule.pairings import move_seed
@@ -39,6 +40,7 @@ def the_seed(game, state, legal, seed):
     return legal, (seed >> 8).astype(jnp.float32) / 2.0**23 - 1
 
 
+@pytest.mark.full
 def test_trees_and_lanes_do_not_share_their_simulations_dice():
     n, ensemble = 400, 4
     driver = Driver(Search(C4, Puct(), OneByOne(the_seed), n), 2, ensemble)

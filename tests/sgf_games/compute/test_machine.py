@@ -15,6 +15,8 @@ import pytest
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import configure, cores
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[3]
 CHOICES = ("JUBANGO_CORES", "JUBANGO_CACHE", "JAX_NUM_CPU_DEVICES", "JAX_COMPILATION_CACHE_DIR", "XLA_FLAGS")
 USE = """

@@ -26,6 +26,8 @@ from jubango.sgf_games.rules import compiled
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import View, rules
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

@@ -11,12 +11,9 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pgx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pgx.experimental.wrappers import auto_reset as pgx_auto_reset
-from pgx.go import Go as PgxGo
 from tiny import Tiny
 
 from jubango.sgf_games.base.errors import UserError
@@ -26,6 +23,11 @@ from jubango.sgf_games.environments.env import EnvState, auto_reset, env
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state
 from jubango.sgf_games.rules.go.moves import chains_with_two_liberties
+
+pytestmark = pytest.mark.full
+pgx = pytest.importorskip("pgx")
+pgx_auto_reset = pytest.importorskip("pgx.experimental.wrappers").auto_reset
+PgxGo = pytest.importorskip("pgx.go").Go
 
 LANES = 64
 FIELDS = [

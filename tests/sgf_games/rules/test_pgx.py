@@ -17,6 +17,7 @@ from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.coordinates import sgf_pair
 from jubango.sgf_games.sgf.sgf import parse_sgf, read_games, write_record
 
+pytestmark = pytest.mark.full
 pytest.importorskip("pgx")
 
 
