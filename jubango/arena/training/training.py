@@ -15,7 +15,7 @@ from jubango.analysis.learning_curves import curve_png
 from jubango.analysis.ratings.ratings import RatingList, rate
 from jubango.analysis.ratings.results import decided
 from jubango.arena.runs.play import play_plan
-from jubango.arena.runs.run_folder import locked
+from jubango.arena.runs.work_folder import WorkFolder, changes, writing
 from jubango.arena.schedule.plan import match_plan
 from jubango.arena.training.tables import NAME, PROGRESS_COLUMNS, Match, matches_of, progress_of
 from jubango.bots.config import Bot, BotConfig, bot_from_spec, checked
@@ -40,14 +40,30 @@ CURVE = "curve.png"
 BEST = "best.safetensors"
 SLOWING, SLOWEST = 0.85, 0.1  # the share of a run after which it learns at less than the rate; and at how much less
 NETWORKS = "networks"  # the folder of all that were measured
-FILES, FOLDERS = (SETTINGS, PROGRESS, MATCHES, CURVE, BEST, NEWEST), (NETWORKS, "samples", "checkpoints", "damaged")
+FOLDERS = (NETWORKS, "samples", "checkpoints", "damaged")
 ROW_SECONDS = 15.0
 SAVE_SECONDS = 300.0
 EASY = 0.97  # a score from which on an opponent is met only now and then
 SELDOM = 4  # measurements
 HOPELESS = 0.05  # a score up to which nobody stronger is met
 LARGEST_OF_GNUGO = 19  # boards
-LASTING = "channels", "blocks", "start", "seed"  # settings that a run keeps
+MAY_CHANGE = frozenset(
+    {
+        "search",
+        "simulations",
+        "fast",
+        "share",
+        "opening",
+        "opening_temperature",
+        "rollouts",
+        "rollout_simulations",
+        "lanes",
+        "window",
+        "reuse",
+        "batch",
+        "rate",
+    }
+)  # settings that may be others when a run goes on; boards may come and go, after the one that counts
 GNUGO = "gnugo --mode gtp --level {} --chinese-rules"
 
 
@@ -77,10 +93,10 @@ class Training:
     of a run that goes on, those that are to be different now. Raises UserError."""
 
     def __init__(self, given: Mapping[str, object], folder: Path, measuring: Measuring | None = None) -> None:
-        self.folder, self._run = folder, Folder(folder)
+        self.folder, self._work = folder, work_folder(folder)
+        self._run = self._work.files
         self.measuring = measuring or Measuring()
-        for name in FILES:  # before hours are spent on what cannot be kept
-            self._run.file(name)
+        self._work.check_files()  # before hours are spent on what cannot be kept
         for name in FOLDERS:
             self._run.folder(name)
         self.settings = self._stated(given)
@@ -161,15 +177,13 @@ class Training:
     def save(self) -> None:
         """Keep everything: a checkpoint, the newest network, the tables' pictures. Of a network that has learnt nothing
         there is no file. Raises UserError and CannotGoOn."""
-        try:
+        with writing(self.folder):
             self.trainer.save()
             if self.trainer.steps:
                 self._save_network(NEWEST)
                 if not self._run.has(BEST):
                     self._save_network(BEST)
                 self.draw()
-        except OSError as error:
-            raise CannotGoOn(f"{self.folder}: cannot be written: {error.strerror}") from None
 
     def draw(self) -> None:
         """The picture, where one can be drawn: Elo over hours and games, losses, how good the network's values are."""
@@ -308,15 +322,14 @@ class Training:
         games = tuple(for_two(make_game(spec)).spec for spec in settings.games)
         both = min(len(games), len(before.games))
         if games[:both] != before.games[:both]:  # boards may come and go, after the one that counts
-            raise UserError(f"{self.folder}: trains {' + '.join(before.games)}; use another --out folder")
+            self._work.refuse(f"{' + '.join(before.games)}, not {' + '.join(games)}")
         changed: dict[str, object] = {"games": games}
-        for key in given.keys() - {"games"}:
-            value, was = getattr(settings, key), getattr(before, key)
-            if value == was or (not value and key != "rollouts"):  # to be chosen is what has been chosen
+        for change in changes(before, settings, {"games"} | (Settings.model_fields.keys() - given.keys())):
+            if not change.now and change.key != "rollouts":  # to be chosen is what has been chosen
                 continue
-            if key in LASTING:
-                raise UserError(f"{self.folder}: was begun with {key} = {was}, not {value}; use another --out folder")
-            changed[key] = value
+            if change.key not in MAY_CHANGE:
+                self._work.refuse(str(change))
+            changed[change.key] = change.now
         return _settings({**dict(before), **changed}).chosen()
 
     def _save_network(self, file: str) -> None:
@@ -343,6 +356,11 @@ class Training:
             round(turn.games.first_won, 4), turn.resign,
         ]  # fmt: skip
         self._progress.append(dict(zip(PROGRESS_COLUMNS, map(float, row), strict=True)), row)
+
+
+def work_folder(folder: Path) -> WorkFolder:
+    """As a folder that is trained in."""
+    return WorkFolder(folder, SETTINGS, (PROGRESS, MATCHES, CURVE, BEST, NEWEST), "training in")
 
 
 def _file_of(network: str) -> str:
@@ -382,7 +400,7 @@ def train(
     claim()
     given = {"games": (game,) if isinstance(game, str) else tuple(game), **settings}
     folder = Folder(out).path
-    with locked(folder, "training in"):
+    with work_folder(folder).claimed():
         training = Training(given, folder, measuring)
         try:
             yield from training.run(minutes, games)

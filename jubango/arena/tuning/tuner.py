@@ -7,14 +7,17 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import NoReturn
 
 from jubango.analysis.ratings.sprt import Sprt
 from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.ended_games import EndedGames
 from jubango.arena.runs.play import Interrupted, play_plan
 from jubango.arena.runs.run import Run
-from jubango.arena.runs.run_folder import locked
+from jubango.arena.runs.same_run import MAY_CHANGE as SAME_RUN_MAY_CHANGE
+from jubango.arena.runs.same_run import other_bot
 from jubango.arena.runs.weights import check_stated, with_digests
+from jubango.arena.runs.work_folder import WorkFolder, changes, writing
 from jubango.arena.schedule.openings import as_key
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.plan import Plan, match_plan
@@ -67,8 +70,9 @@ def play_tuning(
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jubango-")))
         else:
             kept = Folder(folder).path
-        stack.enter_context(locked(kept, "tuning in"))
-        stated = _claim(plan, kept)
+        work = _work_folder(kept)
+        stack.enter_context(work.claimed())
+        stated = _claim(plan, work)
         library = stack.enter_context(contextlib.closing(Library(kept)))
         tuning = Tuning(plan, kept)
         try:
@@ -108,34 +112,50 @@ def confirmation(tuning: Tuning) -> Plan | None:
     return match_plan(best, start, game, plan.confirm_games, seed, "", test, keys)
 
 
-def _claim(plan: TunePlan, folder: Path) -> str:
+def _work_folder(path: Path) -> WorkFolder:
+    return WorkFolder(path, TUNE_FILE, (SETTINGS, PICTURE), "tuning in")
+
+
+def _claim(plan: TunePlan, folder: WorkFolder) -> str:
     """What the tuning's file in the folder is to say. Raises UserError if what was played there is not part of it."""
-    networks, files = check_stated(plan.playing), Folder(folder)
-    path = files.file(TUNE_FILE)
-    files.file(PICTURE)
-    if not path.exists():
-        if files.has(SETTINGS) or any(folder.glob("*.sqlite")):
-            raise UserError(f"{folder}: holds games but no {TUNE_FILE}; use another --out folder")
-        return with_digests(plan.playing, networks)
-    old = read_tune_plan(path)
-    check_stated(old.playing)
-    before, now = (
-        {
-            "game": one.playing.game.spec, "seed": one.playing.seed, "bot": one.start.spec,
-            "settings": "; ".join(f"{setting.key} from {setting.range}" for setting in one.settings),
-            "opponents": ", ".join(f"{bot.name} = {bot.spec}" for bot in one.opponents),
-            "games_per_round": one.games_per_round, "openings": one.playing.openings,
-        }
-        for one in (old, plan)
-    )  # fmt: skip
-    for key, value in before.items():
-        if value != now[key]:
-            was = "other openings" if key == "openings" else f"{key} {value}, not {now[key]}"
-            raise UserError(
-                f"{folder}: was begun with {was}; only games, games_at_once, confirm and confirm_games may change: use "
-                "another --out folder"
-            )
+    networks = check_stated(plan.playing)
+    if folder.begun:
+        old = read_tune_plan(folder.files.file(TUNE_FILE))
+        check_stated(old.playing)
+        check_same_tuning(old, plan, networks, folder)
+    elif folder.files.has(SETTINGS) or any(folder.path.glob("*.sqlite")):
+        folder.refuse_games()
     return with_digests(plan.playing, networks)
+
+
+# Fields of TunePlan, and of the plan of its games, that may be others when a tuning goes on.
+MAY_CHANGE = frozenset({"games", "confirm", "confirm_games"})
+GAMES_MAY_CHANGE = SAME_RUN_MAY_CHANGE | {"name"}
+
+
+def check_same_tuning(old: TunePlan, new: TunePlan, networks: Mapping[str, str], folder: WorkFolder) -> None:
+    """``networks`` are the digests of the new plan's weights. Raises UserError."""
+
+    def refuse(was: str) -> NoReturn:
+        folder.refuse(was, "games, games_at_once, confirm and confirm_games may change")
+
+    names = [[bot.name for bot in plan.opponents] for plan in (old, new)]
+    if names[0] != names[1]:
+        refuse(f"opponents {', '.join(names[0])}, not {', '.join(names[1])}")
+    for bot, now in zip(old.playing.bots, new.playing.bots, strict=True):
+        if other := other_bot(old.playing, bot, new.playing, now, networks):
+            refuse(other)
+    games = changes(old.playing, new.playing, GAMES_MAY_CHANGE | {"bots", "format"})
+    for change in (*games, *changes(old.playing.format, new.playing.format, ())):
+        refuse("other openings" if change.key == "openings" else str(change))
+    for change in changes(old, new, MAY_CHANGE | {"playing"}):
+        if change.key == "settings":
+            refuse(f"settings {_ranges(old)}, not {_ranges(new)}")
+        refuse(str(change))
+
+
+def _ranges(plan: TunePlan) -> str:
+    return "; ".join(f"{setting.key} from {setting.range}" for setting in plan.settings)
 
 
 def _play(
@@ -147,10 +167,7 @@ def _play(
         tuning.fit()  # nothing is to be played; what does it say?
         return
     assert tuning.folder is not None
-    try:
-        Folder(tuning.folder).write(TUNE_FILE, stated.encode())
-    except OSError as error:
-        raise CannotGoOn(f"{tuning.folder / TUNE_FILE}: cannot be written: {error.strerror}") from None
+    _work_folder(tuning.folder).write(TUNE_FILE, stated)
     bots = _players(plan)
 
     def tick(table: GamePool) -> None:
@@ -202,10 +219,8 @@ def _conclude(tuning: Tuning) -> None:
     tuning.save()
     if not installed("matplotlib"):
         return
-    try:
+    with writing(tuning.folder / PICTURE):
         tuning.plot(Folder(tuning.folder).file(PICTURE))
-    except OSError as error:
-        raise CannotGoOn(f"{tuning.folder / PICTURE}: cannot be written: {error.strerror}") from None
 
 
 def tune(

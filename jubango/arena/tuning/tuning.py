@@ -17,10 +17,11 @@ from jubango.analysis.tuning.response import Estimate, Response, Trials, spread
 from jubango.analysis.tuning.response_plot import Axis, save_response
 from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run import Run
+from jubango.arena.runs.work_folder import writing
 from jubango.arena.schedule.pairings import GameTask, game_id, pairing
 from jubango.arena.tuning.plan import TUNED, Setting, TunePlan
 from jubango.bots.config import SearchConfig
-from jubango.sgf_games.base.errors import CannotGoOn, UserError
+from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.base.specs import value_text
 from jubango.sgf_games.library.database import DATABASE
@@ -261,10 +262,8 @@ class Tuning:
         """Write the table of what has been tried. Raises CannotGoOn."""
         assert self.folder is not None
         text = self.frame.to_csv(index=False, lineterminator="\n")
-        try:
+        with writing(self.folder / SETTINGS):
             Folder(self.folder).write(SETTINGS, text.encode())
-        except OSError as error:
-            raise CannotGoOn(f"{self.folder / SETTINGS}: cannot be written: {error.strerror}") from None
 
     def __str__(self) -> str:
         lines = [f"{self.spec}, after {self.done} of {self.total} games"]

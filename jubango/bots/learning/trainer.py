@@ -97,7 +97,7 @@ class Settings(BaseModel):
             "lanes": 256 if on_cpu() else 1024,
         }
         chosen = {key: value or usual.get(key, value) for key, value in self}
-        return Settings.model_validate({**chosen, "games": tuple(game.spec for game in games)})
+        return type(self).model_validate({**chosen, "games": tuple(game.spec for game in games)})
 
 
 class Turn(NamedTuple):

@@ -160,7 +160,7 @@ def test_a_match_ends_where_its_test_does(tmp_path):
     weak = jb.match(*bots[::-1], game="tic_tac_toe", sprt="0,100", seed=5)
     assert weak.sprt is not None
     assert weak.sprt.accepted == "H0", "it is the first bot that is tested"
-    with pytest.raises(UserError, match="was begun with sprt 0,100, not none"):
+    with pytest.raises(UserError, match="was begun with sprt = 0,100, not none"):
         jb.match(*bots, game="tic_tac_toe", games=100_000, out=tmp_path / "run", seed=5)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import jubango as jb
 from jubango.arena.commands import run as command
-from jubango.arena.runs.run_folder import is_at_play, locked
+from jubango.arena.runs.work_folder import is_at_play, locked
 from jubango.arena.schedule.balance import TooFew, balanced_openings
 from jubango.arena.schedule.openings import openings_of
 from jubango.sgf_games.rules.catalogue import make_game
@@ -75,7 +75,7 @@ def test_the_status_of_a_run(file, tmp_path, capsys):
     assert "6 of 6 games; it is complete" in said
     assert "u/simulations=4" in said, "the standings"
     with locked(out):
-        code = f"from pathlib import Path\nfrom jubango.arena.runs.run_folder import is_at_play\nprint(is_at_play(Path({str(out)!r})))"
+        code = f"from pathlib import Path\nfrom jubango.arena.runs.work_folder import is_at_play\nprint(is_at_play(Path({str(out)!r})))"
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert other.stdout.strip() == "True"
     assert not is_at_play(out)
@@ -148,8 +148,8 @@ def test_balanced_sets_come_along():
 def test_a_run_that_is_watched_says_so(tmp_path, file):
     """The status of a run that is at play, from another process."""
     slow = (
-        "import time\nfrom jubango.arena.games.batch import Block\nplain = Block.begin\n"
-        "Block.begin = lambda *a: (time.sleep(0.3), plain(*a))[1]\nfrom jubango.arena.commands import main; main()"
+        "import time\nfrom jubango.arena.games.batch import GameBatch\nplain = GameBatch.begin\n"
+        "GameBatch.begin = lambda *a: (time.sleep(0.3), plain(*a))[1]\nfrom jubango.arena.commands import main; main()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", slow, "tournament", str(file), "--out", str(tmp_path / "run")], stderr=subprocess.DEVNULL

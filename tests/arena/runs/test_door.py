@@ -216,7 +216,7 @@ def test_folders_that_hold_no_run(tmp_path):
     with pytest.raises(UserError, match=r"holds no results.sqlite"):
         open_run(tmp_path)
     tournament("tic_tac_toe", BOTS, games=4, out=tmp_path / "run")
-    with pytest.raises(UserError, match="was begun with seed 1"):
+    with pytest.raises(UserError, match="was begun with seed = 1"):
         tournament("tic_tac_toe", BOTS, games=2, seed=2, out=tmp_path / "run")
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot be written"):

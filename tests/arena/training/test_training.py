@@ -162,7 +162,7 @@ def test_a_run_goes_on_only_as_it_was_begun(trained):
     folder, _ = trained
     with pytest.raises(UserError, match="was begun with channels = 8, not 16; use another --out folder"):
         Training({"games": ("tic_tac_toe",), "channels": 16}, folder)
-    with pytest.raises(UserError, match="trains tic_tac_toe"):
+    with pytest.raises(UserError, match="was begun with tic_tac_toe, not connect_four"):
         Training({"games": ("connect_four",)}, folder)
     assert Training({"games": ("tic_tac_toe",)}, folder).settings.channels == 8
     assert Training({"games": ("tic_tac_toe",), "channels": 0, "seed": 1}, folder).settings.channels == 8

@@ -122,12 +122,12 @@ def test_it_says_that_jax_was_in_use_before(tmp_path):
 import jax, json, warnings
 jax.devices()
 import jubango as jb
-from jubango.sgf_games.compute.machine import spread
+from jubango.sgf_games.compute.machine import device_layout
 said = []
 for many in (1, 100, 100):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        spread(many)  # games over devices, as every search does
+        device_layout(many)  # games over devices, as every search does
     said.append([f"{one.category.__name__}: {one.message}" for one in caught])
 print(json.dumps(said))
 """

@@ -16,7 +16,8 @@ import pytest
 from test_library import kept, some_records
 
 from jubango.analysis.tables.tables import games_frame, moves_frame, results_of
-from jubango.arena.runs.run_folder import RunFolder, is_at_play, locked, open_run, plan_in
+from jubango.arena.runs.run_folder import RunFolder, open_run, plan_in
+from jubango.arena.runs.work_folder import is_at_play, locked
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.library.database import JOURNAL
 from jubango.sgf_games.library.folder import Folder, is_plain

@@ -19,7 +19,8 @@ def print_forecast(plan: Plan, folder: Path) -> None:
     """Raises UserError for what cannot be played: an engine that does not start, a network that is not there."""
     with loading():
         from jubango.arena.runs.play import trial
-        from jubango.arena.runs.run_folder import PLAN_FILE, check_same_run, open_run, plan_in
+        from jubango.arena.runs.run_folder import open_run, plan_in, work_folder
+        from jubango.arena.runs.same_run import check_same_run
         from jubango.arena.runs.weights import check_stated
         from jubango.arena.screens.dashboard import Dashboard
 
@@ -29,8 +30,9 @@ def print_forecast(plan: Plan, folder: Path) -> None:
     networks = check_stated(plan)
     finished, total, missing = 0, plan.total, plan.total
     searched = plan.format.kind == "best"
-    if (folder / PLAN_FILE).is_file():
-        check_same_run(plan_in(folder), plan, networks, folder)
+    work = work_folder(folder)
+    if work.begun:
+        check_same_run(plan_in(folder), plan, networks, work)
         run = open_run(folder)
         finished, total, missing = len(run.results), run.total, run.missing
     show_notes(plan.game, plan.bots)

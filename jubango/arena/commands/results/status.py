@@ -34,7 +34,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Say how far a run is, how fast it goes, when it may end, and its standings so far."""
         with loading():
-            from jubango.arena.runs.run_folder import is_at_play, open_run
+            from jubango.arena.runs.run_folder import open_run
+            from jubango.arena.runs.work_folder import is_at_play
             from jubango.arena.screens.dashboard import clock
             from jubango.sgf_games.base.printable import printable
 
