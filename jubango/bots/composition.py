@@ -25,7 +25,6 @@ from jubango.bots.search.search import Search
 from jubango.sgf_games.base import shell
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
 
 
 def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
@@ -128,7 +127,7 @@ def strongest(game: Game) -> str:
     """The spec of the strongest searching bot there is for a game, when nobody says who is to search."""
     if shipped(game):
         return "alphazero:simulations=1600"
-    return "rave:simulations=12800,rollout_moves=tactical" if isinstance(game, Go) else "uct:simulations=12800,c=0.4"
+    return game.strongest_bot
 
 
 def note_on(game: Game, bot: BotConfig) -> str:
@@ -141,21 +140,21 @@ def note_on(game: Game, bot: BotConfig) -> str:
     )
 
 
-LARGE = 81  # points: on larger boards of Go random games are far from good play
+LARGE = 81  # points: on larger boards of territory random games are far from good play
 
 
 def judging_note(game: Game, bot: BotConfig) -> str:
     """What a person should know of a bot's judgement of positions, or nothing: that no network has learnt a large board
-    of Go, and random games judge. How strong that is there nobody has measured."""
-    if not isinstance(game, Go) or game.height * game.width <= LARGE or not isinstance(bot, SearchConfig):
+    of territory, and random games judge. How strong that is there nobody has measured."""
+    if not game.counts_points or game.height * game.width <= LARGE or not isinstance(bot, SearchConfig):
         return ""
     if bot.evaluator not in ("rollout", "network", "mixed") or network_file(game, bot):
         return ""
     size = f"{game.width}" if game.width == game.height else f"{game.width}x{game.height}"
     games = "tactical random games" if bot.rollout_moves == "tactical" else "random games"
     return (
-        f"no network for go:{size}: {games} judge, how well on this board nobody has measured; strong players see "
-        "more, and what it says of their moves may be noise"
+        f"no network for {game.name}:{size}: {games} judge, how well on this board nobody has measured; strong "
+        "players see more, and what it says of their moves may be noise"
     )
 
 

@@ -11,7 +11,6 @@ from jubango.bots.config import SearchConfig
 from jubango.bots.evaluators.territory import margins, opinions, scorer_of
 from jubango.bots.search.results.result import SearchResult
 from jubango.sgf_games.rules.compiled import rules
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.sgf.positions import Position
 
 
@@ -25,7 +24,7 @@ def leads(
     """Black's lead in points, komi included, in positions of games that differ in komi at most; ``found`` is what the
     bot has found there.
 
-    It is what the bot's network says if it has a head for it; in Go else, ``by_games``, the mean margin of 64 random
+    It is what the bot's network says if it has a head for it; else, ``by_games``, the mean margin of 64 random
     games from the position and as many from the one after the bot's choice, which know little of life and death
     (:mod:`jubango.bots.evaluators.territory`). None in games without points, and where nobody knows.
     """
@@ -39,7 +38,7 @@ def leads(
     if network:
         said = np.asarray(opinions(game, states, *network).score) * game.height * game.width * signs
         return [float(lead) for lead in said]
-    if not (by_games and isinstance(game, Go)):
+    if not by_games:
         return [None] * len(positions)
     after = [rules(game).step(state, one.action) for state, one in zip(states, found, strict=True)]
     both = (margins(game, states, seeds).mean + margins(game, after, seeds).mean) / 2

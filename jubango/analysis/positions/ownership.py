@@ -16,7 +16,6 @@ from jubango.bots.evaluators.territory import ownership as owners
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.sgf.positions import Position
 
 LANES, ROUNDS = 64, 4  # random games at once, and how often
@@ -25,14 +24,14 @@ LANES, ROUNDS = 64, 4  # random games at once, and how often
 def ownership(positions: Sequence[Position]) -> list[Heat]:
     """Whose each point is in the end, of positions of one game: from 1, Black's for sure, to -1, White's.
 
-    In Go it is what the network of the strongest bot there is for the board says (9x9), else the mean of 256 random
-    games from there, which know little of life and death. In games without territory it is whose stone lies there in
-    the end of such games.
+    In games that count points it is what the network of the strongest bot there is for the board says (Go 9x9), else
+    the mean of 256 random games from there, which know little of life and death. In games without territory it is
+    whose stone lies there in the end of such games.
     """
     if not positions:
         return []
     game = positions[0].game
-    if isinstance(game, Go):
+    if game.counts_points:
         bot = bot_from_spec(strongest(game))
         assert isinstance(bot, SearchConfig)
         judge = evaluator_for(game, bot), params_for(game, bot)

@@ -18,7 +18,7 @@ from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.extras import need
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.library.library import write_safely
-from jubango.sgf_games.rules.coordinates import Point
+from jubango.sgf_games.rules.coordinates import Point, star_points
 from jubango.sgf_games.sgf.diagram import (
     FRAME,
     GRID,
@@ -35,7 +35,6 @@ from jubango.sgf_games.sgf.diagram import (
     grid_lines,
     ground,
     readable_on,
-    star_points,
 )
 
 if TYPE_CHECKING:

@@ -15,18 +15,11 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from jubango.sgf_games.base.printable import printable
-from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.coordinates import COLUMNS
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
-from jubango.sgf_games.rules.mnk import Mnk
-from jubango.sgf_games.sgf.diagram import star_points
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-# How the stones of our own games come to lie where they do, which a page's script knows; of others it is told.
-RULES: Mapping[type[Game], str] = {Go: "go", ConnectFour: "drop", Mnk: "place"}
 
 
 def page(template: str, title: str, data: Mapping[str, object], live: bool = False, **shown: object) -> str:
@@ -57,9 +50,9 @@ def board_facts(game: Game) -> dict[str, object]:
         "width": game.width,
         "height": game.height,
         "columns": COLUMNS,
-        "crossings": isinstance(game, Go),
-        "stars": [r * game.width + c for r, c in star_points(game.height, game.width)] if isinstance(game, Go) else [],
-        "rules": RULES.get(type(game)),
+        "crossings": game.on_crossings,
+        "stars": [r * game.width + c for r, c in game.star_points],
+        "rules": game.placing,
     }
 
 

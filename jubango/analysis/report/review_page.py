@@ -15,7 +15,6 @@ from jubango.analysis.reviews.review_moves import GRADES, SIGNS, Candidate, Revi
 from jubango.analysis.reviews.review_summary import ALL, accuracy_text
 from jubango.sgf_games.library.library import write_safely
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.sgf.diagram import readable_on
 from jubango.sgf_games.sgf.positions import Position
 
@@ -33,7 +32,7 @@ def save_review(review: Review, path: Path) -> None:
 def review_page(review: Review) -> str:
     """The page as HTML."""
     game = review.record.game
-    counted = ownership(review.places) if isinstance(game, Go) else [None] * len(review.places)
+    counted = ownership(review.places) if game.counts_points else [None] * len(review.places)
     data = {
         "game": board_facts(game),
         "players": list(review.record.players),

@@ -14,7 +14,7 @@ import numpy as np
 from jubango.analysis.ratings.ratings import RatingList, rate
 from jubango.analysis.ratings.results import Result, decided
 from jubango.analysis.report.elo_plot import elo_plot
-from jubango.analysis.report.page import RULES, board_facts, page, part, plain
+from jubango.analysis.report.page import board_facts, page, part, plain
 from jubango.analysis.tables.standings import HEADINGS, cross_rows, standings_rows
 from jubango.analysis.tables.tables import frame_results
 from jubango.analysis.tables.verdicts import evidence, remarks
@@ -69,7 +69,7 @@ class RunPage:
             self.games.append([*place, text, reason, detail, played, rates.get(game_id, ""), opening, game_id])
             won = "undecided" if math.isnan(result.score) else ("white", "drawn", "black")[round(2 * result.score)]
             self._endings.setdefault(reason, Counter())[won] += 1
-            if type(self.game) not in RULES and len(self.changes) < MOST_TOLD and self.game.height * self.game.width:
+            if self.game.placing is None and len(self.changes) < MOST_TOLD and self.game.height * self.game.width:
                 self._follow(game_id, played.split())
         self._plies += int(games["plies"].sum())
         self._seconds += float(games["seconds"].sum())

@@ -16,10 +16,9 @@ from jubango.analysis.reviews.katrain import VERSION, is_ours, katrain
 from jubango.analysis.reviews.notes import with_note, without_note
 from jubango.analysis.reviews.review_moves import GRADES, ReviewedMove, ReviewedPosition
 from jubango.sgf_games.rules.coordinates import sgf_pair
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.sgf.grammar import sgf_grammar
 from jubango.sgf_games.sgf.positions import Position
-from jubango.sgf_games.sgf.sgf import MOVE_TEXTS, move_property
+from jubango.sgf_games.sgf.sgf import LARGEST_BOARD, MOVE_TEXTS, move_property
 from jubango.sgf_games.sgf.sgf_tree import Node
 
 ADDED = "JN"
@@ -92,7 +91,7 @@ def annotate(
     for number, node in _nodes_of_moves(root):
         here = positions[number]
         _add(node, "SBKV", f"{100 * here.win_rate:.2f}")
-        if isinstance(game, Go) and here.candidates:
+        if game.dialect == "go" and here.candidates:
             _add(node, "LZ" if number else "LZOP", lizzie(here))
             found = katrain(here, moves[number] if number < len(moves) else None)
             if found and "KT" not in node.properties:  # KataGo's own stays
@@ -117,7 +116,7 @@ def annotate(
 
 def _mark(node: Node, place: Position, here: ReviewedPosition, move: ReviewedMove) -> None:
     game = place.game
-    if not isinstance(game, Go) and max(game.height, game.width) > 26:
+    if max(game.height, game.width) > LARGEST_BOARD:
         return
     taken = {value for key in MARKS for value in node.properties.get(key, ())}
     labelled = {value.partition(b":")[0] for value in node.properties.get("LB", ())}

@@ -19,8 +19,6 @@ from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.compute.machine import full_lanes
 from jubango.sgf_games.records.record import score_of
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
-from jubango.sgf_games.rules.go.scoring import dead_by_playouts, result_without
 from jubango.sgf_games.sgf.positions import Position
 from jubango.sgf_games.sgf.symmetries import turned_actions
 
@@ -118,12 +116,11 @@ def result_of(position: Position) -> Finding:
 
 
 def agreed_result(position: Position, said: str) -> Finding:
-    """Of a game of Go that its players have ended by passing: what its file says, as SGF's RE, or else the result
-    without the stones that random games show to be dead."""
+    """Of a game of points that its players have ended by passing: what its file says, as SGF's RE, or else the result
+    without dead stones."""
     game = position.game
-    assert isinstance(game, Go)
     if math.isnan(score_of(said)):
-        said = result_without(game, position.state, dead_by_playouts(game, position.state))
+        said = game.result_text(game.without_stones(position.state, game.dead_stones(position.state)))
     points = re.fullmatch(r"([BW])\+(\d+(?:\.\d+)?)", said.strip().upper())
     lead = float(points[2]) * (-1 if points[1] == "W" else 1) if points else None
     return Finding(score_of(said), 0, (), lead)

@@ -20,7 +20,6 @@ from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.sgf.positions import Position, Record, look_at, positions, read_sgf
 from jubango.sgf_games.sgf.symmetries import turned, turned_actions, turns_of
 
@@ -83,10 +82,10 @@ class GameUnderReview:
 
     @functools.cached_property
     def passes(self) -> int:
-        """How many passes end a game of Go, of two or more. People agree there on what is dead, while a search counts
-        every stone: so these passes are not judged, and the positions after them are worth the game's result."""
+        """How many passes end a game of points, of two or more. People agree there on what is dead, while a search
+        counts every stone: so these passes are not judged, and the positions after them are worth the game's result."""
         last = itertools.takewhile(lambda move: move == "pass", reversed(self.record.moves))
-        passes = len(list(last)) if isinstance(self.record.game, Go) else 0
+        passes = len(list(last)) if self.record.game.counts_points else 0
         return passes if passes > 1 else 0
 
     @functools.cached_property

@@ -24,9 +24,6 @@ from jubango.sgf_games.records.record import VOID, GameRecord, score_of
 from jubango.sgf_games.records.thoughts import Thought, packed
 from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOST_TOLD, initial_state, table_program
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
-from jubango.sgf_games.rules.go.scoring import dead_by_playouts, result_without
-from jubango.sgf_games.rules.mnk import LineGame
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
 # nobody does ("refused").
@@ -94,7 +91,7 @@ class GameBatch:
         self._states = self._program.first()
         self._new = np.ones(size, bool)  # lanes at a first position
         self._step()
-        if self._judged and isinstance(game, Go):  # the programs are there when a clock runs
+        if self._judged:  # the programs are there when a clock runs
             score(game, self.states([0])[0], [Verdict("", dead=())])
 
     @property
@@ -137,10 +134,7 @@ class GameBatch:
 
     def _game_of(self, task: GameTask) -> Game:
         """The game that is played, with its own komi."""
-        if task.komi is None:
-            return self.game
-        assert isinstance(self.game, Go)
-        return replace(self.game, komi=task.komi)
+        return self.game if task.komi is None else self.game.with_komi(task.komi)
 
     def leave(self) -> list[tuple[GameSlot, State]]:
         """The games between two moves, with their positions; they are no longer here."""
@@ -339,16 +333,8 @@ class GameBatch:
             else:
                 self._release([i])
                 result = self.game.margin_text(margins[i])
-                records.append(self._end(i, lane, result, self._played_out(result)))
+                records.append(self._end(i, lane, result, self.game.end_reason(score_of(result) == 0.5)))
         return records
-
-    def _played_out(self, result: str) -> str:
-        """Why a game is over that nobody broke off."""
-        if isinstance(self.game, Go):
-            return "score"
-        if isinstance(self.game, LineGame):
-            return "full" if score_of(result) == 0.5 else "line"
-        return "end"
 
     def _adjudicated(self, going: list[int]) -> list[GameRecord]:
         """End the games whose players agree on the result, and those that are too long."""
@@ -367,26 +353,25 @@ class GameBatch:
         return records
 
     def _as_it_stands(self, i: int) -> str:
-        """The result of a game that is not over: Go is counted without its dead stones, elsewhere it is drawn."""
+        """The result of a game that is not over: points are counted without dead stones, elsewhere it is drawn."""
         game = self._game_of(self._at(i).task)
-        if not isinstance(game, Go):
+        if not game.counts_points:
             return "0"
         state = self.states([i])[0]
-        return result_without(game, state, dead_by_playouts(game, state))
+        return game.result_text(game.without_stones(state, game.dead_stones(state)))
 
     def _score(self, i: int) -> list[GameRecord]:
         """End a game by its verdicts, or let it go on, once, if they differ and an engine can show what is dead."""
         lane = self._at(i)
         game = self._game_of(lane.task)
-        assert isinstance(game, Go)
         state, verdicts = self.states([i])[0], lane.verdicts
         result, reason, detail, lane.counted = score(game, state, verdicts)
         cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
-        if reason == "disputed" and cleaners and not lane.disputed and state.ply < game.max_plies:
+        if reason == "disputed" and cleaners and not lane.disputed and len(lane.moves) < game.max_plies:
             lane.disputed, lane.cleaners = f"play went on after move {len(lane.moves)}: {detail}", cleaners
             lane.played_out, lane.verdicts = False, []
             self._renew(lane)
-            self._put({i: game.gone_on(state)})
+            self._put({i: game.resumed(state)})
             self.unasked.append(i)
             if self.on_move:
                 self.on_move(lane, MoveAnswer(i, failure="disputed", detail=lane.disputed))
@@ -434,8 +419,7 @@ class GameBatch:
             self._told[0, i] = action
             self._step()
             if self._over[i]:  # and yet it went on
-                assert isinstance(self.game, Go)
-                self._put({i: self.game.gone_on(self.states([i])[0])})
+                self._put({i: self.game.resumed(self.states([i])[0])})
                 lane.disputed, lane.cleaners = disputed, cleaners
         lane.moves = kept
         self.unasked.append(i)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from jubango.bots.players.batch_player import Verdict
 from jubango.sgf_games.records.record import VOID
-from jubango.sgf_games.rules.go.go import Go, GoState
-from jubango.sgf_games.rules.go.scoring import dead_by_playouts, result_without, whole_chains
+from jubango.sgf_games.rules.coordinates import Point
+from jubango.sgf_games.rules.game import Game, State
 
 PLAYOUTS = "playouts"  # what our own verdict is called
 
@@ -25,20 +25,19 @@ class Score(NamedTuple):
     counted: str = ""  # what engines make of the score where that is another one: "gnugo B+3.5"
 
 
-def score(game: Go, state: GoState, verdicts: Sequence[Verdict]) -> Score:
+def score(game: Game, state: State, verdicts: Sequence[Verdict]) -> Score:
     """What follows from the engines' verdicts. Two have to agree on the dead stones; where less than two engines name
     them, random playouts are the other."""
     named = {v.name: whole_chains(game, state, v.dead) for v in verdicts if v.dead is not None}
-    nothing = np.zeros((game.height, game.width), bool)
     problems = [f"{v.name}: {v.problem}" for v in verdicts if v.problem]
     if any(v.refused for v in verdicts):
         return Score(VOID, "refused", "; ".join(problems))
     if len(problems) == len(verdicts):
-        return Score(result_without(game, state, nothing), "score", "; ".join(["as it stands", *problems]))
+        return Score(game.result_text(state), "score", "; ".join(["as it stands", *problems]))
     if len(named) < 2:
-        named[PLAYOUTS] = dead_by_playouts(game, state)
+        named[PLAYOUTS] = game.dead_stones(state)
     dead = np.all(list(named.values()), axis=0)
-    result = result_without(game, state, dead)
+    result = game.result_text(game.without_stones(state, dead))
     disputes = {name: list_ & ~dead for name, list_ in named.items() if (list_ & ~dead).any()}
     said = [f"dead: {_texts(game, dead)}" if dead.any() else "no dead stones"]
     said += [f"{name} alone calls dead: {_texts(game, more)}" for name, more in disputes.items()]
@@ -46,6 +45,14 @@ def score(game: Go, state: GoState, verdicts: Sequence[Verdict]) -> Score:
     said += [f"{v.name} has {v.winner} for the winner" for v in others] + problems
     reason = "disputed" if disputes or others else "agreed" if dead.any() else "score"
     return Score(result, reason, "; ".join(said), _otherwise(result, verdicts))
+
+
+def whole_chains(game: Game, state: State, points: Iterable[Point]) -> np.ndarray:
+    """bool [H, W]: the chains with a stone on any of ``points``."""
+    named = np.zeros((game.height, game.width), bool)
+    named[tuple(np.array(list(points), int).reshape(-1, 2).T)] = True
+    found = [chain for chain in game.chains(state) if (chain & named).any()]
+    return np.any([named & False, *found], axis=0)
 
 
 def _otherwise(result: str, verdicts: Sequence[Verdict]) -> str:
@@ -64,5 +71,5 @@ def _same(one: str, other: str) -> bool:
         return False
 
 
-def _texts(game: Go, stones: np.ndarray) -> str:
+def _texts(game: Game, stones: np.ndarray) -> str:
     return " ".join(game.point_text((int(row), int(column))) for row, column in np.argwhere(stones))

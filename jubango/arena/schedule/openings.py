@@ -21,8 +21,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import check_file
 from jubango.sgf_games.rules.compiled import initial_states, rules
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
-from jubango.sgf_games.sgf.sgf import LARGEST_FILE, SgfGame, handicap_points, parse_sgf, read_games
+from jubango.sgf_games.sgf.sgf import LARGEST_FILE, SgfGame, parse_sgf, read_games
 
 RANDOM, BALANCED = "random", "balanced"
 PLIES = 4  # of a random opening, unless somebody says otherwise
@@ -98,13 +97,14 @@ def listed_openings(game: Game, openings: Sequence[Opening], seed: int) -> Openi
 def handicap_opening(game: Game, stones: int) -> Opening:
     """Black's stones on the usual points, White passing in between, so that every engine understands it; White moves
     next. Raises UserError where there are no such points."""
-    if not isinstance(game, Go):
-        raise UserError(f"handicap: is for Go, not for {game.spec}")
+    if not game.has("set_up") or game.pass_action < 0:
+        raise UserError(f"handicap: is for games with stones that are set up, as Go, not for {game.spec}")
+    none = game.action_text(game.pass_action)
     try:
-        points = [game.point_text(point) for point in handicap_points(game, stones)]
+        points = [game.point_text(point) for point in game.handicap_points(stones)]
     except UserError:
         raise UserError(f"handicap = {stones}: {game.spec} has no usual points for so many stones") from None
-    return Opening(f"{stones} handicap stones", tuple(" pass ".join(points).split()))
+    return Opening(f"{stones} handicap stones", tuple(f" {none} ".join(points).split()))
 
 
 def _opening(game: Game, sgf: SgfGame, plies: int) -> Opening:

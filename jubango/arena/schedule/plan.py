@@ -23,7 +23,6 @@ from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.files import parse_toml, read_text
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.rules.race import Race, for_two
 
 MOST_OF_A_TEST = 100_000  # games, unless somebody says otherwise
@@ -295,6 +294,12 @@ def _openings(head: _File, game: Game) -> Openings | None:
     return listed_openings(game, [Opening(o.name, o.moves[: head.opening_plies or None]) for o in named], head.seed)
 
 
+def _check_komi(game: Game, komi: float) -> None:
+    """Raises UserError for a komi that one pairing cannot have: games side by side share a program."""
+    if game.with_komi(komi).compiled_as != game.compiled_as:
+        raise UserError(f"komi: states of {game.spec} do not hold it, so that it is one for all games (docs/extend.md)")
+
+
 def _terms(head: _File, game: Game, names: Sequence[str]) -> dict[Pairing, Terms]:
     """By pairings. Raises UserError."""
     terms: dict[Pairing, Terms] = {}
@@ -309,11 +314,9 @@ def _terms(head: _File, game: Game, names: Sequence[str]) -> dict[Pairing, Terms
             raise UserError(f"{where}: {' and '.join(table.bots)}: name two bots, and each pairing once")
         if table.black and table.black not in pair:
             raise UserError(f'{where}: black = "{table.black}": is none of {pair[0]} and {pair[1]}')
-        if table.komi is not None and not isinstance(game, Go):
-            raise UserError(f"{where}: komi: is for Go, not for {game.spec}")
         try:
             if table.komi is not None:
-                replace(game, komi=float(table.komi))  # type: ignore[type-var]
+                _check_komi(game, float(table.komi))
             terms[pair] = Terms(
                 None if table.komi is None else float(table.komi),
                 handicap_opening(game, table.handicap) if table.handicap else NOWHERE,

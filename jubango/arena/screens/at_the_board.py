@@ -30,7 +30,6 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.library import write_safely
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.rules.race import Race
 from jubango.sgf_games.sgf.sgf import write_record
 
@@ -191,7 +190,7 @@ class Session:
     def _hint(self, request: MoveRequest, states: State) -> None:
         """What the strongest bot there is makes of the position, whoever plays, and what it has proved."""
         spec = strongest(self.game)
-        bot = bot_from_spec(spec if isinstance(self.game, Go) else f"{spec},solver=true")  # no game of Go is proved
+        bot = bot_from_spec(spec if self.game.counts_points else f"{spec},solver=true")  # no game of points is proved
         assert isinstance(bot, SearchConfig)
         if self._adviser is None:
             with shown(self.console, Preparing(f"{self.game.spec} for {bot.name}")):

@@ -30,7 +30,6 @@ from jubango.sgf_games.compute.machine import claim
 from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.rules.race import for_two
 
 SETTINGS = "train.toml"
@@ -376,7 +375,7 @@ def pace(share: float) -> float:
 def ladder(game: Game) -> list[BotConfig]:
     """Whom a network is measured against, weakest first: one set for every game, so that Elo means the same."""
     found = [bot_from_spec(spec) for spec in ("random", "uct:simulations=100", "uct:simulations=1000")]
-    if isinstance(game, Go) and game.width == game.height <= LARGEST_OF_GNUGO and program("gnugo"):
+    if game.dialect == "go" and game.width == game.height <= LARGEST_OF_GNUGO and program("gnugo"):
         found.append(bot_from_spec(f'gtp:command="{GNUGO.format(10)}",processes=2', "gnugo-10"))
     return found
 

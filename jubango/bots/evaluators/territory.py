@@ -31,8 +31,6 @@ from jubango.sgf_games.compute.machine import device_layout, shard, split_last
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.compiled import stacked
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
-from jubango.sgf_games.rules.go.scoring import owners_by_playouts
 
 FEW = 3  # positions that make a batch of the machine's
 ROUNDS = 4  # of random games, 64 each, from which ownership is told
@@ -50,11 +48,10 @@ def ownership(game: Game, states: Sequence[State], evaluator: Evaluator, params:
     found = scorer_of(evaluator, params)
     if found is not None:
         outputs = opinions(game, states, *found)
-        white = np.array([int(state.player) for state in states])[:, None] == 1
+        white = np.array([int(game.current_player(state)) for state in states])[:, None] == 1
         flat = np.asarray(outputs.ownership).reshape(len(states), -1)
         return np.where(white, -flat, flat)
-    assert isinstance(game, Go), "only Go counts points"
-    return np.stack([owners_by_playouts(game, state, ROUNDS) for state in states])
+    return np.stack([game.owners_by_playouts(state, ROUNDS) for state in states])
 
 
 def network_of(evaluator: Evaluator, params: Params) -> tuple[NetworkEvaluator, Params] | None:
@@ -96,7 +93,7 @@ class Margins(NamedTuple):
     spread: np.ndarray  # float64 [n], the standard deviation of one game
 
 
-def margins(game: Go, states: Sequence[State], seeds: Sequence[int], lanes_each: int = 1) -> Margins:
+def margins(game: Game, states: Sequence[State], seeds: Sequence[int], lanes_each: int = 1) -> Margins:
     """Of 64 random games from each of ``states``, or of 16 in each of ``lanes_each`` lanes. seeds: uint32, one a state;
     what is said of a state depends on nothing else."""
     rounds = GAMES if lanes_each == 1 else GAMES // 4
@@ -110,7 +107,7 @@ def margins(game: Go, states: Sequence[State], seeds: Sequence[int], lanes_each:
 
 
 @functools.lru_cache(maxsize=8)
-def _played(game: Go, lanes: int) -> Callable[..., jax.Array]:
+def _played(game: Game, lanes: int) -> Callable[..., jax.Array]:
     """float32 [2, B]: the sums of Black's margins, and of their squares, of so many games; on all devices."""
 
     def sums(states: State, seeds: jax.Array, rounds: jax.Array) -> jax.Array:

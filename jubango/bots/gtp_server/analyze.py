@@ -17,7 +17,6 @@ from jubango.bots.gtp_server.host import TICK, Host
 from jubango.bots.gtp_server.session import Session, Turn, is_player, player_of
 from jubango.bots.gtp_server.wire import Command, GtpError
 from jubango.bots.interactive.interactive_search import AnalysisInfo, MoveInfo
-from jubango.sgf_games.rules.go.go import Go
 
 FLAGS = {
     "rootinfo", "ownership", "ownershipstdev", "movesownership", "movesownershipstdev", "pvvisits", "pvedgevisits",
@@ -176,7 +175,7 @@ def genmove_analyze(host: Host, command: Command, kata: bool, plays: bool = True
     wish = wish_of(command.words)
     turn = host.session.turn(wish.player)
     host.thinker  # noqa: B018 (says so if there is none)
-    if turn.over and not isinstance(host.session.game, Go):
+    if turn.over and not host.session.game.has("resumed"):
         raise GtpError("the game is over")
     reporter = Reporter(host, wish, kata, turn)
     host.output.begin(command)

@@ -19,12 +19,12 @@ from jubango.bots.gtp_server.session import player_of
 from jubango.bots.gtp_server.wire import GtpError
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.rules.go.go import Go
-from jubango.sgf_games.rules.go.scoring import chains, dead_by_playouts, result_without
 
 Act = Callable[[Host, list[str]], str]
 COMMANDS: dict[str, Act] = {}  # of any game
-GO: dict[str, Act] = {}  # of Go alone
+SET_UP: dict[str, Act] = {}  # of games in which stones can be set up
+POINTS: dict[str, Act] = {}  # of games that count points
+RULES: dict[str, Act] = {}  # of Go by rules that KataGo names
 NETWORK: dict[str, Act] = {}  # of bots with a network
 
 
@@ -121,7 +121,7 @@ def clear_board(host: Host, words: list[str]) -> str:
 @command("komi")
 def komi(host: Host, words: list[str]) -> str:
     points = number(words, 0, "the komi")
-    if isinstance(host.session.game, Go):
+    if host.session.game.has_komi:
         host.session.set_komi(points)
     return ""
 
@@ -150,12 +150,12 @@ def showboard(host: Host, words: list[str]) -> str:
     return f"\n{host.session.board()}"
 
 
-@command("fixed_handicap", GO)
+@command("fixed_handicap", SET_UP)
 def fixed_handicap(host: Host, words: list[str]) -> str:
     return _handicap(host, words, exactly=True)
 
 
-@command("place_free_handicap", GO)
+@command("place_free_handicap", SET_UP)
 def place_free_handicap(host: Host, words: list[str]) -> str:
     return _handicap(host, words, exactly=False)
 
@@ -169,7 +169,7 @@ def _handicap(host: Host, words: list[str], exactly: bool) -> str:
     return " ".join(map(host.session.game.point_text, points))
 
 
-@command("set_free_handicap", GO)
+@command("set_free_handicap", SET_UP)
 def set_free_handicap(host: Host, words: list[str]) -> str:
     try:
         points = [host.session.point(text) for text in words]
@@ -181,7 +181,7 @@ def set_free_handicap(host: Host, words: list[str]) -> str:
     return ""
 
 
-@command("set_position", GO)
+@command("set_position", SET_UP)
 def set_position(host: Host, words: list[str]) -> str:
     """KataGo's: colours and vertices in turn, Black to move."""
     if len(words) % 2:
@@ -320,36 +320,36 @@ def stop(host: Host, words: list[str]) -> str:
 
 @command("final_score")
 def final_score(host: Host, words: list[str]) -> str:
-    session = host.session
-    if isinstance(session.game, Go):
-        return result_without(session.game, session.state, dead_by_playouts(session.game, session.state))
+    session, game, state = host.session, host.session.game, host.session.state
+    if game.counts_points:
+        return game.result_text(game.without_stones(state, game.dead_stones(state)))
     if not session.turn().over:
         raise GtpError("cannot score")
-    return session.game.result_text(session.state)
+    return game.result_text(state)
 
 
-@command("final_status_list", GO)
+@command("final_status_list", POINTS)
 def final_status_list(host: Host, words: list[str]) -> str:
     status = word(words, 0, "the status")
     if status not in ("alive", "dead", "seki"):
         raise GtpError("invalid status")
     if status == "seki":  # counted by area it is alive
         return ""
-    game, state = host.session.go, host.session.state
-    dead = dead_by_playouts(game, state)
-    wanted = [c for c in chains(game, state) if (c & dead).any() == (status == "dead")]
+    game, state = host.session.game, host.session.state
+    dead = game.dead_stones(state)
+    wanted = [c for c in game.chains(state) if (c & dead).any() == (status == "dead")]
     return "\n".join(" ".join(game.point_text((int(r), int(c))) for r, c in np.argwhere(chain)) for chain in wanted)
 
 
 # -- KataGo's ------------------------------------------------------------------------------------
 
 
-@command("kata-get-rules", GO)
+@command("kata-get-rules", RULES)
 def get_rules(host: Host, words: list[str]) -> str:
-    return rules_json(host.session.go)
+    return rules_json(host.session.game)
 
 
-@command("kata-set-rules", GO)
+@command("kata-set-rules", RULES)
 def set_rules(host: Host, words: list[str]) -> str:
     ko, suicide = rules_named(" ".join(words) or word(words, 0, "the rules"))
     with host.session.attempt():

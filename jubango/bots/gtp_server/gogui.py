@@ -9,10 +9,7 @@ from jubango.bots.gtp_server.host import Host
 from jubango.bots.gtp_server.session import STONES
 from jubango.bots.gtp_server.wire import GtpError
 from jubango.bots.interactive.interactive_search import NOTHING, AnalysisInfo
-from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
-from jubango.sgf_games.rules.mnk import Mnk
 
 SHOWN: dict[str, Act] = {}  # what a bot that searches can show
 RULER: dict[str, Act] = {}  # the rules of a game that is not Go
@@ -132,17 +129,12 @@ def _rows(board: np.ndarray) -> str:
 
 def ruled(game: Game) -> bool:
     """A game whose moves are points, and which GoGui does not know by itself."""
-    return not isinstance(game, Go) and (game.actions_are != "dense")
+    return game.dialect != "go" and game.actions_are != "dense"
 
 
 @command("gogui-rules_game_id", RULER)
 def game_id(host: Host, words: list[str]) -> str:
-    game = host.session.game
-    if isinstance(game, ConnectFour) and game.k == 4:
-        return "Connect Four"
-    if isinstance(game, Mnk) and game.k == 5:
-        return "Gomoku"
-    return "Tic-Tac-Toe" if game.spec == "tic_tac_toe" else game.spec
+    return host.session.game.common_name
 
 
 @command("gogui-rules_board_size", RULER)

@@ -21,7 +21,6 @@ from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
 
 TICK = 0.1  # seconds between two looks at the input
 
@@ -130,7 +129,7 @@ class Host:
         session = self.session
         turn = session.turn(player)
         if turn.over:
-            if isinstance(session.game, Go):  # it has lasted too long
+            if session.game.has("resumed"):  # and yet it has lasted too long
                 return Choice(session.game.pass_action, None)
             raise GtpError("the game is over")
         points = session.game.height * session.game.width
@@ -206,8 +205,7 @@ def _prepare(session: Session, territory: Territory | None) -> None:
     legal = np.flatnonzero(turn.legal)
     if len(legal):
         rules(game).step(turn.state, int(legal[0]))
-    if isinstance(game, Go):
-        game.gone_on(game.turn_to(turn.state, 1 - turn.player))
+    game.resumed(game.with_player(turn.state, 1 - turn.player))
     if territory:
         territory.judge(turn.state, ())
         territory.owners(turn.state)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from jubango.bots.gtp_server.wire import GtpError
-from jubango.sgf_games.rules.go.go import Go
+from jubango.sgf_games.rules.game import Game
 
 # (ko, suicide) of rules with area scoring.
 RULES = {
@@ -17,8 +17,13 @@ RULES = {
 KATA_KO = {"simple": "SIMPLE", "positional": "POSITIONAL", "situational": "SITUATIONAL"}
 
 
-def rules_json(game: Go) -> str:
-    """The rules as KataGo writes them."""
+def has_named_rules(game: Game) -> bool:
+    """Whether the game is Go with the rules that KataGo has names for."""
+    return game.dialect == "go" and {"ko", "suicide"} <= game.parameters
+
+
+def rules_json(game: Any) -> str:
+    """The rules of a game that :func:`has_named_rules`, as KataGo writes them."""
     return json.dumps({
         "friendlyPassOk": False, "hasButton": False, "ko": KATA_KO[game.ko], "scoring": "AREA",
         "suicide": game.suicide, "tax": "NONE", "whiteHandicapBonus": "0",

@@ -13,8 +13,9 @@ from jubango.bots.gtp_server.kata_rules import rules_named
 from jubango.bots.gtp_server.session import Session, Turn, is_player, player_of
 from jubango.bots.gtp_server.wire import GtpError
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.coordinates import Point
-from jubango.sgf_games.rules.go.go import Go
+from jubango.sgf_games.rules.game import Game
 
 LARGEST = 25  # side of a board
 MOST_MOVES = 2_000  # more than the rules here let a game last on the largest board
@@ -46,7 +47,7 @@ class Query:
     """What is to be analysed, and what is to be said of it."""
 
     id: str
-    game: Go
+    game: Game
     stones: list[tuple[int, Point]]  # (colour, place) before the first move
     first: int  # who moves first
     moves: list[tuple[int, int]]  # (player, action)
@@ -70,7 +71,7 @@ class Replay:
     and plays no other."""
 
     def __init__(self) -> None:
-        self._from: tuple[Go, list[tuple[int, Point]], int] | None = None
+        self._from: tuple[Game, list[tuple[int, Point]], int] | None = None
         self._session: Session | None = None
 
     def at(self, query: Query, number: int, stopped: Callable[[], bool] = lambda: False) -> tuple[Session, Turn]:
@@ -137,7 +138,7 @@ def read_query(said: Mapping[str, Any]) -> Query:
     visits = _number(said, "maxVisits", 0, 1, WHOLE)
     return Query(
         id=_id(said),
-        game=session.go,
+        game=session.game,
         stones=stones,
         first=player_of(player) if player is not None else moves[0][0] if moves else 0,
         moves=actions,
@@ -164,7 +165,7 @@ def _id(said: Mapping[str, Any]) -> str:
     return text
 
 
-def _game(said: Mapping[str, Any], warnings: list[tuple[str, str]]) -> Go:
+def _game(said: Mapping[str, Any], warnings: list[tuple[str, str]]) -> Game:
     width, height = (_whole(said, key, 1, LARGEST) for key in ("boardXSize", "boardYSize"))
     given = said.get("rules", "chinese")
     if isinstance(given, str) and given.lower() in TERRITORY:
@@ -176,7 +177,7 @@ def _game(said: Mapping[str, Any], warnings: list[tuple[str, str]]) -> Go:
         raise QueryError(str(error), "rules") from None
     komi = _number(said, "komi", 7.5, -1000, 1000)
     try:
-        return Go(width, height, komi, ko, suicide)
+        return make_game(f"go:{width}x{height},komi={komi!r},ko={ko},suicide={str(suicide).lower()}")
     except UserError:
         raise QueryError("Must be a whole or half number", "komi") from None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from jubango.bots.gtp_server.analyze import STREAMING, Streaming
-from jubango.bots.gtp_server.core import COMMANDS, GO, NETWORK, Act, has_network
+from jubango.bots.gtp_server.core import COMMANDS, NETWORK, POINTS, RULES, SET_UP, Act, has_network
 from jubango.bots.gtp_server.gogui import RULER, SHOWN, ruled
 from jubango.bots.gtp_server.host import Host
+from jubango.bots.gtp_server.kata_rules import has_named_rules
 from jubango.bots.gtp_server.wire import Command, GtpError, complain, parse
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
-from jubango.sgf_games.rules.go.go import Go
 
 
 class Server:
@@ -85,7 +85,9 @@ class Server:
         game = self.host.session.game
         return {
             **COMMANDS,
-            **(GO if isinstance(game, Go) else {}),
+            **(SET_UP if game.has("set_up") else {}),
+            **(POINTS if game.counts_points else {}),
+            **(RULES if has_named_rules(game) else {}),
             **(NETWORK if has_network(self.host) else {}),
             **(SHOWN if self.host.searches else {}),
             **(RULER if ruled(game) else {}),

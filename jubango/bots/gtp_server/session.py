@@ -6,12 +6,11 @@ import contextlib
 import copy
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jubango.bots.gtp_server.timing import Timing
@@ -22,9 +21,8 @@ from jubango.sgf_games.base.files import check_file
 from jubango.sgf_games.rules.compiled import View, initial_state, rules
 from jubango.sgf_games.rules.coordinates import COLUMNS, Point, parse_vertex
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.sgf.positions import Record, positions
-from jubango.sgf_games.sgf.sgf import LARGEST_FILE, SgfNode, handicap_points, read_games, write_nodes
+from jubango.sgf_games.sgf.sgf import LARGEST_FILE, SgfNode, read_games, write_nodes
 
 COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
 STONES = ".XO"
@@ -98,9 +96,8 @@ class Session:
 
     def resize(self, width: int, height: int) -> None:
         """Another board, empty."""
-        known = {field.name for field in fields(self.game)}  # type: ignore[arg-type]
         if (width, height) != (self.game.width, self.game.height):
-            if not {"width", "height"} <= known:
+            if not {"width", "height"} <= self.game.parameters:
                 raise GtpError("unacceptable size")
             sized: Any = self.game
             try:
@@ -112,23 +109,20 @@ class Session:
     def set_komi(self, komi: float) -> None:
         """Of the game as it stands, too."""
         try:
-            game = replace(self.go, komi=komi)
+            game = self.game.with_komi(komi)
         except UserError:
             raise GtpError("unacceptable komi; it is a whole or half number") from None
-
-        def priced(state: State) -> State:
-            return state._replace(komi=jnp.float32(komi))
-
         self.game = game
-        played = [own._replace(state=priced(own.state)) for own in self.played]
-        self._begin(priced(self._base), self._node, played)
+        played = [own._replace(state=game.priced(own.state)) for own in self.played]
+        self._begin(game.priced(self._base), self._node, played)
 
     def set_rules(self, ko: str, suicide: bool) -> None:
         """Play the moves again by these rules; where one is illegal by them nothing changes."""
-        played, stones, player = self.played, self.game.stones(self._base), int(self._base.player)
+        played, stones, player = self.played, self.game.stones(self._base), self._first
+        ruled: Any = self.game
         with self.attempt():
-            self.game = replace(self.go, ko=ko, suicide=suicide)
-            self._begin(self.go.set_up(stones, player), self._node)
+            self.game = replace(ruled, ko=ko, suicide=suicide)
+            self._begin(self.game.set_up(stones, player), self._node)
             for own in played:
                 try:
                     self.play(own.player, own.action)
@@ -143,7 +137,8 @@ class Session:
         for colour, points in enumerate((setup.empty, setup.black, setup.white)):
             for point in points:
                 stones[point] = colour
-        state = self.go.set_up(stones, int(self.state.player) if setup.turn is None else setup.turn)
+        player = int(self.game.current_player(self.state)) if setup.turn is None else setup.turn
+        state = self.game.set_up(stones, player)
         self.played[-1] = self.played[-1]._replace(state=state, setup=setup)
 
     @contextlib.contextmanager
@@ -165,7 +160,7 @@ class Session:
         if not _all_have_liberties(board):
             raise GtpError("illegal move")
         black, white = (tuple(point for colour, point in stones if board[point] == 1 + colour == own) for own in (1, 2))
-        self._begin(self.go.set_up(board, player), SgfNode(black, white, turn=player))
+        self._begin(self.game.set_up(board, player), SgfNode(black, white, turn=player))
 
     def handicap(self, points: Sequence[Point]) -> None:
         if self.played or self.stones.any():
@@ -176,7 +171,7 @@ class Session:
         """The fixed points; as many of them as there are, unless it has to be that ``number``."""
         for stones in (number,) if exactly else range(min(number, MOST_HANDICAP), 1, -1):
             try:
-                return handicap_points(self.go, stones)
+                return self.game.handicap_points(stones)
             except UserError:
                 continue
         raise GtpError("invalid number of stones")
@@ -215,12 +210,6 @@ class Session:
     # -- play ------------------------------------------------------------------------------------
 
     @property
-    def go(self) -> Go:
-        if not isinstance(self.game, Go):
-            raise GtpError(f"there is no such thing in {self.game.spec}")
-        return self.game
-
-    @property
     def state(self) -> State:
         return self.played[-1].state if self.played else self._base
 
@@ -239,7 +228,7 @@ class Session:
 
     def turn(self, player: int | None = None) -> Turn:
         """The position with ``player`` to move, by default whose turn it is. In Go anybody may move, and play may go on
-        after two passes."""
+        after passes have ended it."""
         state, view = self._to_move(player)
         line = line_of([(own.player, own.action) for own in self.played], self._first)
         if state is not self.state:
@@ -247,21 +236,20 @@ class Session:
         return Turn(state, view, len(self.played), (self._serial, *line))
 
     def _to_move(self, player: int | None) -> tuple[State, View[np.ndarray]]:
-        state = self.state
-        if isinstance(self.game, Go):
-            state = state if player is None else self.game.turn_to(state, player)
-            if int(state.passes) >= 2:
-                state = self.game.gone_on(state)
+        state = self.state if player is None else self.game.with_player(self.state, player)
         view: View[np.ndarray] = jax.device_get(rules(self.game).view(state))
+        if view.terminal and self.game.has("resumed"):
+            state = self.game.resumed(state)
+            view = jax.device_get(rules(self.game).view(state))
         if player is not None and player != int(view.player):
             raise GtpError(f"it is {('Black', 'White')[int(view.player)]}'s turn")
         return state, view
 
     def play(self, player: int, action: int) -> None:
-        """A pass, too, where a game of Go has lasted too long: its position stays."""
+        """A pass, too, where a game that goes on after passes has lasted too long: its position stays."""
         state, view = self._to_move(player)
-        if isinstance(self.game, Go) and view.terminal and action == self.game.pass_action:
-            after = self.game.turn_to(state, 1 - int(view.player))
+        if self.game.has("resumed") and view.terminal and action == self.game.pass_action:
+            after = self.game.with_player(state, 1 - int(view.player))
         elif view.legal[action]:
             after = rules(self.game).step(state, action)
         else:

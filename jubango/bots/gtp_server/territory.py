@@ -12,7 +12,6 @@ from jubango.bots.evaluators.territory import deviation_of, margins, ownership, 
 from jubango.bots.interactive.interactive_search import MoveInfo
 from jubango.sgf_games.rules.compiled import rules
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
 
 MOST_MOVES = 8  # whose positions are looked at
 HERE = -1  # in the place of a move: the position itself
@@ -83,7 +82,7 @@ class Territory:
         return Judgement(mean + half, spread, after)
 
     def _score(self, owners: np.ndarray, state: State) -> float:
-        return float(owners.sum()) - float(state.komi)
+        return float(owners.sum()) - self._game.komi_of(state)
 
     def _look_at(self, state: State) -> None:
         if self._state is not state:
@@ -105,11 +104,11 @@ class Territory:
 
     def _played(self, state: State, actions: Sequence[int]) -> list[tuple[float, float]]:
         """Of random games after each of ``actions``: (mean margin, spread)."""
-        assert isinstance(self._game, Go), "only Go counts points"
         self._look_at(state)
+        ply = int(getattr(state, "ply", 0))  # whatever tells positions apart will do
         for action in actions:
             if action not in self._margins:
-                dice = [int(state.ply) * self._game.num_actions + action + 1]
+                dice = [ply * self._game.num_actions + action + 1]
                 found = margins(self._game, self._states(state, [action]), dice, LANES)
                 self._margins[action] = float(found.mean[0]), float(found.spread[0])
         return [self._margins[action] for action in actions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Iterator
@@ -34,7 +35,6 @@ from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.rules.race import for_two
 
 LEAST_REMEMBERED, REMEMBERED_SHARE = 30_000, 0.6  # of all positions there have been the newest are learnt from
@@ -44,7 +44,7 @@ MOST_STEPS = 100  # of learning, in a turn
 MOVES = 8  # in every lane, between two lots of learning
 NEWEST = "newest.safetensors"  # the weights of the last save
 WRONG = 0.05  # share of the resignations that may be wrong
-KOMIS = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5, -1.0, -2.0, 1.0, 2.0  # what Go's komi differs by, in so many games each
+KOMIS = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5, -1.0, -2.0, 1.0, 2.0  # what komi differs by, in so many games each
 
 
 class Settings(BaseModel):
@@ -275,7 +275,7 @@ class Trainer:
         settings, side = self.settings, int((game.height * game.width) ** 0.5)
         if rollouts:
             full = settings.rollout_simulations
-            rollout = Rollout(moves="tactical" if isinstance(game, Go) else "game")
+            rollout = Rollout(moves="tactical" if game.has("tactical_playout") else "game")
             search = Search(game.compiled_as, Ucb1(), rollout, full, ties="random")
             return SelfPlay(
                 search, full, full // 4, 0.5, c=0.5, temperature=1.0, temperature_plies=side, opening=side // 2,
@@ -379,10 +379,14 @@ def _number(value: object) -> float:
 
 
 def variations(game: Game) -> list[Game]:
-    """What games of self-play begin as: Go with one komi or another, anything else as it is."""
-    if not isinstance(game, Go):
+    """What games of self-play begin as: with one komi or another where states have it, anything else as it is."""
+    if not game.has_komi or game.compiled_as == game:
         return [game]
-    return [Go(game.width, game.height, game.komi + gap, game.ko, game.suicide) for gap in KOMIS]
+    others: list[Game] = []
+    for gap in KOMIS:
+        with contextlib.suppress(UserError):  # it need not take every number
+            others.append(game.with_komi(game.komi_of() + gap))
+    return others
 
 
 @functools.lru_cache(maxsize=8)

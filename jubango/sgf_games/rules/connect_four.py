@@ -61,6 +61,14 @@ class ConnectFour(LineGame):
         return np.stack([unchanged, mirrored]), np.stack([columns, columns[::-1]])
 
     @property
+    def placing(self) -> Literal["drop"] | None:
+        return "drop" if type(self) is ConnectFour else None
+
+    @property
+    def common_name(self) -> str:
+        return "Connect Four" if self.k == 4 else self.spec
+
+    @property
     def spec(self) -> str:
         size = f"{self.width}x{self.height}"
         return f"connect_four:{size}" + (f",k={self.k}" if self.k != 4 else "")

@@ -12,6 +12,9 @@ Point = tuple[int, int]  # (row, column), row 0 at the top
 COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+# Fixed handicap points by row (top, middle, bottom) and column (left, middle, right); GTP 2, section 4.1.1.
+_HANDICAP_ORDER = ("bl", "tr", "tl", "br", "ml", "mr", "bm", "tm", "mm")
+
 
 def vertex(point: Point | None, height: int) -> str:
     """``(15, 3)`` on 19 rows is ``D4``; None is ``pass``."""
@@ -56,3 +59,30 @@ def parse_sgf_pair(text: str, height: int, width: int) -> Point | None:
     if not (row < height and column < width):
         raise UserError(f'SGF point "{text}" is not on the {width}x{height} board')
     return row, column
+
+
+def star_points(height: int, width: int) -> list[Point]:
+    """The marked points of a Go board."""
+
+    def lines(n: int) -> list[int]:
+        edge = 3 if n >= 13 else 2
+        return sorted({edge, n - 1 - edge} | ({n // 2} if n % 2 and n >= 9 else set())) if n >= 7 else []
+
+    rows, columns = lines(height), lines(width)
+    if height < 13 or width < 13:  # small boards: corners and the centre
+        middle = [(height // 2, width // 2)] if height % 2 and width % 2 and rows and columns else []
+        corners = [(r, c) for r in (rows[0], rows[-1]) for c in (columns[0], columns[-1])] if rows and columns else []
+        return [*corners, *middle]
+    return [(r, c) for r in rows for c in columns]
+
+
+def usual_handicap(height: int, width: int, stones: int) -> list[Point]:
+    """The fixed handicap points of GTP, in its order. Raises UserError where there are none."""
+    with_middle = min(width, height) >= 9 and width % 2 and height % 2
+    if min(width, height) < 7 or not 2 <= stones <= (9 if with_middle else 4):
+        raise UserError(f"HA[{stones}]: no usual points for that on {width}x{height}; add the stones as AB")
+    edge_r, edge_c = (3 if n >= 13 else 2 for n in (height, width))
+    rows = {"t": edge_r, "m": height // 2, "b": height - 1 - edge_r}
+    columns = {"l": edge_c, "m": width // 2, "r": width - 1 - edge_c}
+    chosen = list(_HANDICAP_ORDER[:stones]) if stones in (2, 3, 4, 6, 8) else [*_HANDICAP_ORDER[: stones - 1], "mm"]
+    return [(rows[name[0]], columns[name[1]]) for name in chosen]

@@ -1,35 +1,33 @@
-"""The Game protocol: pure rules of one unbatched state; callers ``vmap``.
+"""The Game protocol: pure rules of one unbatched state, the words and pictures for people, and hooks.
 
-Shape legend, used throughout the package:
-    H, W  rows and columns of the board; row 0 is the top row, column 0 the left one
-    A     num_actions
-    B     lanes: games played at once. A batch of states carries B as the LAST axis of every
-          array (``jax.vmap(game.step, in_axes=-1, out_axes=-1)``), which keeps a board row of
-          all lanes contiguous.
+A hook is a question that programs around the rules ask: may stones be set up, who owns which point, how do stones lie?
+Every hook has an answer by default, so a game says what it has and leaves out the rest. docs/extend.md has the table.
+The shape legend is in :mod:`jubango.sgf_games.rules.bare_game`.
 """
 
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, ClassVar, Literal, TypeAlias
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.compute.dice import mix, random_bits
-from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.programs import jit
-from jubango.sgf_games.rules.coordinates import parse_vertex, vertex
+from jubango.sgf_games.rules.bare_game import BareGame
+from jubango.sgf_games.rules.bare_game import State as State
+from jubango.sgf_games.rules.coordinates import Point, parse_vertex, usual_handicap, vertex
 
-State: TypeAlias = Any  # a pytree of arrays, one type per game; a game's own methods name theirs
+LANES = 64  # random games at once, from which it is told whose points are
 
 
-class Game(ABC):
+class Game(BareGame):
     """Rules. Subclasses are frozen dataclasses of their parameters, hence hashable and static.
 
     What a search must carry in every node is the state; keep it to a few words. A game whose
@@ -38,12 +36,6 @@ class Game(ABC):
     """
 
     name: ClassVar[str]
-    num_players: ClassVar[int] = 2
-    counts_points: ClassVar[bool] = False  # the board's points are the players' in the end, and they are counted
-    height: int
-    width: int
-
-    # -- the rules ---------------------------------------------------------------------------
 
     @property
     def compiled_as(self) -> Game:
@@ -52,149 +44,156 @@ class Game(ABC):
         return self
 
     @property
-    @abstractmethod
-    def num_actions(self) -> int:
-        """A: actions are int32 in [0, A)."""
-
-    @property
-    @abstractmethod
-    def max_plies(self) -> int:
-        """No game is longer than this many moves."""
-
-    @abstractmethod
-    def init(self) -> State:
-        """The first position."""
-
-    @abstractmethod
-    def step(self, state: State, action: jax.Array) -> State:
-        """The state after a legal ``action``; a finished game stays as it is."""
-
-    @abstractmethod
-    def legal_action_mask(self, state: State) -> jax.Array:
-        """bool [A]; all false when the game is over."""
-
-    @abstractmethod
-    def current_player(self, state: State) -> jax.Array:
-        """int32: the player to move, 0 being the one who moves first (Black)."""
-
-    @abstractmethod
-    def is_terminal(self, state: State) -> jax.Array:
-        """bool."""
-
-    @abstractmethod
-    def returns(self, state: State) -> jax.Array:
-        """float32 [num_players] in [-1, 1]; zeros before the end; zero-sum for two players."""
-
-    @abstractmethod
-    def observe(self, state: State) -> jax.Array:
-        """float32 [H, W, C]: feature planes from the view of the player to move."""
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """(H, W, C) of :meth:`observe`."""
-        return jax.eval_shape(lambda: self.observe(self.init())).shape
-
-    def heuristic(self, state: State) -> jax.Array:
-        """float32 in [-1, 1]: a rough guess at the value for the player to move; even by default."""
-        return jnp.zeros((), jnp.float32)
-
-    def without_history(self, state: State) -> State:
-        """The state less what only repetition rules need."""
-        return state
-
-    def transposition_key(self, state: State) -> jax.Array:
-        """uint32 [2]: equal for positions a search may treat as one, different for others but for a
-        chance of 2^-64. This plain version mixes everything that is in the state."""
-        words = [jnp.ravel(x).astype(jnp.uint32) for x in jax.tree.leaves(self.without_history(state))]
-        flat = jnp.concatenate([w for w in words if w.size])
-        place = jnp.arange(1, flat.size + 1, dtype=jnp.uint32)
-        salts = (0x9E3779B9, 0x85EBCA77)
-        return jnp.stack(
-            [mix(jnp.sum(mix(mix(flat + place * jnp.uint32(s)) ^ place), dtype=jnp.uint32)) for s in salts]
-        )
-
-    # -- for networks ------------------------------------------------------------------------
-
-    @property
     def family(self) -> str:
         """The rules whatever the board's size: one network plays a whole family. By default this game alone."""
         return self.spec
 
-    @property
-    def actions_are(self) -> Literal["points", "columns", "dense"]:
-        """How a network tells actions apart: "points", with pass as one more, where action i is point i row by row;
-        "columns"; "dense": nothing is known of them. By default points where there are as many."""
-        return "points" if self.num_actions - self.height * self.width in (0, 1) else "dense"
+    # -- hooks: play -------------------------------------------------------------------------
+
+    def has(self, hook: str) -> bool:
+        """Whether the game's class has a method of its own for a hook, ``set_up``, in place of the plain one."""
+        return getattr(type(self), hook) is not getattr(Game, hook)
 
     @property
-    def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
-        """(int32 [S, H * W], int32 [S, A]): where each point and each action of a board that has been turned or
-        mirrored comes from, for every such change that the rules do not notice. By default the one that changes
-        nothing."""
-        height, width, _ = self.observation_shape
-        return np.arange(height * width)[None], np.arange(self.num_actions)[None]
+    def parameters(self) -> frozenset[str]:
+        """The names of the dataclass's fields."""
+        own: Any = self
+        return frozenset(field.name for field in fields(own)) if is_dataclass(own) else frozenset()
 
-    # -- the hot path: lanes -----------------------------------------------------------------
+    @property
+    def pass_action(self) -> int:
+        """The action that leaves the board as it is; -1 where there is none."""
+        return -1
 
-    def random_playout(self, states: State, seeds: jax.Array) -> jax.Array:
-        """Play every lane to the end with uniformly random moves.
+    def open_actions(self, state: State) -> np.ndarray:
+        """bool [A]: moves on the board that there is no reason to pass before, as nobody owns these points yet. None by
+        default."""
+        return np.zeros(self.num_actions, bool)
 
-        states: without history, B as the last axis. seeds: uint32 [B]; a lane's game depends on
-        its state and its seed alone. Returns float32 [num_players, B].
+    def resumed(self, state: State, passes: int = 0) -> State:
+        """The same position as if no more than so many passes had been made in a row: play goes on that passes have
+        ended. By default the state itself: what is over stays so."""
+        del passes
+        return state
 
-        This plain version serves any game; the package's own games override it.
+    def with_player(self, state: State, player: int) -> State:
+        """The same position with ``player`` to move, where anybody may move. By default the state itself."""
+        del player
+        return state
+
+    def set_up(self, stones: np.ndarray, player: int) -> State:
+        """The start of a game from given stones.
+
+        stones: int8 [H, W], 1 the first player's, 2 the second's. player: who moves. Raises UserError where stones
+        cannot be set up, as by default.
         """
-        return self._random_games(states, seeds, lambda nothing, states, action: nothing, ())[0]
+        raise UserError(f"no stones can be set up in {self.spec}")
 
-    def random_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """As :meth:`random_playout`, and int32 [A, B]: the player who was the first to take an action in that game, or
-        -1 (all moves as first: Gelly & Silver 2011, section 4)."""
-        actions = jnp.arange(self.num_actions)[:, None]
+    def handicap_points(self, stones: int) -> list[Point]:
+        """Where so many handicap stones of the first player's lie: by default on the points that are usual in Go, where
+        stones can be set up. Raises UserError where there are none."""
+        if not self.has("set_up"):
+            raise UserError(f"there are no handicap stones in {self.spec}")
+        return usual_handicap(self.height, self.width, stones)
 
-        def note(firsts: jax.Array, states: State, action: jax.Array) -> jax.Array:
-            live = ~jax.vmap(self.is_terminal, in_axes=-1)(states)
-            mover = jax.vmap(self.current_player, in_axes=-1)(states)
-            return jnp.where((actions == action) & live & (firsts < 0), mover, firsts)
+    def why_illegal(self, state: State, point: Point | None) -> str:
+        """Why ``point`` cannot be played on (None: why there is no pass) while the game goes on, in few words."""
+        return "the point is occupied" if point is not None and self.stones(state)[point] else "the rules forbid it"
 
-        nobody = jnp.full((self.num_actions, seeds.shape[0]), -1, jnp.int32)
-        return self._random_games(states, seeds, note, nobody)
+    # -- hooks: points -----------------------------------------------------------------------
 
-    def tactical_playout(self, states: State, seeds: jax.Array) -> jax.Array:
-        """As :meth:`random_playout`, with the tactics that the game knows of, if any, before chance."""
-        return self.random_playout(states, seeds)
+    @property
+    def has_komi(self) -> bool:
+        """Whether the second player gets points that can be chosen: by default where there is a field ``komi``."""
+        return "komi" in self.parameters
 
-    def tactical_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """As :meth:`random_playout_with_firsts`, by :meth:`tactical_playout`'s moves."""
-        return self.random_playout_with_firsts(states, seeds)
+    def with_komi(self, komi: float) -> Self:
+        """The same game with another komi. Raises UserError where there is none, and for one that cannot be."""
+        if not self.has_komi:
+            raise UserError(f"there is no komi in {self.spec}")
+        own: Any = self
+        changed: Self = replace(own, komi=komi)
+        return changed
 
-    def random_ends(self, states: State, seeds: jax.Array) -> State:
-        """The last positions of random games, as :meth:`random_playout` begins them."""
-        step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
-        return self._random_games(states, seeds, lambda _, states, action: step(states, action), states)[1]
+    def priced(self, state: State) -> State:
+        """A state of a game that differs from this one in komi, as one of this game: by default with its ``komi``
+        replaced, if states have one."""
+        own: Any = self
+        return state._replace(komi=jnp.float32(own.komi)) if hasattr(state, "komi") else state
 
-    def _random_games(
-        self, states: State, seeds: jax.Array, note: Callable[[Any, State, jax.Array], Any], noted: Any
-    ) -> tuple[jax.Array, Any]:
-        """(results of random games, what ``note(noted, states, action)`` makes of every move)."""
-        step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
-        legal_mask = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)
-        terminal = jax.vmap(self.is_terminal, in_axes=-1)
+    def komi_of(self, state: State = None) -> float:
+        """The komi of the game a state is of, or of this one: by default the ``komi`` of the state, or else of the
+        game, or 0."""
+        return float(getattr(state, "komi", getattr(self, "komi", 0.0)))
 
-        def body(carry: tuple[State, jax.Array, Any]) -> tuple[State, jax.Array, Any]:
-            states, t, noted = carry
-            legal = legal_mask(states)  # [A, B]
-            rank = jnp.cumsum(legal.astype(jnp.int32), axis=0)
-            total = rank[-1].astype(jnp.uint32)
-            bits = random_bits(seeds, jnp.full(seeds.shape, t))
-            pick = (((bits >> 16) * total) >> 16).astype(jnp.int32)
-            action = jnp.argmax((rank == pick + 1) & legal, axis=0).astype(jnp.int32)
-            return step(states, action), t + 1, note(noted, states, action)
+    def margin(self, state: State) -> jax.Array:
+        """float32: by how much the first player has won a finished game, by default the return. Where the game
+        ``counts_points`` it is in points, komi included, and of any position as it stands."""
+        return self.returns(state)[0]
 
-        def going_on(carry: tuple[State, jax.Array, Any]) -> jax.Array:
-            return ~jnp.all(terminal(carry[0])) & (carry[1] < self.max_plies)
+    def owners(self, state: State) -> jax.Array:
+        """int8 [H * W]: 1 for a point that counts for the first player as the position stands, -1 for the second, where
+        the game ``counts_points``; else zeros."""
+        return jnp.zeros(self.height * self.width, jnp.int8)
 
-        states, _, noted = while_loop(going_on, body, (states, jnp.int32(0), noted))
-        return jax.vmap(self.returns, in_axes=-1, out_axes=-1)(states), noted
+    def dead_stones(self, state: State) -> np.ndarray:
+        """bool [H, W]: stones that the players take off before they count. None by default."""
+        return np.zeros(self.stones(state).shape, bool)
+
+    def without_stones(self, state: State, dead: np.ndarray) -> State:
+        """The position to be counted, without the stones ``dead``, bool [H, W]: by default set up anew."""
+        if not dead.any():
+            return state
+        return self.set_up(np.where(dead, 0, self.stones(state)), int(self.current_player(state)))
+
+    def chains(self, state: State) -> list[np.ndarray]:
+        """Stones that live and die together, bool [H, W] each, those of the player to move first: by default stones of
+        one colour side by side."""
+        stones, mover = self.stones(state), int(self.current_player(state))
+        return [chain for player in (mover, 1 - mover) for chain in connected(stones == 1 + player)]
+
+    def owners_by_playouts(self, state: State, rounds: int) -> np.ndarray:
+        """float32 [H * W] in [-1, 1]: the share of random games from here, 64 in each of ``rounds``, in which a point
+        ends as the first player's, less that in which it ends as the second's."""
+        program = _owners_program(self.compiled_as)
+        return np.mean([program(self.without_history(state), np.uint32(k)) for k in range(rounds)], axis=0)
+
+    def playout_margin(self, states: State, seeds: jax.Array) -> jax.Array:
+        """float32 [B]: by how much the first player has won a random game from each of ``states``, B being last."""
+        return jax.vmap(self.margin, in_axes=-1)(self.random_ends(states, seeds))
+
+    def end_reason(self, drawn: bool) -> str:
+        """Why a game is over that was played to its end, in a word for its record."""
+        del drawn
+        return "score" if self.counts_points else "end"
+
+    # -- hooks: how others know the game -----------------------------------------------------
+
+    counts_points: ClassVar[bool] = False  # the board's points are the players' in the end, and they are counted
+    on_crossings: ClassVar[bool] = False  # stones lie where lines cross, as in Go; else in squares
+    dialect: ClassVar[Literal["", "go"]] = ""  # "go": other programs know it as Go (engines, SGF readers, GUIs)
+    strongest_bot: ClassVar[str] = "uct:simulations=12800,c=0.4"  # where no network comes with jubango
+
+    @property
+    def star_points(self) -> list[Point]:
+        """The points of the board that are marked. None by default."""
+        return []
+
+    @property
+    def placing(self) -> Literal["go", "drop", "place"] | None:
+        """How stones come to lie, in words that the script of pages knows: they stay where they are put ("place"), fall
+        ("drop"), or are captured as well ("go"). None, the default: pages are told of every stone."""
+        return None
+
+    @property
+    def common_name(self) -> str:
+        """What people and GUIs call the game: by default its spec."""
+        return self.spec
+
+    @property
+    def rule_set(self) -> str:
+        """SGF's RU of a game that other programs know as Go."""
+        return ""
 
     # -- words and pictures ------------------------------------------------------------------
 
@@ -224,16 +223,6 @@ class Game(ABC):
         """Where the stone of ``action`` lies in ``state``, the position it led to; None for a pass."""
         return self.action_point(state, action)
 
-    @property
-    def pass_action(self) -> int:
-        """The action that leaves the board as it is; -1 where there is none."""
-        return -1
-
-    def open_actions(self, state: State) -> np.ndarray:
-        """bool [A]: moves on the board that there is no reason to pass before, as nobody owns these points yet. None by
-        default."""
-        return np.zeros(self.num_actions, bool)
-
     def point_action(self, point: tuple[int, int] | None) -> int:
         """The action that puts a stone on ``point``; None is the pass. Raises UserError."""
         if point is None:
@@ -257,15 +246,6 @@ class Game(ABC):
         del state
         return self.parse_action(text)
 
-    def margin(self, state: State) -> jax.Array:
-        """float32: by how much the first player has won a finished game: in Go points, elsewhere the return."""
-        return self.returns(state)[0]
-
-    def owners(self, state: State) -> jax.Array:
-        """int8 [H * W]: 1 for a point that counts for the first player as the position stands, -1 for the second, where
-        the game ``counts_points``; else zeros."""
-        return jnp.zeros(self.height * self.width, jnp.int8)
-
     def margin_text(self, margin: float) -> str:
         """The result of a finished game as SGF's RE: ``B+3.5``, ``W+``, ``0``."""
         return "0" if margin == 0 else ("B+" if margin > 0 else "W+")
@@ -277,6 +257,14 @@ class Game(ABC):
     def final_margin(self, state: State) -> float:
         """:meth:`margin` of a finished game's last position."""
         return float(_compiled_margin(self.compiled_as)(state))
+
+
+def connected(stones: np.ndarray) -> list[np.ndarray]:
+    """Stones side by side, chain by chain, bool [H, W] each."""
+    from scipy.ndimage import label
+
+    numbered, count = label(stones)
+    return [numbered == number for number in range(1, count + 1)]
 
 
 def square_symmetries(height: int, width: int) -> np.ndarray:
@@ -292,3 +280,15 @@ def square_symmetries(height: int, width: int) -> np.ndarray:
 @functools.cache
 def _compiled_margin(game: Game) -> Callable[[State], jax.Array]:
     return jit(game.margin)
+
+
+@functools.lru_cache(maxsize=8)
+def _owners_program(game: Game) -> Callable[..., jax.Array]:
+    """float32 [H * W]: the mean of the owners at the ends of random games from a state."""
+
+    def owners(state: State, seed: jax.Array) -> jax.Array:
+        states = jax.tree.map(lambda x: jnp.broadcast_to(jnp.asarray(x)[..., None], (*jnp.shape(x), LANES)), state)
+        ends = game.random_ends(states, mix(seed * LANES + jnp.arange(LANES, dtype=jnp.uint32)))
+        return jnp.mean(jax.vmap(game.owners, in_axes=-1)(ends).astype(jnp.float32), axis=0)
+
+    return jit(owners, parts=("owners", game, LANES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -184,6 +184,9 @@ class LineGame(Game):
 
         return fused(move)
 
+    def end_reason(self, drawn: bool) -> str:
+        return "full" if drawn else "line"
+
     def stones(self, state: LineState) -> np.ndarray:
         return bb.drawn(state.own, state.opp, int(state.player), self.width)
 
@@ -242,6 +245,14 @@ class Mnk(LineGame):
     def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
         points = square_symmetries(self.height, self.width)
         return points, points
+
+    @property
+    def placing(self) -> Literal["place"] | None:
+        return "place" if type(self) is Mnk else None  # who derives from it may capture
+
+    @property
+    def common_name(self) -> str:
+        return "Gomoku" if self.k == 5 else "Tic-Tac-Toe" if self.spec == "tic_tac_toe" else self.spec
 
     @property
     def spec(self) -> str:

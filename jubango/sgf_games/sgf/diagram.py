@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jubango.sgf_games.base.printable import printable
-from jubango.sgf_games.rules.coordinates import COLUMNS, Point
+from jubango.sgf_games.rules.coordinates import COLUMNS, Point, star_points
 
 WOOD, PAPER, GRID = "#f3e3c3", "#f7f7f7", "#6b5a3a"
 INK, PEARL = "#111111", "#ffffff"  # stones and texts
@@ -63,21 +63,6 @@ def contrast(one: str, other: str) -> float:
 def readable_on(colour: str) -> str:
     """Black or white."""
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, colour))
-
-
-def star_points(height: int, width: int) -> list[Point]:
-    """The marked points of a Go board."""
-
-    def lines(n: int) -> list[int]:
-        edge = 3 if n >= 13 else 2
-        return sorted({edge, n - 1 - edge} | ({n // 2} if n % 2 and n >= 9 else set())) if n >= 7 else []
-
-    rows, columns = lines(height), lines(width)
-    if height < 13 or width < 13:  # small boards: corners and the centre
-        middle = [(height // 2, width // 2)] if height % 2 and width % 2 and rows and columns else []
-        corners = [(r, c) for r in (rows[0], rows[-1]) for c in (columns[0], columns[-1])] if rows and columns else []
-        return [*corners, *middle]
-    return [(r, c) for r in rows for c in columns]
 
 
 def grid_lines(height: int, width: int, crossings: bool) -> list[tuple[float, float, float, float]]:

@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.compute.traced import identity
 from jubango.sgf_games.rules.catalogue import make_game
-from jubango.sgf_games.rules.compiled import Rules, View, initial_state, rules, view_of
+from jubango.sgf_games.rules.compiled import View, initial_state, rules, view_of
 from jubango.sgf_games.rules.coordinates import Point
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.sgf.diagram import Diagram, board_svg, shortened
 from jubango.sgf_games.sgf.sgf import SgfGame, SgfNode, read_games
 
@@ -110,7 +108,7 @@ class Position:
 
     def diagram(self) -> Diagram:
         """The board as it is drawn."""
-        return Diagram(self.stones, isinstance(self.game, Go), self.last, title=f"{self.short_title}\n{self.status}")
+        return Diagram(self.stones, self.game.on_crossings, self.last, title=f"{self.short_title}\n{self.status}")
 
     def __repr__(self) -> str:
         return printable(f"<Position of {self.game.spec}: {self.title}; {self.status}>")
@@ -278,8 +276,7 @@ def _walk(sgf: SgfGame, until: int, checked: bool = True) -> list[Position]:
             return out
         player, point = node.move
         state = _on_move(game, state, node.move)
-        if isinstance(game, Go):  # people pass and then play on
-            state = state._replace(passes=jnp.minimum(state.passes, 1))
+        state = game.resumed(state, passes=1)  # people pass and then play on
         where = f"{sgf.source}: move {number + 1} ({'BW'[player]} {game.point_text(point)})"
         try:
             action = game.point_action(point)
@@ -299,14 +296,14 @@ def _walk(sgf: SgfGame, until: int, checked: bool = True) -> list[Position]:
 
 
 def _on_move(game: Game, state: State, move: tuple[int, Point | None] | None) -> State:
-    return game.turn_to(state, move[0]) if move is not None and isinstance(game, Go) else state
+    return state if move is None else game.with_player(state, move[0])
 
 
 def _set_up(sgf: SgfGame, state: State, node: SgfNode, next_player: int | None) -> State:
     game = sgf.game
-    if not isinstance(game, Go):
+    if not game.has("set_up"):
         if node.black or node.white or node.empty:
-            raise UserError(f"{sgf.source}: set-up stones are understood in Go only, not in {game.spec}")
+            raise UserError(f"{sgf.source}: has set-up stones, and no stones can be set up in {game.spec}")
         return state
     stones = game.stones(state).copy()
     for colour, points in ((1, node.black), (2, node.white), (0, node.empty)):
@@ -316,22 +313,9 @@ def _set_up(sgf: SgfGame, state: State, node: SgfNode, next_player: int | None) 
     if turn is None:
         turn = next_player
     if turn is None:
-        turn = 1 if node.black and not node.white else int(state.player)
+        turn = 1 if node.black and not node.white else int(game.current_player(state))
     return game.set_up(stones, turn)
 
 
 def _why(game: Game, state: State, point: Point | None) -> str:
-    if bool(rules(game).view(state).terminal):
-        return "the game is over"
-    if point is not None and game.stones(state)[point]:
-        return "the point is occupied"
-    if isinstance(game, Go) and point is not None:
-        simple = _rules_without_ko(game)
-        free = np.asarray(simple.view(game.without_history(state)._replace(ko=jnp.int32(-1))).legal)
-        return "ko" if free[game.point_action(point)] else "suicide"
-    return "the rules forbid it"
-
-
-@functools.cache
-def _rules_without_ko(game: Go) -> Rules:
-    return rules(Go(game.width, game.height, game.komi, "simple", game.suicide))
+    return "the game is over" if bool(rules(game).view(state).terminal) else game.why_illegal(state, point)

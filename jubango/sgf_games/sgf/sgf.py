@@ -22,7 +22,6 @@ from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.coordinates import Point, parse_sgf_pair, sgf_pair
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.sgf.grammar import sgf_grammar, sgf_properties
 from jubango.sgf_games.sgf.servers import as_sgf
 from jubango.sgf_games.sgf.sgf_tree import Node, read_trees
@@ -31,9 +30,6 @@ SPEC_PROPERTY = "JG"
 MOVE_TEXTS = {"B": "JB", "W": "JW"}
 LARGEST_BOARD = 26  # that other readers have
 LARGEST_FILE = 20_000_000  # bytes
-
-# Fixed handicap points by row (top, middle, bottom) and column (left, middle, right); GTP 2, section 4.1.1.
-_HANDICAP_ORDER = ("bl", "tr", "tl", "br", "ml", "mr", "bm", "tm", "mm")
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -127,7 +123,7 @@ def move_property(game: Game, player: str, text: str, point: Point | None) -> di
 
 def _serialised(game: Game, tree: sgf_grammar.Coarse_game_tree) -> bytes:
     data: bytes = sgf_grammar.serialise_game_tree(tree)
-    if isinstance(game, Go) and game.width != game.height:
+    if game.dialect == "go" and game.width != game.height:
         # Last, as lines are filled by one number. No text can hold these bytes: a "]" in it is escaped.
         size = _shared_properties(game, game.spec)["SZ"][0]
         data = data.replace(b"SZ[%b]" % size, b"SZ[%d:%d]" % (game.width, game.height), 1)
@@ -137,8 +133,11 @@ def _serialised(game: Game, tree: sgf_grammar.Coarse_game_tree) -> bytes:
 def handicap_plies(game: Game, record: GameRecord) -> int:
     """How many first moves are Black's handicap stones, with White's passes in between, which a file has as AB."""
     moves = record.moves[: record.opening_plies]
-    handicap = isinstance(game, Go) and len(moves) % 2 and len(moves) > 1 and set(moves[1::2]) == {"pass"}
-    return len(moves) if handicap and "pass" not in moves[::2] else 0
+    if not game.has("set_up") or game.pass_action < 0:
+        return 0
+    none = game.action_text(game.pass_action)
+    handicap = len(moves) % 2 and len(moves) > 1 and set(moves[1::2]) == {none}
+    return len(moves) if handicap and none not in moves[::2] else 0
 
 
 @functools.lru_cache(maxsize=64)
@@ -149,8 +148,8 @@ def _shared_properties(game: Game, spec: str) -> dict[str, list[bytes]]:
         "FF": "4", "CA": "UTF-8", "GM": "4", **size, "AP": f"jubango:{VERSION}",
         SPEC_PROPERTY: spec, "TM": "0", "OT": "none", "HA": "0",
     }  # fmt: skip
-    if isinstance(game, Go):
-        texts |= {"GM": "1", "KM": _real(game.komi).decode(), "RU": _rules_name(game)}
+    if game.dialect == "go":
+        texts |= {"GM": "1", "KM": _real(game.komi_of()).decode(), "RU": game.rule_set}
     return {key: [_raw(text)] for key, text in texts.items()}
 
 
@@ -165,14 +164,6 @@ def _real(number: float) -> bytes:
 
 def _raw(text: str) -> bytes:
     return sgf_grammar.escape_text(text.encode())
-
-
-def _rules_name(game: Go) -> str:
-    if game.ko == "positional" and game.suicide:
-        return "TrompTaylor"
-    if game.ko == "situational" and game.suicide:
-        return "NZ"
-    return "AGA" if game.ko == "situational" else "Chinese"
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -355,22 +346,9 @@ def _with_handicap(nodes: list[SgfNode], properties: dict[str, str], game: Game)
     stones, first = _handicap(properties), nodes[0]
     opening = itertools.takewhile(lambda node: node.move is None, nodes)
     white_starts = next((node.move[0] == 1 for node in nodes if node.move), False)
-    if stones < 2 or any(node.black for node in opening) or not isinstance(game, Go) or not white_starts:
+    if stones < 2 or any(node.black for node in opening) or not game.has("set_up") or not white_starts:
         return nodes, ""
-    points = handicap_points(game, stones)
+    points = game.handicap_points(stones)
     names = ", ".join(map(game.point_text, points))
     guess = f"HA[{stones}] comes without its stones, which were taken to be {names}"
     return [replace(first, black=tuple(points), turn=1), *nodes[1:]], guess
-
-
-def handicap_points(game: Go, stones: int) -> list[Point]:
-    """The fixed handicap points of GTP, in its order. Raises UserError where there are none."""
-    width, height = game.width, game.height
-    with_middle = min(width, height) >= 9 and width % 2 and height % 2
-    if min(width, height) < 7 or not 2 <= stones <= (9 if with_middle else 4):
-        raise UserError(f"HA[{stones}]: no usual points for that on {width}x{height}; add the stones as AB")
-    edge_r, edge_c = (3 if n >= 13 else 2 for n in (height, width))
-    rows = {"t": edge_r, "m": height // 2, "b": height - 1 - edge_r}
-    columns = {"l": edge_c, "m": width // 2, "r": width - 1 - edge_c}
-    chosen = list(_HANDICAP_ORDER[:stones]) if stones in (2, 3, 4, 6, 8) else [*_HANDICAP_ORDER[: stones - 1], "mm"]
-    return [(rows[name[0]], columns[name[1]]) for name in chosen]

@@ -20,6 +20,7 @@ from jubango.analysis.ratings.ratings import rate
 from jubango.analysis.tables.tables import frame_results, games_frame, results_of
 from jubango.analysis.tables.verdicts import scored
 from jubango.arena.games.pool import GamePool
+from jubango.arena.games.scoring import whole_chains
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run_folder import PLAN_FILE, open_run
 from jubango.arena.schedule.pairings import GameTask
@@ -33,7 +34,6 @@ from jubango.sgf_games.library.library import GAMES, Library
 from jubango.sgf_games.library.recovery import read_record
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.catalogue import make_game
-from jubango.sgf_games.rules.go.scoring import dead_by_playouts, result_without, whole_chains
 from jubango.sgf_games.sgf.sgf import parse_sgf, write_record
 
 ENGINE = Path(__file__).parents[2] / "tools" / "scripted_engine.py"
@@ -165,10 +165,10 @@ def test_playouts_know_which_chains_are_dead():
         XXXXXOOXX
         .X.X.X.X.
     """)
-    dead = dead_by_playouts(game, state)
+    dead = game.dead_stones(state)
     assert np.argwhere(dead).tolist() == [[6, 5], [6, 6], [7, 5], [7, 6]]
     assert (whole_chains(game, state, [(6, 5), (3, 3)]) == dead).all(), "one stone stands for its chain"
-    assert result_without(game, state, dead) != result_without(game, state, dead & False)
+    assert game.result_text(game.without_stones(state, dead)) != game.result_text(state)
     seki = read("""
         .OX.XO.OO
         OOXXXOOOO
@@ -180,7 +180,7 @@ def test_playouts_know_which_chains_are_dead():
         .........
         .........
     """)
-    assert not dead_by_playouts(game, seki)[2].any()
+    assert not game.dead_stones(seki)[2].any()
 
 
 def refused_plan(games: int = 4) -> str:

@@ -127,7 +127,9 @@ def test_set_up_positions_carry_the_komi():
         game = Go(5, 5, komi)
         with compilations() as compiled:
             state = game.set_up(stones, player=1)
-            assert game.result_text(state) == game.result_text(game.turn_to(state, 0)) == game.margin_text(25 - komi)
+            assert (
+                game.result_text(state) == game.result_text(game.with_player(state, 0)) == game.margin_text(25 - komi)
+            )
             for text in ("A1", "pass", "pass"):
                 state = rules(game).step(state, game.parse_action(text))
             assert game.result_text(state) == game.margin_text(3 - 1 - komi)

@@ -18,7 +18,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.sgf.positions import position_at
-from jubango.sgf_games.sgf.sgf import SgfGame, handicap_points, parse_sgf
+from jubango.sgf_games.sgf.sgf import SgfGame, parse_sgf
 
 GNUGO = shutil.which("gnugo", path=f"{os.environ.get('PATH', '')}:/usr/games")
 NAMES = "张三", "許世賢 \\"  # in the second, Big5 has a backslash inside a character
@@ -45,7 +45,7 @@ def black_stones(sgf: SgfGame) -> list[str]:
 )  # fmt: skip
 def test_the_usual_points_are_those_of_gtp(stones, points):
     game = make_game("go:19")
-    assert [game.point_text(point) for point in handicap_points(game, stones)] == points.split()
+    assert [game.point_text(point) for point in game.handicap_points(stones)] == points.split()
     assert black_stones(read(f"(;SZ[19]HA[{stones}];W[ii])")) == sorted(points.split())
 
 
@@ -59,9 +59,9 @@ def test_the_usual_points_are_those_of_gnu_go():
         game = make_game(f"go:{size}")
         if answer.startswith("?"):
             with pytest.raises(UserError, match=f"no usual points for that on {size}x{size}"):
-                handicap_points(game, stones)
+                game.handicap_points(stones)
         else:
-            assert sorted(map(game.point_text, handicap_points(game, stones))) == sorted(answer[1:].split())
+            assert sorted(map(game.point_text, game.handicap_points(stones))) == sorted(answer[1:].split())
 
 
 @pytest.mark.parametrize(

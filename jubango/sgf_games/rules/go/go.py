@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -27,12 +27,14 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import until_settled, where_needed
-from jubango.sgf_games.rules.coordinates import Point, vertex
+from jubango.sgf_games.rules.compiled import rules
+from jubango.sgf_games.rules.coordinates import Point, star_points, vertex
 from jubango.sgf_games.rules.game import Game, square_symmetries
 from jubango.sgf_games.rules.go.area import area_margin, areas
 from jubango.sgf_games.rules.go.features import PLANES, planes
 from jubango.sgf_games.rules.go.moves import allowed_points, chains_with_two_liberties, first_point, placing
 from jubango.sgf_games.rules.go.playout import playout
+from jubango.sgf_games.rules.go.scoring import dead_by_playouts, only, shares_by_playouts
 
 KO_RULES = ("simple", "positional", "situational")
 
@@ -72,6 +74,9 @@ class Go(Game):
 
     name: ClassVar[str] = "go"
     counts_points: ClassVar[bool] = True
+    on_crossings: ClassVar[bool] = True
+    dialect: ClassVar[Literal["", "go"]] = "go"
+    strongest_bot: ClassVar[str] = "rave:simulations=12800,rollout_moves=tactical"
 
     def __post_init__(self) -> None:
         if not (1 <= self.width <= 25 and 1 <= self.height <= 25):
@@ -241,7 +246,9 @@ class Go(Game):
         blacks_first, whites_first = bb.choose(blacks, mine, theirs), bb.choose(blacks, theirs, mine)
         return black, blacks_first, whites_first
 
-    def turn_to(self, state: GoState, player: int) -> GoState:
+    # -- hooks -------------------------------------------------------------------------------
+
+    def with_player(self, state: GoState, player: int) -> GoState:
         """The same position with ``player`` to move (records may hold two moves of one colour)."""
         if int(state.player) == player:
             return state
@@ -254,9 +261,43 @@ class Go(Game):
             passes=jnp.int32(0),
         )
 
-    def gone_on(self, state: GoState) -> GoState:
-        """The same position as if nobody had passed: play goes on after two passes."""
-        return state._replace(passes=jnp.int32(0))
+    def resumed(self, state: GoState, passes: int = 0) -> GoState:
+        return state._replace(passes=jnp.minimum(state.passes, passes))
+
+    def why_illegal(self, state: GoState, point: Point | None) -> str:
+        if point is None or self.stones(state)[point]:
+            return super().why_illegal(state, point)
+        simple = rules(replace(self, ko="simple"))
+        free = np.asarray(simple.view(self.without_history(state)._replace(ko=jnp.int32(-1))).legal)
+        return "ko" if free[self.point_action(point)] else "suicide"
+
+    def dead_stones(self, state: GoState) -> np.ndarray:
+        """Chains that random games show to be lost; see ``go.scoring``."""
+        return dead_by_playouts(state.own, state.opp, self.width)
+
+    def without_stones(self, state: GoState, dead: np.ndarray) -> GoState:
+        own, opp = (only(rows, ~dead) for rows in (state.own, state.opp))
+        return state._replace(own=own, opp=opp)
+
+    def owners_by_playouts(self, state: GoState, rounds: int) -> np.ndarray:
+        others, own = shares_by_playouts(state.own, state.opp, self.width, rounds)
+        return (own - others) * (1 if int(state.player) == 0 else -1)
+
+    @property
+    def star_points(self) -> list[Point]:
+        return star_points(self.height, self.width)
+
+    @property
+    def placing(self) -> Literal["go"] | None:
+        return "go" if type(self) is Go else None  # who derives from it may capture otherwise
+
+    @property
+    def rule_set(self) -> str:
+        if self.ko == "positional" and self.suicide:
+            return "TrompTaylor"
+        if self.ko == "situational" and self.suicide:
+            return "NZ"
+        return "AGA" if self.ko == "situational" else "Chinese"
 
     # -- inside ------------------------------------------------------------------------------
 

@@ -1,0 +1,175 @@
+"""What a game has to be: pure rules of one unbatched state; callers ``vmap``.
+
+Shape legend, used throughout the package:
+    H, W  rows and columns of the board; row 0 is the top row, column 0 the left one
+    A     num_actions
+    B     lanes: games played at once. A batch of states carries B as the LAST axis of every
+          array (``jax.vmap(game.step, in_axes=-1, out_axes=-1)``), which keeps a board row of
+          all lanes contiguous.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jubango.sgf_games.compute.dice import mix, random_bits
+from jubango.sgf_games.compute.loops import while_loop
+
+State: TypeAlias = Any  # a pytree of arrays, one type per game; a game's own methods name theirs
+
+
+class BareGame(ABC):
+    """The first half of :class:`jubango.sgf_games.rules.game.Game`: the rules, what networks ask of them, and random
+    games in many lanes at once."""
+
+    num_players: ClassVar[int] = 2
+    height: int
+    width: int
+
+    # -- the rules ---------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def num_actions(self) -> int:
+        """A: actions are int32 in [0, A)."""
+
+    @property
+    @abstractmethod
+    def max_plies(self) -> int:
+        """No game is longer than this many moves."""
+
+    @abstractmethod
+    def init(self) -> State:
+        """The first position."""
+
+    @abstractmethod
+    def step(self, state: State, action: jax.Array) -> State:
+        """The state after a legal ``action``; a finished game stays as it is."""
+
+    @abstractmethod
+    def legal_action_mask(self, state: State) -> jax.Array:
+        """bool [A]; all false when the game is over."""
+
+    @abstractmethod
+    def current_player(self, state: State) -> jax.Array:
+        """int32: the player to move, 0 being the one who moves first (Black)."""
+
+    @abstractmethod
+    def is_terminal(self, state: State) -> jax.Array:
+        """bool."""
+
+    @abstractmethod
+    def returns(self, state: State) -> jax.Array:
+        """float32 [num_players] in [-1, 1]; zeros before the end; zero-sum for two players."""
+
+    @abstractmethod
+    def observe(self, state: State) -> jax.Array:
+        """float32 [H, W, C]: feature planes from the view of the player to move."""
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """(H, W, C) of :meth:`observe`."""
+        return jax.eval_shape(lambda: self.observe(self.init())).shape
+
+    def heuristic(self, state: State) -> jax.Array:
+        """float32 in [-1, 1]: a rough guess at the value for the player to move; even by default."""
+        return jnp.zeros((), jnp.float32)
+
+    def without_history(self, state: State) -> State:
+        """The state less what only repetition rules need."""
+        return state
+
+    def transposition_key(self, state: State) -> jax.Array:
+        """uint32 [2]: equal for positions a search may treat as one, different for others but for a
+        chance of 2^-64. This plain version mixes everything that is in the state."""
+        words = [jnp.ravel(x).astype(jnp.uint32) for x in jax.tree.leaves(self.without_history(state))]
+        flat = jnp.concatenate([w for w in words if w.size])
+        place = jnp.arange(1, flat.size + 1, dtype=jnp.uint32)
+        salts = (0x9E3779B9, 0x85EBCA77)
+        return jnp.stack(
+            [mix(jnp.sum(mix(mix(flat + place * jnp.uint32(s)) ^ place), dtype=jnp.uint32)) for s in salts]
+        )
+
+    # -- for networks ------------------------------------------------------------------------
+
+    @property
+    def actions_are(self) -> Literal["points", "columns", "dense"]:
+        """How a network tells actions apart: "points", with pass as one more, where action i is point i row by row;
+        "columns"; "dense": nothing is known of them. By default points where there are as many."""
+        return "points" if self.num_actions - self.height * self.width in (0, 1) else "dense"
+
+    @property
+    def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
+        """(int32 [S, H * W], int32 [S, A]): where each point and each action of a board that has been turned or
+        mirrored comes from, for every such change that the rules do not notice. By default the one that changes
+        nothing."""
+        height, width, _ = self.observation_shape
+        return np.arange(height * width)[None], np.arange(self.num_actions)[None]
+
+    # -- the hot path: lanes -----------------------------------------------------------------
+
+    def random_playout(self, states: State, seeds: jax.Array) -> jax.Array:
+        """Play every lane to the end with uniformly random moves.
+
+        states: without history, B as the last axis. seeds: uint32 [B]; a lane's game depends on
+        its state and its seed alone. Returns float32 [num_players, B].
+
+        This plain version serves any game; the package's own games override it.
+        """
+        return self._random_games(states, seeds, lambda nothing, states, action: nothing, ())[0]
+
+    def random_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """As :meth:`random_playout`, and int32 [A, B]: the player who was the first to take an action in that game, or
+        -1 (all moves as first: Gelly & Silver 2011, section 4)."""
+        actions = jnp.arange(self.num_actions)[:, None]
+
+        def note(firsts: jax.Array, states: State, action: jax.Array) -> jax.Array:
+            live = ~jax.vmap(self.is_terminal, in_axes=-1)(states)
+            mover = jax.vmap(self.current_player, in_axes=-1)(states)
+            return jnp.where((actions == action) & live & (firsts < 0), mover, firsts)
+
+        nobody = jnp.full((self.num_actions, seeds.shape[0]), -1, jnp.int32)
+        return self._random_games(states, seeds, note, nobody)
+
+    def tactical_playout(self, states: State, seeds: jax.Array) -> jax.Array:
+        """As :meth:`random_playout`, with the tactics that the game knows of, if any, before chance."""
+        return self.random_playout(states, seeds)
+
+    def tactical_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """As :meth:`random_playout_with_firsts`, by :meth:`tactical_playout`'s moves."""
+        return self.random_playout_with_firsts(states, seeds)
+
+    def random_ends(self, states: State, seeds: jax.Array) -> State:
+        """The last positions of random games, as :meth:`random_playout` begins them."""
+        step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
+        return self._random_games(states, seeds, lambda _, states, action: step(states, action), states)[1]
+
+    def _random_games(
+        self, states: State, seeds: jax.Array, note: Callable[[Any, State, jax.Array], Any], noted: Any
+    ) -> tuple[jax.Array, Any]:
+        """(results of random games, what ``note(noted, states, action)`` makes of every move)."""
+        step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
+        legal_mask = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)
+        terminal = jax.vmap(self.is_terminal, in_axes=-1)
+
+        def body(carry: tuple[State, jax.Array, Any]) -> tuple[State, jax.Array, Any]:
+            states, t, noted = carry
+            legal = legal_mask(states)  # [A, B]
+            rank = jnp.cumsum(legal.astype(jnp.int32), axis=0)
+            total = rank[-1].astype(jnp.uint32)
+            bits = random_bits(seeds, jnp.full(seeds.shape, t))
+            pick = (((bits >> 16) * total) >> 16).astype(jnp.int32)
+            action = jnp.argmax((rank == pick + 1) & legal, axis=0).astype(jnp.int32)
+            return step(states, action), t + 1, note(noted, states, action)
+
+        def going_on(carry: tuple[State, jax.Array, Any]) -> jax.Array:
+            return ~jnp.all(terminal(carry[0])) & (carry[1] < self.max_plies)
+
+        states, _, noted = while_loop(going_on, body, (states, jnp.int32(0), noted))
+        return jax.vmap(self.returns, in_axes=-1, out_axes=-1)(states), noted
