@@ -84,7 +84,7 @@ def make_game(spec: str) -> Game:
         raise UserError(f'game "{spec}": no game is called "{name}"{nearest(name, known)}')
     fields = {f.name: f for f in dataclasses.fields(entry.make) if f.init}  # type: ignore[arg-type]
     values: dict[str, object] = dict(entry.options)
-    size = size or entry.size
+    sized, size = bool(size), size or entry.size
     if entry.head:
         values[entry.head] = size
         size = ""
@@ -97,8 +97,8 @@ def make_game(spec: str) -> Game:
             raise UserError(f'game "{spec}": size "{size}" must be like 9 or 9x13 (width x height)')
         values |= {"width": int(parts[1]), "height": int(parts[2] or parts[1])}
     for key, text in options.items():
-        if key not in fields or (size and key in ("width", "height")):
-            known = [f for f in fields if not (size and f in ("width", "height"))]
+        if key not in fields or (sized and key in ("width", "height")):
+            known = [f for f in fields if not (sized and f in ("width", "height"))]
             raise UserError(f'game "{spec}": {name} has no key "{key}"{nearest(key, known)}')
         values[key] = _value(text, fields[key].type, f'game "{spec}": {key}')
     return entry.make(**values)

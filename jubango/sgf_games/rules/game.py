@@ -226,12 +226,14 @@ class Game(BareGame):
     def point_action(self, point: tuple[int, int] | None) -> int:
         """The action that puts a stone on ``point``; None is the pass. Raises UserError."""
         if point is None:
-            raise UserError(f"there is no pass in {self.spec}")
+            if self.pass_action < 0:
+                raise UserError(f"there is no pass in {self.spec}")
+            return self.pass_action
         return point[0] * self.width + point[1]
 
     def action_text(self, action: int) -> str:
         """``D4``, ``pass``."""
-        return vertex(divmod(action, self.width), self.height)
+        return vertex(None if action == self.pass_action else divmod(action, self.width), self.height)
 
     def point_text(self, point: tuple[int, int] | None) -> str:
         """What people call a point: ``D4``, ``pass``."""
@@ -247,8 +249,9 @@ class Game(BareGame):
         return self.parse_action(text)
 
     def margin_text(self, margin: float) -> str:
-        """The result of a finished game as SGF's RE: ``B+3.5``, ``W+``, ``0``."""
-        return "0" if margin == 0 else ("B+" if margin > 0 else "W+")
+        """The result of a finished game as SGF's RE: ``B+``, ``0``, and in points where they are counted ``W+3.5``."""
+        points = f"{abs(margin):g}" if self.counts_points else ""
+        return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{points}"
 
     def result_text(self, state: State) -> str:
         """:meth:`margin_text` of a finished game's last position."""

@@ -1,4 +1,4 @@
-"""One conformance suite over all games, and the published counts of the line games."""
+"""All games pass the conformance suite; the published counts of the line games."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import CATALOGUE, make_game, register_game
 from jubango.sgf_games.rules.compiled import LEAVE, MOST_TOLD, initial_state, initial_states, rules, table_program
+from jubango.sgf_games.rules.conformance import check_game
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.sgf.positions import position
 
@@ -25,47 +26,7 @@ SPECS = [
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_conformance(spec):
-    """Invariants after every step of random games."""
-    game = make_game(spec)
-    compiled, lanes = rules(game), 16
-    rng = np.random.default_rng(0)
-    states = initial_states(game, lanes)
-    view = compiled.view_lanes(states)
-    observe = jit(jax.vmap(game.observe, in_axes=-1))
-    for ply in range(min(game.max_plies, 60) + 2):
-        legal, terminal, returns = (np.asarray(x) for x in (view.legal, view.terminal, view.returns))
-        assert legal.shape == (lanes, game.num_actions)
-        assert np.array_equal(legal.any(1), ~terminal), "a game goes on exactly while there are moves"
-        assert np.all(returns.sum(1) == 0)
-        assert np.all(np.abs(returns) <= 1)
-        assert np.all(returns[~terminal] == 0)
-        planes = np.asarray(observe(states))
-        assert planes.shape[:3] == (lanes, game.height, game.width)
-        assert planes.dtype == np.float32
-        actions = np.array([rng.choice(np.flatnonzero(m)) if m.any() else 0 for m in legal], np.int32)
-        for lane in (0, 1):
-            one = jax.tree.map(lambda x: np.asarray(x)[..., lane], states)  # noqa: B023
-            action = int(actions[lane])
-            if not terminal[lane]:
-                assert game.parse_action(game.action_text(action)) == action
-                point = game.action_point(one, action)
-                after = compiled.step(one, action)
-                assert game.last_point(after, action) == point
-                if point is not None:
-                    assert game.stones(one)[point] == 0, "a legal move goes to an empty point"
-                    assert game.point_action(point) == action
-            else:
-                after = compiled.step(one, action)
-                same = jax.tree.map(lambda a, b: np.array_equal(a, b), one, after)
-                assert all(jax.tree.leaves(same)), "the end is the end"
-        before = jax.tree.map(np.array, states)
-        states = compiled.step_lanes(states, actions)
-        view = compiled.view_lanes(states)
-        alone = compiled.step(jax.tree.map(lambda x: x[..., 3], before), int(actions[3]))
-        for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(states), strict=True):
-            assert np.array_equal(a, np.asarray(b)[..., 3]), f"lane 3 differs from itself alone, ply {ply}"
-    players = np.asarray(view.player)
-    assert set(players) <= set(range(game.num_players))
+    check_game(spec)
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -28,7 +28,7 @@ from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import until_settled, where_needed
 from jubango.sgf_games.rules.compiled import rules
-from jubango.sgf_games.rules.coordinates import Point, star_points, vertex
+from jubango.sgf_games.rules.coordinates import Point, star_points
 from jubango.sgf_games.rules.game import Game, square_symmetries
 from jubango.sgf_games.rules.go.area import area_margin, areas
 from jubango.sgf_games.rules.go.features import PLANES, planes
@@ -368,15 +368,6 @@ class Go(Game):
             if len(beside) != 1 or (beside == {opponent} and 2 * region.sum() > region.size):
                 out[:-1] |= region.ravel()
         return out
-
-    def point_action(self, point: Point | None) -> int:
-        return self.pass_action if point is None else super().point_action(point)
-
-    def action_text(self, action: int) -> str:
-        return vertex(None if action == self.pass_action else divmod(action, self.width), self.height)
-
-    def margin_text(self, margin: float) -> str:
-        return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
 
 
 @functools.partial(jax.jit, static_argnums=0)
