@@ -12,7 +12,6 @@ from jubango.bots.players.engines.gtp import GtpEngine
 from jubango.bots.players.engines.verdict import verdict_of
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
-from jubango.sgf_games.rules.go.go import Go
 
 COLOURS = ("b", "w")
 COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
@@ -22,11 +21,10 @@ class GtpPlayer(EnginePlayer[GtpEngine]):
     """Plays Go, and judges what is dead."""
 
     def __init__(self, game: Game, bot: GtpConfig) -> None:
-        if not isinstance(game, Go):
+        if game.dialect != "go":
             raise UserError(f'bot "{bot.name}": GTP engines play Go, not {game.spec}; use = "process" plays any game')
         if game.width != game.height:
             raise UserError(f'bot "{bot.name}": GTP engines play on square boards, not {game.spec}')
-        self._komi = game.komi
         super().__init__(game, bot)
 
     @property
@@ -40,7 +38,7 @@ class GtpPlayer(EnginePlayer[GtpEngine]):
         engine.ask("protocol_version", self._bot.start_seconds)
 
     def _set_up(self, engine: GtpEngine, game: Game) -> None:
-        komi = game.komi if isinstance(game, Go) else self._komi
+        komi = game.komi_of()
         for command in (f"boardsize {self._game.width}", "clear_board", f"komi {komi:g}"):
             engine.ask(command, self._bot.start_seconds)
 
