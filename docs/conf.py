@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from docutils.nodes import Element, TextElement
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 import jubango as jb
 
@@ -33,7 +36,7 @@ html_theme = "furo"
 html_title = "jubango"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_extra_path = ["static/index.html"]
+html_extra_path = ["extra"]  # a first page that leads to docs/index.html
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True, "footer_icons": []}
@@ -78,6 +81,17 @@ def arguments(app: Sphinx, what: str, name: str, value: object, options: object,
     lines[:] = done
 
 
+def door(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: TextElement) -> Element | None:
+    """Names in docstrings by where they live (`jubango.bots.config.Bot`) lead to the door's (`jubango.Bot`)."""
+    name = node.get("reftarget", "").split(".")[-1]
+    if node.get("refdomain") != "py" or name not in jb.__all__:
+        return None
+    return env.get_domain("py").resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], f"jubango.{name}", node, content
+    )
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("missing-reference", door)
     app.connect("source-read", reference)
     app.connect("autodoc-process-docstring", arguments)

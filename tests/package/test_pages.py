@@ -12,10 +12,11 @@ import pytest
 import jubango as jb
 
 TRANSLATIONS = {
+    "README.md": "README.zh-CN.md",
     "docs/first-tournament.md": "docs/zh/first-tournament.md",
     "docs/first-review.md": "docs/zh/first-review.md",
 }
-SHORT = ["docs/first-review.md", "docs/first-tournament.md", "docs/gallery.md", "docs/glossary.md", "docs/index.md", "docs/reference.md"]  # fmt: skip
+SHORT = ["README.md", "docs/first-review.md", "docs/first-tournament.md", "docs/gallery.md", "docs/glossary.md", "docs/index.md", "docs/reference.md"]  # fmt: skip
 TYPES = {"Params", "State"}  # aliases of Any: what they are stands in the reference's table
 
 
