@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from jubango.bots.learning.replay import Samples as Samples
     from jubango.bots.learning.self_play import Moves as Moves
     from jubango.bots.learning.self_play import SelfPlay as SelfPlay
+    from jubango.bots.players.player import Player as Player
+    from jubango.bots.players.player import player as player
+    from jubango.bots.players.position import PositionToPlay as PositionToPlay
     from jubango.bots.search.host.run import run as run
     from jubango.bots.search.host.run import run_many as run_many
     from jubango.bots.search.results.output import SearchOutput as SearchOutput
@@ -111,6 +114,8 @@ _HOMES = {
     "bots.learning.learner": ("Recipe",),
     "bots.learning.replay": ("Collector", "Replay", "Samples"),
     "bots.learning.self_play": ("Moves", "SelfPlay"),
+    "bots.players.player": ("Player", "player"),
+    "bots.players.position": ("PositionToPlay",),
     "bots.search.results.output": ("SearchOutput",),
     "bots.search.results.result": ("SearchResult", "SearchTree"),
     "bots.search.root": ("Numbers",),

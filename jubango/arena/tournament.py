@@ -13,7 +13,7 @@ from jubango.arena.schedule.openings import as_key
 from jubango.arena.schedule.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.screens.dashboard import dashboard_for
 from jubango.bots.composition import note_on
-from jubango.bots.config import BotConfig
+from jubango.bots.players.player import AnyBot
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import claim
 from jubango.sgf_games.rules.game import Game
@@ -21,7 +21,7 @@ from jubango.sgf_games.rules.game import Game
 
 def tournament(
     game: str | Game | Path,
-    bots: Sequence[str | BotConfig] | None = None,
+    bots: Sequence[AnyBot] | None = None,
     games: int | None = None,
     out: Path | str | None = None,
     seed: int | None = None,
@@ -44,8 +44,9 @@ def tournament(
     """Play every bot against every other: ``tournament("go:9", ["uct:simulations=200", Bot("uct", c=1.0)])``, or
     ``tournament("demo.toml")``, a tournament file, of which the arguments given change the keys.
 
-    ``game`` is a spec string, a game, or, without ``bots``, the path of a file; ``bots`` are spec strings and what
-    :func:`jubango.bots.config.Bot` makes. The other keys of a file:
+    ``game`` is a spec string, a game, or, without ``bots``, the path of a file; ``bots`` are spec strings, what
+    :func:`jubango.bots.config.Bot` makes, and players in Python
+    (:class:`jubango.bots.players.player.Player`). The other keys of a file:
 
     - ``games`` per pairing (20; an even number), ``seed`` (1) of all dice, ``games_at_once`` (128), ``name``;
     - ``clock``: seconds of each player in each game, "60", "60+1", "300+3x30";
@@ -97,8 +98,8 @@ def tournament(
 
 
 def match(
-    first: str | BotConfig,
-    second: str | BotConfig,
+    first: AnyBot,
+    second: AnyBot,
     game: str | Game = "go:9",
     games: int | None = None,
     out: Path | str | None = None,

@@ -223,6 +223,12 @@ class GtpConfig(EngineConfig):
     use: Literal["gtp"] = "gtp"
 
 
+class ProcessConfig(EngineConfig):
+    """Any program at any game, by lines of JSON."""
+
+    use: Literal["process"] = "process"
+
+
 INTERPRETERS = re.compile(r"(python|pypy|node|perl|ruby|java|mono|wine|bash|sh)[0-9.]*(\.exe)?")
 MOST_SIMULATIONS = 50_000  # room for a search that is limited by seconds alone
 
@@ -231,6 +237,7 @@ KINDS: dict[str, type[BotConfig]] = {
     "search": SearchConfig,
     "minimax": MinimaxConfig,
     "gtp": GtpConfig,
+    "process": ProcessConfig,
 }
 
 _ALPHAGO = {
@@ -278,6 +285,7 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
         "the move whose position the value network likes best (Silver et al. 2016)",
     ),
     "gtp": ("gtp", {}, 'an external Go program, e.g. gtp:command="gnugo --mode gtp",move_seconds=10'),
+    "process": ("process", {}, 'any program at any game, by JSON, e.g. process:command="node my_bot.js"'),
 }
 
 

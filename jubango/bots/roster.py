@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from jubango.bots.composition import composition, player_key
-from jubango.bots.config import BotConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
+from jubango.bots.config import BotConfig, EngineConfig, GtpConfig, MinimaxConfig, RandomConfig, SearchConfig
 from jubango.bots.players.batch_player import BatchPlayer
 from jubango.bots.players.engines.gtp_player import GtpPlayer
+from jubango.bots.players.engines.process import ProcessPlayer
 from jubango.bots.players.minimax import MinimaxPlayer
+from jubango.bots.players.one_by_one import OneByOnePlayer
+from jubango.bots.players.player import PlayerConfig
 from jubango.bots.players.random import RandomPlayer
 from jubango.bots.players.search import SearchPlayer
 from jubango.bots.search.host.driver import MOST_PROGRAMS
@@ -27,8 +30,10 @@ def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str,
                 players[bot.name] = RandomPlayer()
             elif isinstance(bot, MinimaxConfig):
                 players[bot.name] = MinimaxPlayer(game, bot, lanes)
-            elif isinstance(bot, GtpConfig):
-                players[bot.name] = GtpPlayer(game, bot)
+            elif isinstance(bot, PlayerConfig):
+                players[bot.name] = OneByOnePlayer(game, bot)
+            elif isinstance(bot, EngineConfig):
+                players[bot.name] = GtpPlayer(game, bot) if isinstance(bot, GtpConfig) else ProcessPlayer(game, bot)
                 if_one_cannot.callback(players[bot.name].close)
         for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
             shared = SearchPlayer(game, group, lanes)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jubango.arena.tournament import tournament
-from jubango.bots.config import Bot
+from jubango.bots.config import KINDS, PRESETS, Bot
 from jubango.bots.evaluators.evaluator import EVALUATORS
 from jubango.sgf_games.rules.catalogue import CATALOGUE
 
@@ -41,7 +41,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     if '"runs/demo"' in text:  # what the page looks into
         bots = [Bot("random", name="uct-800"), Bot("random", name="uct-200")]
         tournament("tic_tac_toe", bots, games=4, out="runs/demo")
-    games, evaluators = dict(CATALOGUE), dict(EVALUATORS)
+    kept = [(registry, dict(registry)) for registry in (CATALOGUE, EVALUATORS, KINDS, PRESETS)]
     names: dict = {"__name__": "page"}
     sys.modules["page"] = type(sys)("page")  # dataclasses look their module up
     try:
@@ -50,7 +50,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
             exec(compile("\n" * line + code, page, "exec"), names)
     finally:
         del sys.modules["page"]
-        for registry, before in ((CATALOGUE, games), (EVALUATORS, evaluators)):
+        for registry, before in kept:
             registry.clear()
             registry.update(before)
 

@@ -83,7 +83,7 @@ def _surprised(error: Exception) -> int:
 
 
 def _load_plugins() -> None:
-    """Import the modules that JUBANGO_PLUGINS names; they register games and evaluators. Raises UserError."""
+    """Import the modules that JUBANGO_PLUGINS names; they register games, evaluators and players. Raises UserError."""
     import importlib
 
     from jubango.sgf_games.base.errors import UserError

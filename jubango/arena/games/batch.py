@@ -427,7 +427,7 @@ class GameBatch:
     def _end(self, i: int, lane: GameSlot, result: str, reason: str, detail: str = "") -> GameRecord:
         self.lanes[i] = None
         for name in (lane.task.black, lane.task.white):
-            self.players[name].finish(lane.game_id)
+            self.players[name].finish(lane.game_id, result)
         return self.record(lane, result, reason, detail)
 
     def record(self, lane: GameSlot, result: str, reason: str, detail: str = "") -> GameRecord:

@@ -15,6 +15,7 @@ from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
 from jubango.bots.config import BotConfig, EngineConfig, SearchConfig
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer
+from jubango.bots.players.player import PlayerConfig
 from jubango.bots.roster import make_players
 from jubango.bots.search.host.driver import MOST_PROGRAMS
 from jubango.bots.sizing import idle_note, with_parallel_leaves
@@ -50,7 +51,9 @@ class GamePool:
         }
         to_make = [bot for name, bot in self.bots.items() if name not in given]
         # What goes by the clock, or is not ours, waits for nothing: it has one block.
-        alone = bool(given or timed) or any(isinstance(bot, EngineConfig) or _seconds(bot) for bot in to_make)
+        alone = bool(given or timed) or any(
+            isinstance(bot, EngineConfig | PlayerConfig) or _seconds(bot) for bot in to_make
+        )
         number = 1 if alone else max(1, round(lanes / block_lanes()))
         self._like: dict[str, str] = {}  # of bots that came later, with whom they share a player
         self._block = lambda own: GameBatch(

@@ -17,8 +17,9 @@ from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.formats import Format
 from jubango.arena.schedule.openings import Openings, handicap_opening, listed_openings, openings_of, texts_of
 from jubango.arena.schedule.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
-from jubango.bots.config import CONTROL, BotConfig, bot_from_spec, checked, expand_table, numbered, told_apart
+from jubango.bots.config import CONTROL, BotConfig, checked, expand_table, numbered, told_apart
 from jubango.bots.players.clock import TimeControl
+from jubango.bots.players.player import AnyBot, as_bot
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.files import parse_toml, read_text
 from jubango.sgf_games.rules.catalogue import make_game
@@ -186,16 +187,14 @@ def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = No
     return _plan(head, game, bots, text, source)
 
 
-def make_plan(
-    game: str | Game, bots: Sequence[str | BotConfig], keys: Mapping[str, object], source: str = "tournament"
-) -> Plan:
-    """The plan of ``bots`` (spec strings, or what :func:`jubango.bots.config.Bot` made) at ``game``.
+def make_plan(game: str | Game, bots: Sequence[AnyBot], keys: Mapping[str, object], source: str = "tournament") -> Plan:
+    """The plan of ``bots`` (spec strings, what :func:`jubango.bots.config.Bot` made, players in Python) at ``game``.
 
     ``keys`` are those of a tournament file's top level, ``games`` being games_per_pairing. Raises UserError.
     """
-    if isinstance(bots, str | BotConfig) or not all(isinstance(bot, str | BotConfig) for bot in bots):
-        raise UserError(f"{source}: bots must be a list of spec strings and Bot(...)")
-    configs = told_apart(bot_from_spec(bot) if isinstance(bot, str) else bot for bot in bots)
+    if isinstance(bots, str | BotConfig) or not isinstance(bots, Sequence):
+        raise UserError(f"{source}: bots must be a list of spec strings, Bot(...) and players in Python")
+    configs = told_apart(map(as_bot, bots))
     made = make_game(game) if isinstance(game, str) else game
     data = {"name": source, "game": made.spec, **_as_in_a_file(keys)}
     head = _head(data, source, called={"games_per_pairing": "games"})
@@ -207,14 +206,14 @@ def make_plan(
 
 
 def match_plan(
-    first: str | BotConfig, second: str | BotConfig, game: str | Game, games: int | None = None, seed: int = 1,
+    first: AnyBot, second: AnyBot, game: str | Game, games: int | None = None, seed: int = 1,
     clock: str = "", sprt: str = "", keys: Mapping[str, object] | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of two bots, of 20 games, or with ``sprt`` of as many as that takes. With a clock they play one game at
     a time, or games would wait for each other's thinking. ``keys``: others of a tournament file. Raises UserError."""
     if games is None:
         games = MOST_OF_A_TEST if sprt else 20
-    bots = told_apart(bot_from_spec(bot) if isinstance(bot, str) else bot for bot in (first, second))
+    bots = told_apart(map(as_bot, (first, second)))
     if bots[0].name == bots[1].name:  # a bot against itself
         bots[1] = numbered(bots[1], 2)
     name = f"{bots[0].name} - {bots[1].name}".replace("/", "|").lstrip(".")[:100]

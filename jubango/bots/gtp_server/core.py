@@ -13,7 +13,7 @@ import numpy as np
 
 from jubango.bots.config import SearchConfig
 from jubango.bots.evaluators.territory import network_of, opinions
-from jubango.bots.gtp_server.host import Choice, Host
+from jubango.bots.gtp_server.host import RESIGN, Choice, Host
 from jubango.bots.gtp_server.kata_rules import rules_json, rules_named
 from jubango.bots.gtp_server.session import player_of
 from jubango.bots.gtp_server.wire import GtpError
@@ -291,6 +291,8 @@ def made(host: Host, color: str, choice: Choice) -> str:
         )
         if found.win_rate < host.options.resign_below:
             return "resign"
+    if choice.action == RESIGN:
+        return "resign"
     text = session.vertex(choice.action)
     session.play(player_of(color), choice.action)
     host.pondering = host.options.ponder
@@ -299,8 +301,9 @@ def made(host: Host, color: str, choice: Choice) -> str:
 
 @command("reg_genmove")
 def reg_genmove(host: Host, words: list[str]) -> str:
-    """The same without playing it, and never to resign."""
-    return host.session.vertex(host.choose(player_of(word(words, 0, "the color"))).action)
+    """The same without playing it; no search resigns."""
+    choice = host.choose(player_of(word(words, 0, "the color")))
+    return "resign" if choice.action == RESIGN else host.session.vertex(choice.action)
 
 
 @command("gomill-explain_last_move")

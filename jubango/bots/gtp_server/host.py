@@ -35,10 +35,13 @@ class Options(NamedTuple):
     room: int = ROOM  # simulations of an analysis that nobody ends
 
 
+RESIGN = -1
+
+
 class Choice(NamedTuple):
     """What a bot wants to play."""
 
-    action: int
+    action: int  # or RESIGN
     findings: AnalysisInfo | None  # of a bot that searches
 
 
@@ -59,6 +62,7 @@ class Host:
         self._noted = ""  # what has been said of the bot's judgement
         self._thinker: InteractiveSearch | None = None
         self._player: BatchPlayer | None = None
+        self._games, self._asked = 0, -1  # what a player knows the game by, and at which move it has been asked last
         self._territory: Territory | None = None
         _playable(game, self.bot)
 
@@ -166,12 +170,22 @@ class Host:
         assert player is not None
         moves = [own.action for own in self.session.played]
         clock = self.session.timing.remaining(turn.player)
-        request = MoveRequest(0, "gtp", self.bot, self._seed(turn), turn.legal, moves, turn.player, seconds, clock)
+        if len(moves) <= self._asked:  # another game, or another line of it
+            player.finish(f"gtp {self._games}")
+            self._games += 1
+        self._asked = len(moves)
+        request = MoveRequest(
+            0, f"gtp {self._games}", self.bot, self._seed(turn), turn.legal, moves, turn.player, seconds, clock,
+            game=self.session.game,
+        )  # fmt: skip
         player.begin([request], stacked([turn.state]))
         while True:
             answers = player.advance()
             if answers:
-                return Choice(answers[-1].action, None)
+                failure = answers[-1].failure
+                if failure and failure != "resign":
+                    raise GtpError(answers[-1].detail)
+                return Choice(RESIGN if failure else answers[-1].action, None)
             self._leave_if_alone()
             if self.lines.interrupted:
                 player.hurry()

@@ -118,8 +118,8 @@ class BatchPlayer(ABC):
         """Can it be asked for its verdict on a game that has been played out?"""
         return False
 
-    def finish(self, game_id: str) -> None:
-        """The game is over."""
+    def finish(self, game_id: str, result: str = "") -> None:
+        """The game is over, or, without a ``result``, goes on under another id."""
         return
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import typer
 GAMES = ("go", "connect_four", "gomoku", "tic_tac_toe", "mnk", "pgx")
 BOTS = (
     "random", "uct", "uct-solver", "mcts-400", "mcts-800", "mcts-1600", "mcts-3200", "mcts-6400", "rave", "minimax",
-    "alphago", "alphazero", "gumbel", "policy", "value", "gtp",
+    "alphago", "alphazero", "gumbel", "policy", "value", "gtp", "process",
 )  # fmt: skip
 
 

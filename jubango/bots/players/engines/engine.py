@@ -67,6 +67,7 @@ class Engine:
         """Start ``command`` (split like a shell's). Raises EngineFailure if there is nothing to start."""
         self.command = command
         self.seconds = 0.0  # that it has taken for all its answers
+        self._unsent = b""  # of the lines for it
         self._said = b""  # the end of what it wrote as errors
         try:
             self._process, self._life = _start(command)
@@ -78,29 +79,41 @@ class Engine:
         for file in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(file.fileno(), False)
 
+    def post(self, line: str) -> None:
+        """Send a line now, or before the next question where it does not go into the pipe."""
+        self._unsent += line.encode() + b"\n"
+        if not self._stdin.closed:
+            self._unsent = _write(self._stdin, self._unsent)
+
     def exchange(self, question: str, answer: Answer, called: str, seconds: float) -> None:
         """Send a line and wait until the ``answer`` is whole. ``called``: what messages call the question. Raises
         EngineFailure, after which the engine is dead."""
+        if not self._stdin.closed:
+            _read(self._stdout)  # what it said unasked is no answer
+        self._unsent += question.encode() + b"\n"
+        self.wait(answer, called, seconds)
+
+    def wait(self, answer: Answer, called: str, seconds: float) -> None:
+        """Wait until the ``answer`` to what has been sent is whole; see :meth:`exchange`."""
         if self._stdin.closed:
             raise EngineFailure("crash", f"had ended before {called!r}")
-        _read(self._stdout)  # what it said unasked is no answer
-        unsent = question.encode() + b"\n"
         left, last = seconds, time.monotonic()
         with selectors.PollSelector() as waiting:
-            waiting.register(self._stdin, selectors.EVENT_WRITE)
+            if self._unsent:
+                waiting.register(self._stdin, selectors.EVENT_WRITE)
             for file in (self._stdout, self._stderr, self._life):
                 waiting.register(file, selectors.EVENT_READ)
             while not answer.whole:
                 late = left <= 0  # it is judged after what lies there has been read
                 ready = {key.fileobj for key, _ in waiting.select(0 if late else min(left, SLICE))}
                 if self._stdin in ready:
-                    unsent = _write(self._stdin, unsent)
-                    if not unsent:
+                    self._unsent = _write(self._stdin, self._unsent)
+                    if not self._unsent:
                         waiting.unregister(self._stdin)
                 if self._stderr in ready and not self._listen():
                     waiting.unregister(self._stderr)
                 heard = _read(self._stdout)
-                if not unsent:  # to a question that it has not got there is no answer
+                if not self._unsent:  # to a question that it has not got there is no answer
                     answer.add(heard or b"")
                 now = time.monotonic()
                 spent, last = min(now - last, 2 * SLICE), now

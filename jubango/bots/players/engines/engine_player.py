@@ -19,9 +19,10 @@ from jubango.sgf_games.rules.game import Game, State
 
 STARTS = 3  # that have to fail one after another before an engine is given up
 E = TypeVar("E", bound=Engine)
+P = TypeVar("P")
 
 
-class EnginePlayer(BatchPlayer, Generic[E]):
+class EnginePlayer(BatchPlayer, Generic[E, P]):
     """Runs up to ``bot.processes`` engines; the arena keeps no more games of this bot under way. What is said to them
     is the protocol's, a subclass."""
 
@@ -34,6 +35,7 @@ class EnginePlayer(BatchPlayer, Generic[E]):
         self._closed = False
         self._idle: list[E] = []
         self._playing: dict[str, tuple[E, int]] = {}  # game -> (engine, moves it has seen)
+        self._moves: dict[str, Sequence[int]] = {}  # of the games, which grow
         self._threads = ThreadPoolExecutor(max_workers=bot.processes)
         self._answers: list[Future[MoveAnswer]] = []
         try:
@@ -45,6 +47,10 @@ class EnginePlayer(BatchPlayer, Generic[E]):
             raise
 
     # -- what a protocol says --------------------------------------------------------------------
+
+    @abstractmethod
+    def _positions(self, requests: Sequence[MoveRequest], states: State) -> Sequence[P]:
+        """What the protocol shows of positions."""
 
     @abstractmethod
     def _launch(self) -> E:
@@ -64,8 +70,12 @@ class EnginePlayer(BatchPlayer, Generic[E]):
         return
 
     @abstractmethod
-    def _move(self, engine: E, request: MoveRequest) -> MoveAnswer:
+    def _move(self, engine: E, request: MoveRequest, position: P) -> MoveAnswer:
         """What it plays. Raises EngineFailure."""
+
+    def _game_over(self, engine: E, result: str, moves: Sequence[int]) -> None:
+        """Nobody waits for what it says to that."""
+        return
 
     def _verdict(self, engine: E) -> Verdict:
         """On a game that has been played out, asked of protocols that judge. Raises EngineFailure."""
@@ -78,7 +88,9 @@ class EnginePlayer(BatchPlayer, Generic[E]):
         return False
 
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
-        self._answers += [self._threads.submit(self._answer, request) for request in requests]
+        for request, position in zip(requests, self._positions(requests, states), strict=True):
+            self._moves[request.game_id] = request.moves
+            self._answers.append(self._threads.submit(self._answer, request, position))
 
     def advance(self) -> list[MoveAnswer]:
         ready = [future for future in self._answers if future.done()]
@@ -87,9 +99,12 @@ class EnginePlayer(BatchPlayer, Generic[E]):
         self._answers = [future for future in self._answers if future not in ready]
         return [future.result() for future in ready]
 
-    def finish(self, game_id: str) -> None:
+    def finish(self, game_id: str, result: str = "") -> None:
         engine, _ = self._playing.pop(game_id, (None, 0))
+        moves = self._moves.pop(game_id, ())
         if engine is not None:
+            if result:
+                self._game_over(engine, result, moves)
             self._idle.append(engine)
 
     def close(self) -> None:
@@ -104,7 +119,7 @@ class EnginePlayer(BatchPlayer, Generic[E]):
 
     # -- in the threads, one for each game -------------------------------------------------------
 
-    def _answer(self, request: MoveRequest) -> MoveAnswer:
+    def _answer(self, request: MoveRequest, position: P) -> MoveAnswer:
         """The move that is wanted, or the verdict on a finished game: an engine that fails at that has none, but has
         not lost. One that refuses a move of the others is sound, and can play other games."""
         engine, seen = self._playing.pop(request.game_id, (None, 0))
@@ -115,7 +130,7 @@ class EnginePlayer(BatchPlayer, Generic[E]):
             if request.wanted == "verdict":
                 answer = MoveAnswer(request.lane, verdict=self._verdict(engine))
             else:
-                answer = self._move(engine, request)
+                answer = self._move(engine, request, position)
         except EngineFailure as failure:
             if failure.kind == "refused":
                 self._playing[request.game_id] = (engine, 0)

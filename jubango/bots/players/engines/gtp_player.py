@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 from jubango.bots.config import GtpConfig
 from jubango.bots.players.batch_player import MoveAnswer, MoveRequest, Verdict
@@ -11,13 +12,13 @@ from jubango.bots.players.engines.engine_player import EnginePlayer
 from jubango.bots.players.engines.gtp import GtpEngine
 from jubango.bots.players.engines.verdict import verdict_of
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.rules.game import Game, State
 
 COLOURS = ("b", "w")
 COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
 
 
-class GtpPlayer(EnginePlayer[GtpEngine]):
+class GtpPlayer(EnginePlayer[GtpEngine, None]):
     """Plays Go, and judges what is dead."""
 
     def __init__(self, game: Game, bot: GtpConfig) -> None:
@@ -30,6 +31,9 @@ class GtpPlayer(EnginePlayer[GtpEngine]):
     @property
     def judges(self) -> bool:
         return True
+
+    def _positions(self, requests: Sequence[MoveRequest], states: State) -> list[None]:
+        return [None] * len(requests)
 
     def _launch(self) -> GtpEngine:
         return GtpEngine(self._bot.command)
@@ -50,7 +54,7 @@ class GtpPlayer(EnginePlayer[GtpEngine]):
             except ErrorAnswer as failure:
                 raise EngineFailure("refused", str(failure)) from None
 
-    def _move(self, engine: GtpEngine, request: MoveRequest) -> MoveAnswer:
+    def _move(self, engine: GtpEngine, request: MoveRequest, position: None) -> MoveAnswer:
         limit, before = self._limit(request), engine.seconds
         if request.clock:
             self._tell_time(engine, request, limit)
