@@ -19,7 +19,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 
-from jubango.arena.benchmark import LANES, playout_speed
+from jubango.arena.benchmark import GAMES_AT_ONCE, playout_speed
 from jubango.sgf_games.rules.catalogue import make_game
 
 
@@ -77,11 +77,11 @@ class PgxRandomPlay:
 
 
 CASES = [
-    ("go:9", "go_9x9", LANES, (128, 512)),
-    ("go:13", "go_13x13", LANES, (128, 512)),
-    ("go:19", "go_19x19", LANES, (128, 256)),
-    ("connect_four", "connect_four", LANES, (1024, 4096)),
-    ("tic_tac_toe", "tic_tac_toe", LANES, (1024, 4096)),
+    ("go:9", "go_9x9", GAMES_AT_ONCE, (128, 512)),
+    ("go:13", "go_13x13", GAMES_AT_ONCE, (128, 512)),
+    ("go:19", "go_19x19", GAMES_AT_ONCE, (128, 256)),
+    ("connect_four", "connect_four", GAMES_AT_ONCE, (1024, 4096)),
+    ("tic_tac_toe", "tic_tac_toe", GAMES_AT_ONCE, (1024, 4096)),
 ]
 
 

@@ -47,7 +47,7 @@ from jubango.sgf_games.rules.mnk import LineGame
 STEPS = 200  # rules steps in one call; even, since a turn of a loop is two
 # Games at once on a device. A power of two would put the same lane of every array into the same set of the
 # processor's cache: 4,096 lanes run at three quarters of the speed of 4,128.
-LANES = 4128
+GAMES_AT_ONCE = 4128
 
 
 def playout_speed(game: Game, lanes: int, seconds: float) -> tuple[float, float]:

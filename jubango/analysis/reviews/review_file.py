@@ -12,7 +12,7 @@ from typing import Any
 from jubango.analysis.reviews.review_moves import Candidate, Finding, PositionKey
 from jubango.bots.composition import network_file
 from jubango.bots.config import SearchConfig
-from jubango.bots.networks.arrays import LARGEST_FILE as LARGEST_NETWORK
+from jubango.bots.networks.arrays import LARGEST_WEIGHTS
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import file_digest, read_file
@@ -21,7 +21,7 @@ from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.sgf.sgf import SgfGame
 
 FORMAT = 1
-LARGEST_FILE = 500_000_000  # bytes
+LARGEST_REVIEW = 500_000_000  # bytes
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def network_digest(game: Game, bot: SearchConfig) -> str:
     if not path:
         return ""
     try:
-        return file_digest(Path(path), LARGEST_NETWORK)
+        return file_digest(Path(path), LARGEST_WEIGHTS)
     except UserError as error:
         raise UserError(f"network {error}") from None
 
@@ -108,7 +108,7 @@ def load(path: Path) -> Saved | None:
     if not path.exists():
         return None
     try:
-        document = json.loads(read_file(path, LARGEST_FILE, "a saved review"))
+        document = json.loads(read_file(path, LARGEST_REVIEW, "a saved review"))
         if document["review"] != FORMAT:
             raise UserError(f"{path}: was saved by another version of this program; move it away to search again")
         findings: dict[PositionKey, list[Finding]] = {}

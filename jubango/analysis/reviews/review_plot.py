@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DARK, PALE, LINE = "#333333", "#e9e4d8", "#1f4e79"
-COLOURS = {"inaccuracy": "#c9a227", "mistake": "#d9731a", "blunder": "#c0261c", "surprise": "#2a8f4e"}
+GRADE_COLOURS = {"inaccuracy": "#c9a227", "mistake": "#d9731a", "blunder": "#c0261c", "surprise": "#2a8f4e"}
 BLOCKS = " ▁▂▃▄▅▆▇█"
 NARROWEST = 20  # characters
 
@@ -61,7 +61,7 @@ def draw_win_rates(curves: Curves, axes: Axes) -> None:
         face = "#000000" if mark.player == 0 else "#ffffff"
         axes.plot(
             mark.number, rates[mark.number], "o", markersize=6, markerfacecolor=face,
-            markeredgecolor=COLOURS.get(mark.grade, LINE), markeredgewidth=1.8, zorder=5,
+            markeredgecolor=GRADE_COLOURS.get(mark.grade, LINE), markeredgewidth=1.8, zorder=5,
         )  # fmt: skip
     axes.set(xlim=(0, max(1, len(rates) - 1)), ylim=(0, 100), ylabel="Black's win rate in %")
 
@@ -92,11 +92,17 @@ def figure_of(curves: Curves, figure: Figure | None = None) -> Figure:
     rows[-1].set_xlabel("move")
     text, families = drawable(printable(curves.title), font_names())
     rows[0].set_title(text, fontsize=10, fontfamily=families, parse_math=False)
-    seen = [grade for grade in COLOURS if any(mark.grade == grade for mark in curves.marks)]
+    seen = [grade for grade in GRADE_COLOURS if any(mark.grade == grade for mark in curves.marks)]
     if seen:
         handles = [
             Line2D(
-                [], [], marker="o", linestyle="", markerfacecolor="#bbbbbb", markeredgecolor=COLOURS[grade], label=grade
+                [],
+                [],
+                marker="o",
+                linestyle="",
+                markerfacecolor="#bbbbbb",
+                markeredgecolor=GRADE_COLOURS[grade],
+                label=grade,
             )
             for grade in seen
         ]

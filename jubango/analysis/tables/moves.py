@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEXTS = ("game_id", "player", "colour", "move")
-COLOURS = np.array(["black", "white"], object)
+COLOUR_COLUMN = np.array(["black", "white"], object)
 
 
 class PlayedGame(NamedTuple):
@@ -58,7 +58,7 @@ def moves_table(games: Iterable[PlayedGame]) -> pd.DataFrame:
             "game_id": np.array([game.game_id for game in games], object)[index],
             "ply": ply + 1,
             "player": names[index, ply % 2],
-            "colour": COLOURS[ply % 2],
+            "colour": COLOUR_COLUMN[ply % 2],
             "move": np.array([move for game in games for move in game.moves], object),
             "opening_move": ply < np.array([game.opening for game in games], int)[index],
             "visits": _counts(said.visits),

@@ -28,7 +28,7 @@ from jubango.sgf_games.library.database import (
 )
 from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.records.record import Failure, GameRecord, place_in_pairing, score_of
-from jubango.sgf_games.sgf.sgf import LARGEST_FILE, SgfGame, read_games
+from jubango.sgf_games.sgf.sgf import LARGEST_SGF, SgfGame, read_games
 from jubango.sgf_games.sgf.symmetries import turned_moves, turned_nodes
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _results_in(
     results = []
     for file in files:
         try:
-            check_file(file, LARGEST_FILE)
+            check_file(file, LARGEST_SGF)
             results += _sgf_results(file, guesses)
         except UserError as error:
             if left_out is None:

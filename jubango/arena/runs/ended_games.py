@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from jubango.sgf_games.base.errors import CannotGoOn
 from jubango.sgf_games.records.record import GameRecord
 
 LONGEST_WAIT = 0.5  # seconds
@@ -28,8 +29,12 @@ class EndedGames:
         began = time.perf_counter()
         if not self._waiting or (began < self._due and not now):
             return []
-        records, self._waiting = self._waiting, []
-        self._keep(records)
+        try:
+            self._keep(self._waiting)
+        except CannotGoOn:
+            self._waiting = []
+            raise
+        records, self._waiting = self._waiting, []  # after an interrupt they wait on
         ended = time.perf_counter()
         self._due = ended + min((1 / MOST_WORK - 1) * (ended - began), LONGEST_WAIT)
         return records

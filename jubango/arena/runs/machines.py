@@ -14,7 +14,7 @@ from jubango.sgf_games.compute.machine import cores, processor
 from jubango.sgf_games.library.folder import Folder
 
 FILE = "machines.txt"
-LARGEST_FILE = 100_000  # bytes
+LARGEST_LIST = 100_000  # bytes
 MOST = 20  # lines
 
 
@@ -38,6 +38,6 @@ def and_this_machine(known: list[str]) -> str | None:
 def machines(folder: Folder) -> list[str]:
     """Where the games of a run were played, as far as that is known."""
     try:
-        return (folder.read_text(FILE, LARGEST_FILE) or "").splitlines()[-MOST:]
+        return (folder.read_text(FILE, LARGEST_LIST) or "").splitlines()[-MOST:]
     except UserError:  # somebody's own, or no file at all; it is no reason not to go on
         return []

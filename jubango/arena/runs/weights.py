@@ -10,7 +10,7 @@ import tomli_w
 from jubango.arena.schedule.plan import Plan
 from jubango.bots.composition import network_file
 from jubango.bots.config import BotConfig, SearchConfig
-from jubango.bots.networks.arrays import LARGEST_FILE
+from jubango.bots.networks.arrays import LARGEST_WEIGHTS
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import file_digest
 
@@ -33,7 +33,7 @@ def check_stated(plan: Plan) -> dict[str, str]:
         if not name:
             continue
         try:
-            digests[name] = file_digest(Path(path), LARGEST_FILE)
+            digests[name] = file_digest(Path(path), LARGEST_WEIGHTS)
         except UserError:
             continue
         if plan.networks.get(name, digests[name]) != digests[name]:

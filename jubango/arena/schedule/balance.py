@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jubango.analysis.positions.position import PositionAnalysis, analyze, searching_bot
-from jubango.arena.schedule.openings import TOGETHER, board_key
+from jubango.arena.schedule.openings import OPENINGS_AT_ONCE, board_key
 from jubango.arena.schedule.pairings import Opening, drawn
 from jubango.bots.composition import network_file, strongest
 from jubango.bots.config import BotConfig
@@ -84,7 +84,7 @@ def _look(
     looked, stale = 0, 0
     while len(kept) < count:
         candidates = _drawn(game, plies, searching if informed else None, seed, looked)
-        looked += len(candidates) or TOGETHER  # none where all games end before
+        looked += len(candidates) or OPENINGS_AT_ONCE  # none where all games end before
         new = []
         for place, moves in candidates:
             key = board_key(game, place.state)
@@ -96,7 +96,7 @@ def _look(
                 kept.append(Balanced(Opening("", moves), found.win_rate.black))
         on_progress(min(len(kept), count), looked)
         stale = 0 if new else stale + 1
-        if len(kept) < count and (stale == STALE or looked >= TRIES * max(count, TOGETHER)):
+        if len(kept) < count and (stale == STALE or looked >= TRIES * max(count, OPENINGS_AT_ONCE)):
             raise TooFew(
                 f"openings: of {looked:,} openings of {plies} moves {len(kept)} are between {100 * low:g} and "
                 f"{100 * high:g} %, not {count}; ask for fewer, other plies, or a wider range",
@@ -123,7 +123,7 @@ def _drawn(
     game: Game, plies: int, bot: BotConfig | None, seed: int, first: int
 ) -> list[tuple[Position, tuple[str, ...]]]:
     """Candidates by their numbers, of which the next is ``first``."""
-    dice = [random.Random(drawn(seed, f"candidate {first + i}")) for i in range(TOGETHER)]
+    dice = [random.Random(drawn(seed, f"candidate {first + i}")) for i in range(OPENINGS_AT_ONCE)]
     lines: list[list[str]] = [[] for _ in dice]
     for _ in range(plies):
         places = [position(game, line) for line in lines]

@@ -21,13 +21,13 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import check_file
 from jubango.sgf_games.rules.compiled import initial_states, rules
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.sgf.sgf import LARGEST_FILE, SgfGame, parse_sgf, read_games
+from jubango.sgf_games.sgf.sgf import LARGEST_SGF, SgfGame, parse_sgf, read_games
 
 RANDOM, BALANCED = "random", "balanced"
 PLIES = 4  # of a random opening, unless somebody says otherwise
 MOST = 10_000  # openings of a set
-TOGETHER = 64  # openings that are looked at side by side
-TRIES = 20  # of TOGETHER candidates each, before one that was there already is taken again
+OPENINGS_AT_ONCE = 64  # openings that are looked at side by side
+TRIES = 20  # of OPENINGS_AT_ONCE candidates each, before one that was there already is taken again
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def openings_of(game: Game, source: str, plies: int, seed: int) -> Openings:
         if not files:
             raise UserError(f"openings: {source}: holds no .sgf files")
         for file in files:
-            check_file(file, LARGEST_FILE)  # a tournament's file may come from anybody, and a pipe never end
+            check_file(file, LARGEST_SGF)  # a tournament's file may come from anybody, and a pipe never end
         games = [game for file in files for game in read_games(file)]
     return listed_openings(game, [_opening(game, sgf, plies) for sgf in games], seed)
 
@@ -89,8 +89,8 @@ def listed_openings(game: Game, openings: Sequence[Opening], seed: int) -> Openi
         raise UserError("openings: there are none")
     if len(kept) > MOST:
         raise UserError(f"openings: {len(kept):,} are too many; {MOST:,} at most")
-    for i in range(0, len(kept), TOGETHER):
-        _check(game, kept[i : i + TOGETHER])
+    for i in range(0, len(kept), OPENINGS_AT_ONCE):
+        _check(game, kept[i : i + OPENINGS_AT_ONCE])
     return Openings(game, seed, listed=tuple(kept))
 
 
@@ -154,7 +154,7 @@ def _check(game: Game, openings: Sequence[Opening]) -> None:
             raise UserError(f"openings: {opening.name}: {error}") from None
 
     def chosen(ply: int, legal: np.ndarray, over: np.ndarray) -> np.ndarray:
-        moves = np.zeros(TOGETHER, np.int32)
+        moves = np.zeros(OPENINGS_AT_ONCE, np.int32)
         for i, (opening, own) in enumerate(zip(openings, actions, strict=True)):
             if ply < len(own) and not legal[i, own[ply]]:
                 raise UserError(f"openings: {opening.name}: move {ply + 1} ({opening.moves[ply]}) is illegal")
@@ -167,9 +167,9 @@ def _check(game: Game, openings: Sequence[Opening]) -> None:
 
 
 def _walk(game: Game, plies: int, chosen: Callable[[int, np.ndarray, np.ndarray], np.ndarray]) -> list[bytes]:
-    """Make the moves ``chosen(ply, legal, over)`` in TOGETHER games; it is asked once more for the last positions.
+    """Moves ``chosen(ply, legal, over)``, made in OPENINGS_AT_ONCE games. It is asked once more for the last positions.
     Returns the boards, equal if they can be turned or mirrored into each other; nothing of games that are over."""
-    compiled, states = rules(game), initial_states(game, TOGETHER)
+    compiled, states = rules(game), initial_states(game, OPENINGS_AT_ONCE)
     for ply in range(plies + 1):
         view = compiled.view_lanes(states)
         over = np.asarray(view.terminal)
@@ -177,7 +177,7 @@ def _walk(game: Game, plies: int, chosen: Callable[[int, np.ndarray, np.ndarray]
         if ply < plies:
             states = compiled.step_lanes(states, moves)
     kept = jax.tree.map(np.asarray, states)
-    places = [jax.tree.map(lambda x, i=i: x[..., i], kept) for i in range(TOGETHER)]
+    places = [jax.tree.map(lambda x, i=i: x[..., i], kept) for i in range(OPENINGS_AT_ONCE)]
     return [b"" if ended else board_key(game, place) for place, ended in zip(places, over, strict=True)]
 
 
@@ -208,12 +208,12 @@ class _Random:
         return self._found[index]
 
     def _draw(self) -> None:
-        dice = [random.Random(drawn(self._seed, f"opening {self._candidates + i}")) for i in range(TOGETHER)]
-        self._candidates += TOGETHER
+        dice = [random.Random(drawn(self._seed, f"opening {self._candidates + i}")) for i in range(OPENINGS_AT_ONCE)]
+        self._candidates += OPENINGS_AT_ONCE
         moves: list[list[str]] = [[] for _ in dice]
 
         def chosen(ply: int, legal: np.ndarray, over: np.ndarray) -> np.ndarray:
-            found = np.zeros(TOGETHER, np.int32)
+            found = np.zeros(OPENINGS_AT_ONCE, np.int32)
             for i, own in enumerate(dice):
                 able = [a for a in np.flatnonzero(legal[i]).tolist() if self._game.action_text(a) != "pass"]
                 if able and ply < self._plies:

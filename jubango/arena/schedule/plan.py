@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from jubango.analysis.ratings.best_arm import Duel
 from jubango.analysis.ratings.sprt import Sprt
@@ -17,7 +17,8 @@ from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.formats import Format
 from jubango.arena.schedule.openings import Openings, handicap_opening, listed_openings, openings_of, texts_of
 from jubango.arena.schedule.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
-from jubango.bots.config import CONTROL, BotConfig, checked, expand_table, numbered, told_apart
+from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
+from jubango.bots.config import CONTROL, BotConfig, expand_table, numbered, told_apart
 from jubango.bots.players.clock import TimeControl
 from jubango.bots.players.player import AnyBot, as_bot
 from jubango.sgf_games.base.errors import UserError, nearest
@@ -27,10 +28,8 @@ from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.race import Race, for_two
 
 MOST_OF_A_TEST = 100_000  # games, unless somebody says otherwise
-LARGEST_FILE = 10_000_000  # bytes
-WORDS = {
+WORDS = COLOUR_PAIRS | {
     "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
-    "multiple_of": "should be an even number; games come in colour-swapped pairs",
     "list_type": "must be a list of tables",
     "dict_type": "must be a table",
     "too_short": "names two bots",
@@ -38,11 +37,7 @@ WORDS = {
 }
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _Matchup(_Strict):
+class _Matchup(TomlTable):
     """A [[matchups]] table: what is different in the games of one pairing."""
 
     bots: Annotated[list[str], Field(min_length=2, max_length=2)]
@@ -52,7 +47,7 @@ class _Matchup(_Strict):
     clock: str = ""
 
 
-class _File(_Strict):
+class _TournamentFile(TomlTable):
     """The top level of a tournament file; what is in its bots is checked one by one."""
 
     name: Annotated[str, Field(min_length=1, max_length=100, pattern=rf"^[^/.{CONTROL}][^/{CONTROL}]*$")]
@@ -68,10 +63,10 @@ class _File(_Strict):
     sprt: str = ""
     openings: str | list[dict[str, str]] = ""
     opening_plies: Annotated[int, Field(ge=0, le=1000)] = 0
-    adjudication: dict[str, float] = {}
-    networks: dict[str, str] = {}
-    matchups: list[dict[str, Any]] = []
-    bots: list[dict[str, Any]] = []
+    adjudication: dict[str, float] = Field(default_factory=dict)
+    networks: dict[str, str] = Field(default_factory=dict)
+    matchups: list[dict[str, Any]] = Field(default_factory=list)
+    bots: list[dict[str, Any]] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class Terms:
 NO_TERMS = Terms()
 
 
-class _Listed(_Strict):
+class _Listed(TomlTable):
     """An opening as a file lists it."""
 
     name: str = ""
@@ -164,7 +159,7 @@ def read_plan(path: Path, changes: Mapping[str, object] | None = None) -> Plan:
 
     Raises UserError naming the file, the table and the key.
     """
-    return parse_plan(read_text(Path(path), LARGEST_FILE, "a tournament's TOML file"), str(path), changes)
+    return parse_plan(read_text(Path(path), LARGEST_PLAN, "a tournament's TOML file"), str(path), changes)
 
 
 def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = None) -> Plan:
@@ -226,14 +221,11 @@ def _as_in_a_file(keys: Mapping[str, object]) -> dict[str, Any]:
     return {"games_per_pairing" if key == "games" else key: value for key, value in keys.items()}
 
 
-def _head(data: dict[str, Any], source: str, called: dict[str, str] | None = None) -> _File:
-    unknown = next((key for key in data if key not in _File.model_fields), None)
-    if unknown is not None:
-        raise UserError(f'{source}: no key "{unknown}"{nearest(unknown, _File.model_fields)}')
-    return checked(_File, data, source, " = ", WORDS, called)
+def _head(data: dict[str, Any], source: str, called: dict[str, str] | None = None) -> _TournamentFile:
+    return checked_table(_TournamentFile, data, source, WORDS, called)
 
 
-def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str) -> Plan:
+def _plan(head: _TournamentFile, game: Game, bots: list[BotConfig], text: str, source: str) -> Plan:
     names = [bot.name for bot in bots]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -278,7 +270,7 @@ def _plan(head: _File, game: Game, bots: list[BotConfig], text: str, source: str
     return plan
 
 
-def _openings(head: _File, game: Game) -> Openings | None:
+def _openings(head: _TournamentFile, game: Game) -> Openings | None:
     """Raises UserError."""
     if head.openings and isinstance(game, Race):
         raise UserError(
@@ -288,7 +280,7 @@ def _openings(head: _File, game: Game) -> Openings | None:
         if not head.openings and head.opening_plies:
             raise UserError(f'opening_plies = {head.opening_plies}: of which openings? Say openings = "random"')
         return openings_of(game, head.openings, head.opening_plies, head.seed) if head.openings else None
-    listed = [checked(_Listed, table, f"openings: number {i}", " = ") for i, table in enumerate(head.openings, 1)]
+    listed = [checked_table(_Listed, table, f"openings: number {i}") for i, table in enumerate(head.openings, 1)]
     named = [Opening(table.name or f"opening {i}", tuple(table.moves.split())) for i, table in enumerate(listed, 1)]
     return listed_openings(game, [Opening(o.name, o.moves[: head.opening_plies or None]) for o in named], head.seed)
 
@@ -299,12 +291,12 @@ def _check_komi(game: Game, komi: float) -> None:
         raise UserError(f"komi: states of {game.spec} do not hold it, so that it is one for all games (docs/extend.md)")
 
 
-def _terms(head: _File, game: Game, names: Sequence[str]) -> dict[Pairing, Terms]:
+def _terms(head: _TournamentFile, game: Game, names: Sequence[str]) -> dict[Pairing, Terms]:
     """By pairings. Raises UserError."""
     terms: dict[Pairing, Terms] = {}
     for i, given in enumerate(head.matchups, 1):
         where = f"[[matchups]] number {i}"
-        table = checked(_Matchup, given, where, " = ", WORDS)
+        table = checked_table(_Matchup, given, where, WORDS)
         for name in [*table.bots, *filter(None, [table.black])]:
             if name not in names:
                 raise UserError(f'{where}: no bot is called "{name}"{nearest(name, names)}')

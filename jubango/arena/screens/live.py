@@ -22,7 +22,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.database import DATABASE
 
 SECONDS = 1.0  # between two questions of a browser
-PATIENCE = 3.0  # seconds that the end is kept for a browser that has been asking
+LAST_ANSWER = 3.0  # seconds that the end is kept for a browser that has been asking
 
 
 class Live:
@@ -39,7 +39,7 @@ class Live:
         self._summary = self._page.summary(live=self._line)
         self._made = b""  # the page with that summary
         self._left_out, self._without = list[str](), list[str]()  # games that count for nothing, now and in the page
-        self._noted = self._asked = -PATIENCE
+        self._noted = self._asked = -LAST_ANSWER
         self._over, self._said_so = "", threading.Event()
         try:
             self._server = PageServer(self._answer, port)
@@ -58,8 +58,8 @@ class Live:
     def close(self, said: str) -> None:
         """The run has ended, as ``said``; who is looking is told."""
         self._over = said
-        if time.perf_counter() - self._asked < PATIENCE:
-            self._said_so.wait(PATIENCE)
+        if time.perf_counter() - self._asked < LAST_ANSWER:
+            self._said_so.wait(LAST_ANSWER)
         self._server.close()
 
     # -- for the thread that answers -------------------------------------------------------------

@@ -16,7 +16,7 @@ from rich.text import Text
 
 # JAX's names for: a program came from its cache on disk; one was compiled and put there (small ones never are).
 EVENTS = {"/jax/compilation_cache/cache_hits": "loaded", "/jax/compilation_cache/cache_misses": "compiled"}
-PATIENCE = 1.0  # seconds that something may take before a plain line says so
+SILENT_SECONDS = 1.0  # seconds that something may take before a plain line says so
 AGAIN = 20.0  # seconds between two such lines
 
 
@@ -68,7 +68,7 @@ class Line:
 @contextmanager
 def shown(console: Console, waiting: Busy, everywhere: bool = False, patience: float | None = None) -> Iterator[Line]:
     """On a terminal a spinner with the time taken so far, at once; ``everywhere`` else a line if it takes longer than
-    ``patience`` seconds (PATIENCE), and one every AGAIN seconds from then on."""
+    ``patience`` seconds (SILENT_SECONDS), and one every AGAIN seconds from then on."""
     line = Line(waiting)
     if console.is_terminal:
         with Live(line, console=console, refresh_per_second=8, transient=True):
@@ -80,7 +80,7 @@ def shown(console: Console, waiting: Busy, everywhere: bool = False, patience: f
     over = threading.Event()
 
     def tell() -> None:
-        wait = PATIENCE if patience is None else patience
+        wait = SILENT_SECONDS if patience is None else patience
         while not over.wait(wait):
             console.print(str(line.says), highlight=False, markup=False, soft_wrap=True)
             wait = AGAIN

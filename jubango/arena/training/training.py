@@ -17,13 +17,14 @@ from jubango.analysis.ratings.results import decided
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.work_folder import WorkFolder, changes, writing
 from jubango.arena.schedule.plan import match_plan
+from jubango.arena.schedule.toml_tables import checked_table
 from jubango.arena.training.tables import NAME, PROGRESS_COLUMNS, Match, matches_of, progress_of
-from jubango.bots.config import Bot, BotConfig, bot_from_spec, checked
+from jubango.bots.config import Bot, BotConfig, bot_from_spec
 from jubango.bots.learning.position_files import set_aside
 from jubango.bots.learning.trainer import NEWEST, Settings, Trainer, Turn
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.bots.players.engines.engine import program
-from jubango.sgf_games.base.errors import CannotGoOn, UserError, nearest
+from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.base.extras import installed
 from jubango.sgf_games.base.files import parse_toml
 from jubango.sgf_games.compute.machine import claim
@@ -410,7 +411,4 @@ def train(
 
 def _settings(given: Mapping[str, object], where: str = "train") -> Settings:
     """What is given, checked. Raises UserError."""
-    for key in given:
-        if key not in Settings.model_fields:
-            raise UserError(f'{where}: no key "{key}"{nearest(key, Settings.model_fields)}')
-    return checked(Settings, given, where, " = ")
+    return checked_table(Settings, given, where)

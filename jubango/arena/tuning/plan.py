@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from jubango.analysis.ratings.sprt import Sprt
-from jubango.arena.schedule.plan import LARGEST_FILE, Plan, make_plan
-from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table, checked
+from jubango.arena.schedule.plan import Plan, make_plan
+from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
+from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.files import parse_toml, read_text
 from jubango.sgf_games.base.specs import value_text
@@ -33,18 +34,13 @@ TUNABLE: dict[str, dict[str, str | float]] = {
     "equivalence": {"selection": "rave", "bias": 0.0}, "bias": {"selection": "rave"}, "temperature": {},
     "temperature_moves": {},
 }  # fmt: skip
-WORDS = {
-    "multiple_of": "should be an even number; games come in colour-swapped pairs",
+WORDS = COLOUR_PAIRS | {
     "too_short": "name one setting or more, in [[settings]] tables with key, low and high",
     "too_long": f"has more than {MOST_SETTINGS} settings",
 }
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class _File(_Strict):
+class _TuningFile(TomlTable):
     """The top level of a tuning file; what a tournament file has too is checked as there."""
 
     name: str = ""
@@ -57,13 +53,13 @@ class _File(_Strict):
     opening_plies: Any = 0
     confirm: str = "0,20"
     confirm_games: Annotated[int, Field(ge=2, le=1_000_000, multiple_of=2)] = 4000
-    opponents: list[str] = []
-    networks: dict[str, str] = {}
+    opponents: list[str] = Field(default_factory=list)
+    networks: dict[str, str] = Field(default_factory=dict)
     bot: dict[str, Any]
     settings: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_SETTINGS)]
 
 
-class _Range(_Strict):
+class _Range(TomlTable):
     """A [[settings]] table."""
 
     key: str
@@ -163,7 +159,7 @@ class TunePlan:
 def read_tune_plan(path: Path, changes: Mapping[str, object] | None = None) -> TunePlan:
     """Read a tuning's file; ``changes`` are keys of its top level that are to have other values. Raises UserError
     naming the file, the table and the key."""
-    text = read_text(Path(path), LARGEST_FILE, "a tuning's TOML file")
+    text = read_text(Path(path), LARGEST_PLAN, "a tuning's TOML file")
     data = parse_toml(text, str(path)) | dict(changes or {})
     return _tune_plan({"name": Path(path).stem.lstrip(".") or TUNED, **data}, str(path), "" if changes else text)
 
@@ -192,10 +188,7 @@ def make_tune_plan(
 
 def _tune_plan(data: dict[str, Any], source: str, text: str, made: Game | None = None) -> TunePlan:
     """``text``: of the file that says the same; "": there is none."""
-    unknown = next((key for key in data if key not in _File.model_fields), None)
-    if unknown is not None:
-        raise UserError(f'{source}: no key "{unknown}"{nearest(unknown, _File.model_fields)}')
-    head = checked(_File, data, source, " = ", WORDS)
+    head = checked_table(_TuningFile, data, source, WORDS)
     try:
         game = make_game(head.game) if made is None else made
         confirm = Sprt.parse(head.confirm) if head.confirm else None
@@ -243,10 +236,7 @@ def _settings(tables: Sequence[Mapping[str, Any]], start: SearchConfig, source: 
 
 def _setting(table: Mapping[str, Any], start: SearchConfig, where: str) -> Setting:
     """Raises UserError."""
-    unknown = next((key for key in table if key not in _Range.model_fields), None)
-    if unknown is not None:
-        raise UserError(f'{where}: no key "{unknown}"{nearest(unknown, _Range.model_fields)}')
-    given = checked(_Range, table, where, " = ")
+    given = checked_table(_Range, table, where)
     key, low, high = given.key, given.low, given.high
     if key not in TUNABLE:
         what = "cannot be tuned" if key in SearchConfig.model_fields else f"is no key of {start.use}"

@@ -19,7 +19,7 @@ from jubango.sgf_games.compute.machine import on_cpu
 from jubango.sgf_games.rules.game import Game, State
 
 FEW = 2  # a batch of 2 already reaches nearly the throughput (positions a second) of a batch of 100
-PIECE = 8  # positions that a core evaluates together
+POSITIONS_PER_CORE = 8  # positions that a core evaluates together
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,18 @@ class NetworkEvaluator(Evaluator):
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         planes = jax.vmap(game.observe, in_axes=-1)(states)
         lanes = legal.shape[0]
-        if lanes < PIECE or not on_cpu():
+        if lanes < POSITIONS_PER_CORE or not on_cpu():
             return self._judged(params, planes, legal)
         asked = jnp.any(legal, axis=-1)
         order = jnp.argsort(~asked, stable=True)  # who is asked for comes first
-        order = jnp.pad(order, (0, -lanes % PIECE), constant_values=lanes)  # and nobody last
+        order = jnp.pad(order, (0, -lanes % POSITIONS_PER_CORE), constant_values=lanes)  # and nobody last
 
         def piece(i: jax.Array, so_far: Evaluation) -> Evaluation:
-            rows = lax.dynamic_slice(order, (i * PIECE,), (PIECE,))
+            rows = lax.dynamic_slice(order, (i * POSITIONS_PER_CORE,), (POSITIONS_PER_CORE,))
             found = self._judged(params, *(x.at[rows].get(mode="clip") for x in (planes, legal)))
             return jax.tree.map(lambda x, y: x.at[rows].set(y, mode="drop"), so_far, found)
 
-        pieces = (jnp.sum(asked, dtype=jnp.int32) + PIECE - 1) // PIECE
+        pieces = (jnp.sum(asked, dtype=jnp.int32) + POSITIONS_PER_CORE - 1) // POSITIONS_PER_CORE
         nothing = Evaluation(jnp.zeros(legal.shape, jnp.float32), jnp.zeros(lanes, jnp.float32))
         return lax.fori_loop(0, pieces, piece, alike(nothing, legal))
 

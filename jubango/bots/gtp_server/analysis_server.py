@@ -36,7 +36,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
 
 TICK = 0.1  # seconds of a search between two looks at what is wanted
-TOGETHER = 0.01  # seconds between lines that come together
+BURST_SECONDS = 0.01  # seconds between lines that come together
 MOST_BOARDS = 3  # whose programs and trees are kept
 
 
@@ -86,7 +86,7 @@ class AnalysisServer:
                 heard = -1
                 while heard < self._heard and time.perf_counter() < until:  # what comes with it may be more urgent
                     heard = self._heard
-                    self._changed.wait(TOGETHER)
+                    self._changed.wait(BURST_SECONDS)
             if not self._tasks:
                 return None
             self._current, self._enough = heapq.heappop(self._tasks), False

@@ -22,9 +22,9 @@ from jubango.sgf_games.rules.compiled import View, initial_state, rules
 from jubango.sgf_games.rules.coordinates import COLUMNS, Point, parse_vertex
 from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.sgf.positions import Record, positions
-from jubango.sgf_games.sgf.sgf import LARGEST_FILE, SgfNode, read_games, write_nodes
+from jubango.sgf_games.sgf.sgf import LARGEST_SGF, SgfNode, read_games, write_nodes
 
-COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
+PLAYERS = {"b": 0, "black": 0, "w": 1, "white": 1}
 STONES = ".XO"
 MOST_HANDICAP = 9  # stones that have fixed points
 
@@ -179,7 +179,7 @@ class Session:
     def load(self, path: str, number: int | None = None) -> None:
         """The main line of an SGF file, up to before its move ``number``."""
         try:
-            check_file(Path(path), LARGEST_FILE)  # a pipe or a device may never end, or be where commands come from
+            check_file(Path(path), LARGEST_SGF)  # a pipe or a device may never end, or be where commands come from
             record = Record(read_games(path)[0])
             steps = positions(record.sgf)
         except UserError as error:
@@ -350,10 +350,10 @@ def _all_have_liberties(board: np.ndarray) -> bool:
 
 def player_of(text: str) -> int:
     """The colour that a word names. Raises GtpError."""
-    if text.lower() not in COLOURS:
+    if text.lower() not in PLAYERS:
         raise GtpError("invalid color")
-    return COLOURS[text.lower()]
+    return PLAYERS[text.lower()]
 
 
 def is_player(text: str) -> bool:
-    return text.lower() in COLOURS
+    return text.lower() in PLAYERS

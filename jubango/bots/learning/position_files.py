@@ -16,10 +16,10 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.rules.game import Game
 
-PIECE = 10_000  # positions of a file
+POSITIONS_PER_FILE = 10_000  # positions of a file
 NAME = re.compile(r"(\d{6,9})(?:-(\d{1,9}))?\.npz")
 LAST = 10**9 - 1  # number of a file
-LARGEST_FILE = 2**31  # bytes
+LARGEST_POSITIONS = 2**31  # bytes
 
 
 class PositionFiles:
@@ -32,7 +32,8 @@ class PositionFiles:
         """The files, the oldest first, and how many positions each says it has. Raises UserError."""
         found = {name: NAME.fullmatch(name.rpartition("/")[2]) for name in self.run.files(self.name, ".npz")}
         ours = {name: fits for name, fits in found.items() if fits}
-        return {name: int(ours[name][2] or PIECE) for name in sorted(ours, key=lambda name: int(ours[name][1]))}
+        oldest_first = sorted(ours, key=lambda name: int(ours[name][1]))
+        return {name: int(ours[name][2] or POSITIONS_PER_FILE) for name in oldest_first}
 
     def add(self, samples: Samples, window: int) -> None:
         """Write one more; files that go beyond ``window`` positions are deleted. Raises UserError and OSError."""
@@ -76,7 +77,7 @@ def packed_samples(samples: Samples) -> bytes:
 
 def read_samples(run: Folder, name: str, game: Game) -> Samples:
     """A file of positions of ``game``. Raises UserError for what is no such file, or damaged."""
-    data, path = run.read(name, LARGEST_FILE), run.path / name
+    data, path = run.read(name, LARGEST_POSITIONS), run.path / name
     blank = blank_samples(game, 0)
     try:
         with zipfile.ZipFile(io.BytesIO(data or b"")) as archive:

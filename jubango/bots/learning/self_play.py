@@ -27,7 +27,7 @@ from jubango.sgf_games.rules.game import Game, State
 
 Array: TypeAlias = jax.Array | np.ndarray
 NOBODY = -1
-PATIENCE = 3  # own moves in a row whose value is below the threshold, before somebody resigns
+BAD_MOVES = 3  # own moves in a row whose value is below the threshold, before somebody resigns
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _move(
     mine = player[:, None] == jnp.arange(2)
     thought_lost = (found.value < resign)[:, None] & (lanes.ply >= lanes.opening)[:, None]
     losing = jnp.where(mine, jnp.where(thought_lost, lanes.losing + 1, 0), lanes.losing)
-    gives_up = jnp.any(mine & (losing >= PATIENCE), axis=-1)
+    gives_up = jnp.any(mine & (losing >= BAD_MOVES), axis=-1)
     lost = jnp.where((lanes.lost == NOBODY) & gives_up, player, lanes.lost)
     after = jax.vmap(game.step)(lanes.states, action)
     ended = jax.vmap(game.is_terminal)(after)

@@ -18,7 +18,7 @@ from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.learning import checkpoints, learner, self_play
 from jubango.bots.learning.learner import Learning, Losses, Recipe
-from jubango.bots.learning.position_files import PIECE, PositionFiles, blank_samples
+from jubango.bots.learning.position_files import POSITIONS_PER_FILE, PositionFiles, blank_samples
 from jubango.bots.learning.replay import Collector, Games, Replay, Samples
 from jubango.bots.learning.self_play import Lanes, SelfPlay
 from jubango.bots.networks.checkpoint import load_weights
@@ -232,7 +232,7 @@ class Trainer:
         self._owed += self.settings.reuse * samples.number
         waiting = self._unsaved[which]
         waiting.append(samples)
-        if sum(one.number for one in waiting) >= PIECE:
+        if sum(one.number for one in waiting) >= POSITIONS_PER_FILE:
             self._save_samples(which)
 
     def learn(self, which: int) -> Losses | None:

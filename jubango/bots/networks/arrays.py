@@ -13,7 +13,7 @@ import numpy as np
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import check_file
 
-LARGEST_FILE = 2**32  # bytes
+LARGEST_WEIGHTS = 2**32  # bytes
 HEADER = "jubango"  # of the metadata, what is ours
 
 
@@ -31,7 +31,7 @@ def read_arrays(path: Path | str, what: str, holds: str) -> tuple[dict[str, np.n
     from safetensors import SafetensorError, safe_open
 
     try:
-        check_file(Path(path), LARGEST_FILE)
+        check_file(Path(path), LARGEST_WEIGHTS)
     except UserError as error:
         raise UserError(f"{what} {error}") from None
     try:

@@ -28,7 +28,7 @@ from jubango.sgf_games.compute.cache import cache_folder
 from jubango.sgf_games.compute.programs import jit
 
 # What a vector of the rules holds (32 lanes), fewer, more, and enough to be shared among threads.
-LANES = (1, 2, 5, 31, 32, 33, 64, 200, 4096)
+BATCH_SIZES = (1, 2, 5, 31, 32, 33, 64, 200, 4096)
 TYPES = tuple(np.dtype(t) for t in ("uint16", "uint16", "uint32", "int32", "bool", "float32"))
 
 
@@ -83,7 +83,7 @@ def _is_right(reduction: Callable[[Callable, tuple], Callable]) -> bool:
 
     random = np.random.default_rng(0)
     batches = []
-    for lanes in LANES:
+    for lanes in BATCH_SIZES:
         bits = random.integers(0, 1 << 16, (len(TYPES), lanes))
         batches.append([(x & 1 if t.kind == "b" else x).astype(t) for x, t in zip(bits, TYPES, strict=True)])
     correct = [_by_numpy(batch, 3) for batch in batches]

@@ -21,7 +21,7 @@ from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.sgf.diagram import Diagram, board_svg, shortened
 from jubango.sgf_games.sgf.sgf import SgfGame, SgfNode, read_games
 
-TOGETHER = 64  # positions that are looked at at once
+POSITIONS_AT_ONCE = 64  # positions that are looked at at once
 
 LONGEST_NAME = 15.0  # of a name above a board, in units of the font's size
 
@@ -242,9 +242,9 @@ def look_at(places: Sequence[Position]) -> None:
     """Have what the rules say of positions of one game: many at once take far less time than one after another. However
     many there are, it is one program."""
     new = [position for position in places if "_view" not in vars(position)]
-    for first in range(0, len(new), TOGETHER):
-        some = new[first : first + TOGETHER]
-        filled = some + some[:1] * (TOGETHER - len(some))
+    for first in range(0, len(new), POSITIONS_AT_ONCE):
+        some = new[first : first + POSITIONS_AT_ONCE]
+        filled = some + some[:1] * (POSITIONS_AT_ONCE - len(some))
         views = view_of(new[0].game, [position.state for position in filled])
         for i, position in enumerate(some):
             vars(position)["_view"] = View(*(array[i] for array in views))

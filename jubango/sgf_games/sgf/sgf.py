@@ -29,7 +29,7 @@ from jubango.sgf_games.sgf.sgf_tree import Node, read_trees
 SPEC_PROPERTY = "JG"
 MOVE_TEXTS = {"B": "JB", "W": "JW"}
 LARGEST_BOARD = 26  # that other readers have
-LARGEST_FILE = 20_000_000  # bytes
+LARGEST_SGF = 20_000_000  # bytes
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class SgfGame:
 
 def read_games(path: Path | str) -> list[SgfGame]:
     """The games of an SGF file, or the one of a .gib or .ngf file. Raises UserError naming the file and the place."""
-    return parse_sgf(as_sgf(read_file(path, LARGEST_FILE, "an .sgf file"), str(path)), str(path))
+    return parse_sgf(as_sgf(read_file(path, LARGEST_SGF, "an .sgf file"), str(path)), str(path))
 
 
 def parse_sgf(data: bytes, source: str) -> list[SgfGame]:

@@ -195,7 +195,7 @@ def test_off_a_terminal_it_prints_lines():
 
 def test_making_programs_is_announced(monkeypatch):
     """On a terminal by a spinner, elsewhere by one line, if it takes long enough to wonder."""
-    monkeypatch.setattr("jubango.arena.text.preparing.PATIENCE", 0.02)
+    monkeypatch.setattr("jubango.arena.text.preparing.SILENT_SECONDS", 0.02)
     what = f"go:9 for {'a [bold]name, ' * 20}"
     console = Console(file=io.StringIO(), force_terminal=False, width=20)
     with Dashboard(console).preparing(what):
@@ -204,7 +204,7 @@ def test_making_programs_is_announced(monkeypatch):
                 time.sleep(0.02)
     assert re.fullmatch(rf"compiling, \d+ s: {re.escape(what)}\n", console.file.getvalue())
     quick = Console(file=io.StringIO(), force_terminal=False)
-    monkeypatch.setattr("jubango.arena.text.preparing.PATIENCE", 0.3)
+    monkeypatch.setattr("jubango.arena.text.preparing.SILENT_SECONDS", 0.3)
     with pytest.raises(ValueError, match="broken"), Dashboard(quick).preparing(what):
         raise ValueError("broken")
     time.sleep(0.4)

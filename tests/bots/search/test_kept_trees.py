@@ -125,7 +125,7 @@ def test_a_kept_tree_may_hold_more_simulations_than_are_wanted():
 @pytest.mark.parametrize("trees", [1, 5])
 def test_no_tree_is_copied_for_another_root(trees, monkeypatch):
     """A new root costs what there is in a tree, not what there is room for."""
-    monkeypatch.setattr(tree, "PIECE", 4 * trees)
+    monkeypatch.setattr(tree, "NODES_MOVED_AT_ONCE", 4 * trees)
     search = SEARCHES["rave"]
     idle = jax.eval_shape(lambda: life.idle(search, trees))
     mask, lines = np.zeros(trees, bool), np.zeros((trees, tree.LONGEST_LINE), np.int32)
@@ -140,7 +140,7 @@ def test_no_tree_is_copied_for_another_root(trees, monkeypatch):
 def test_another_root(search, piece, monkeypatch):
     """What is under a node, and nothing else, lies as it was under the new root, however many nodes move at once; also
     in arrays that hold the rest of an older search. (Whole trees are compared with a textbook's above.)"""
-    monkeypatch.setattr(tree, "PIECE", 3 * piece)
+    monkeypatch.setattr(tree, "NODES_MOVED_AT_ONCE", 3 * piece)
     states = [initial_state(search.game)] * 3
     driver = Driver(search, 3)
     for seed, simulations in ((1, 37), (2, 29)):
@@ -180,7 +180,7 @@ def test_another_root(search, piece, monkeypatch):
 def test_shared_nodes_stay_what_they_are(monkeypatch):
     """Under a node that is reached in several orders of moves lies more than the visits of the way that is played: what
     is made next must not be written over it, whatever is kept after that."""
-    monkeypatch.setattr(tree, "PIECE", 16)
+    monkeypatch.setattr(tree, "NODES_MOVED_AT_ONCE", 16)
     search = Search(C4, Ucb1(), Rollout(), 400, transpositions=True, ties="random")
     driver, state, line, more = Driver(search, 1), initial_state(C4), None, 0
     for ply in range(4):

@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
         game: Annotated[
             list[str] | None, game_option(help="A game; may be repeated.", show_default="the usual five")
         ] = None,
-        lanes: Annotated[int, typer.Option(min=1, max=16_384, help="Games at once.")] = 4128,  # benchmark.LANES
+        lanes: Annotated[int, typer.Option(min=1, max=16_384, help="Games at once.")] = 4128,  # benchmark.GAMES_AT_ONCE
         seconds: Annotated[float, typer.Option(min=0.1, help="How long to measure each game.")] = 3.0,
         form: FormatOption = Format.table,
     ) -> None:

@@ -10,7 +10,7 @@ import time
 from types import FrameType
 
 ONE_WISH = 1.0  # seconds within which hitting it again says nothing new
-PATIENCE = 3.0  # seconds that an import may take to its end
+LONGEST_IMPORT = 3.0  # seconds that an import may take to its end
 SOON = 0.002
 INTERRUPTED = 130  # exit status of Ctrl-C
 
@@ -33,7 +33,7 @@ def listen() -> None:
             _let_go_of_lost_terminals()
         if not _importing(frame):
             raise KeyboardInterrupt
-        if now - asked > PATIENCE:
+        if now - asked > LONGEST_IMPORT:
             os._exit(status())
         signal.setitimer(signal.ITIMER_REAL, SOON)
 

@@ -14,7 +14,7 @@ from jubango.bots.players.engines.verdict import verdict_of
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game, State
 
-COLOURS = ("b", "w")
+GTP_COLOURS = ("b", "w")
 COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
 
 
@@ -50,7 +50,9 @@ class GtpPlayer(EnginePlayer[GtpEngine, None]):
         first = (request.colour + len(request.moves)) % 2
         for i, action in enumerate(request.moves[seen:], seen):
             try:
-                engine.ask(f"play {COLOURS[(first + i) % 2]} {self._game.action_text(action)}", self._bot.move_seconds)
+                engine.ask(
+                    f"play {GTP_COLOURS[(first + i) % 2]} {self._game.action_text(action)}", self._bot.move_seconds
+                )
             except ErrorAnswer as failure:
                 raise EngineFailure("refused", str(failure)) from None
 
@@ -58,7 +60,7 @@ class GtpPlayer(EnginePlayer[GtpEngine, None]):
         limit, before = self._limit(request), engine.seconds
         if request.clock:
             self._tell_time(engine, request, limit)
-        text = engine.ask(f"{COMMANDS[request.wanted]} {COLOURS[request.colour]}", limit).lower()
+        text = engine.ask(f"{COMMANDS[request.wanted]} {GTP_COLOURS[request.colour]}", limit).lower()
         if text == "resign":
             return MoveAnswer(request.lane, failure="resign")
         action = self._action(text, request, f"genmove answered {brief(text)!r}")
@@ -67,7 +69,7 @@ class GtpPlayer(EnginePlayer[GtpEngine, None]):
     def _tell_time(self, engine: GtpEngine, request: MoveRequest, limit: float) -> None:
         """GTP 2, section 4.2; an engine need not know the commands."""
         left = max(1, int(request.clock))
-        for command in (f"time_settings {left} 0 0", f"time_left {COLOURS[request.colour]} {left} 0"):
+        for command in (f"time_settings {left} 0 0", f"time_left {GTP_COLOURS[request.colour]} {left} 0"):
             with contextlib.suppress(ErrorAnswer):
                 engine.ask(command, limit)
 

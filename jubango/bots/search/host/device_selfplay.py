@@ -32,7 +32,7 @@ from jubango.sgf_games.rules.game import Game
 
 # Finished trees wait for each other until the steps they have idled exceed this share of the live trees: starting new
 # roots costs about as much.
-PATIENCE = 0.5
+LONGEST_SILENCE = 0.5
 
 
 class Moves(NamedTuple):
@@ -94,7 +94,7 @@ def advance(
 
         def going(c: tuple) -> jax.Array:
             i, s, lost = c
-            return (i < steps) & jnp.any(working(s)) & (lost < PATIENCE * live)
+            return (i < steps) & jnp.any(working(s)) & (lost < LONGEST_SILENCE * live)
 
         def step(c: tuple) -> tuple:
             i, s, lost = c

@@ -31,7 +31,8 @@ VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the colum
 MOST_NODES = 2**24
 T = TypeVar("T")  # a pytree of arrays
 Array = TypeVar("Array", jax.Array, np.ndarray)
-PIECE, LEAST_PIECE = 1024, 8  # nodes of all trees, and of each, that move together when trees get other roots
+# When trees get other roots, so many nodes of all trees are moved at once, and at least so many of each.
+NODES_MOVED_AT_ONCE, LEAST_MOVED_AT_ONCE = 1024, 8
 LONGEST_LINE = 4  # moves after which a tree can still be kept
 
 
@@ -168,7 +169,7 @@ def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Ar
     several actions lead to one node, it stays with its parent.
     """
     trees, nodes = tree.parent.shape
-    spare, size = nodes - 1, min(nodes, max(LEAST_PIECE, PIECE // trees))
+    spare, size = nodes - 1, min(nodes, max(LEAST_MOVED_AT_ONCE, NODES_MOVED_AT_ONCE // trees))
     b, piece = jnp.arange(trees)[:, None], jnp.arange(size, dtype=jnp.int32)
     used = jnp.where(root > 0, jnp.minimum(used, spare), 0)[:, None]
 
