@@ -31,11 +31,12 @@ WITH_INPUT = {"play": "quit\n", "gtp": "genmove b\nquit\n"}
 SMALLER = {
     "--games 100": "--games 2", "--games 40": "--games 2", "--games 20": "--games 2", "--clock 30+1": "--clock 1+0.1",
     "simulations=400": "simulations=20", "simulations=800": "simulations=20", "depth=6": "depth=2", "depth=4": "depth=2",
-    "go:9,komi=7": "go:5,komi=7", "--game go:9": "--game go:5", "--move 30": "--move 3", "--minutes 30": "--minutes 0.02",
+    "go:9,komi=7": "go:5,komi=7", "--game go:9": "--game go:5", "--move 30": "--move 3", "--minutes 30": "--minutes 0.1",
+    "train --game connect_four": "train --game tic_tac_toe",
 }  # fmt: skip
 SMALL = """
 name = "demo"
-game = "go:5,komi=0"
+game = "tic_tac_toe"
 games_per_pairing = 2
 seed = 1
 bots = [{ name = "random", use = "random" }, { name = "uct-200", use = "random" }, { name = "uct-800", use = "random" }]
@@ -90,7 +91,7 @@ def test_the_commands_of_the_readme_run(tmp_path):
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "ladder-go.toml").write_text(SMALL)
     (tmp_path / "c.toml").write_text(TUNING)
-    (tmp_path / "game.sgf").write_text("(;GM[1]FF[4]SZ[5]KM[0]RU[Chinese];B[cc];W[bb];B[cb];W[bc])")
+    (tmp_path / "game.sgf").write_text("(;GM[4]JG[tic_tac_toe]SZ[3];B[bb];W[ab];B[aa];W[cc])")
     printed([["jubango", "tournament", "examples/ladder-go.toml", "--out", "runs/demo"]], tmp_path)
     for name in ("before", "after"):
         shutil.copytree(tmp_path / "runs" / "demo", tmp_path / "runs" / name)

@@ -42,6 +42,12 @@ def test_every_name_of_the_door_has_a_docstring(name):
     assert said and not said.startswith(f"{name}("), f"jb.{name} has no docstring of its own"
 
 
+@pytest.mark.parametrize("page", pages.PAGES)
+def test_code_imports_the_door_alone(page):
+    text = "".join(text for kind, text in pages.code(page) if kind == "python")
+    assert not re.search(r"^\s*(from jubango|import jubango(?! as jb$))", text, re.M)
+
+
 @pytest.mark.parametrize("english", TRANSLATIONS)
 def test_a_translation_has_the_same_code(english):
     chinese = TRANSLATIONS[english]
