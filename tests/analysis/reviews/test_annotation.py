@@ -22,6 +22,8 @@ from jubango.sgf_games.sgf.positions import Record
 from jubango.sgf_games.sgf.sgf import parse_sgf
 from jubango.sgf_games.sgf.sgf_tree import Node, read_trees, write_trees
 
+pytestmark = pytest.mark.full
+
 # White's A1 puts itself into atari; the author has said so, has shown another move, and has labelled a point.
 AUTHORS = r"""(;GM[1]FF[4]SZ[5]KM[0.5]PB[Jürgen \] x]PW[b]XX[a\]b][c]C[A game\: mine];B[cc]C[good]TE[1]
 (;W[ae]TR[cc]LB[aa:x]BM[2]C[Oh no.](;B[be];W[bd])(;B[ad]C[or this]))(;W[cd]C[I would play here.];B[bd]))"""

@@ -236,6 +236,7 @@ def test_what_is_found_on_a_turned_board_is_said_of_the_game_s_own():
     assert found.moves[4].grade == "blunder"
 
 
+@pytest.mark.full
 def test_komi_is_each_game_s_own():
     games = [record(f"(;SZ[3]KM[{komi}];B[bb];W[])") for komi in (-20, 20)]
     low, high = review(games, "uct", simulations=30)
@@ -251,6 +252,7 @@ def test_thresholds_need_no_search(ttt, monkeypatch):
     assert strict.with_thresholds(ttt.thresholds).document == ttt.document
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("text", "judged"),
     [

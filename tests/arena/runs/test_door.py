@@ -90,6 +90,7 @@ def test_the_door_plays_the_games_of_the_command(tmp_path, capsys):
     assert capsys.readouterr() == ("", ""), "off a terminal nothing is shown"
 
 
+@pytest.mark.full
 def test_a_file_with_other_keys(tmp_path):
     (tmp_path / "t.toml").write_text(PLAN)
     run = tournament(str(tmp_path / "t.toml"), games=2, seed=8, name="other", games_at_once=5, out=tmp_path / "run")
@@ -253,6 +254,7 @@ def test_the_users_own_game(tmp_path):
         del CATALOGUE["wide"]
 
 
+@pytest.mark.full
 def test_what_stands_in_is_said():
     with pytest.warns(UserWarning, match='"net" has no network=FILE'):
         match(Bot("uct", name="net", evaluator="network", simulations=12), "random", game="mnk:4,k=4", games=12)

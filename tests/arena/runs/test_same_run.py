@@ -65,6 +65,7 @@ def test_nor_one_of_a_format_or_of_a_tunings_games(tmp_path):
     assert "pondering = 0, not 1" in refused(tmp_path, first, second)
 
 
+@pytest.mark.full
 def test_nor_one_of_a_training(tmp_path, monkeypatch):
     class Later(Settings):
         pondering: int = 0

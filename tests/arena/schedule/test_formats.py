@@ -200,6 +200,7 @@ def test_a_knockout_goes_on_where_it_was_killed(tmp_path):
         jb.tournament(tmp_path / "ko.toml", games=4, out=tmp_path / "run")
 
 
+@pytest.mark.full
 def test_a_search_for_the_best_goes_on_where_it_was_killed(tmp_path):
     whole, run = killed_and_gone_on_with(BEST, tmp_path)
     assert whole.missing == run.missing == 0

@@ -157,6 +157,7 @@ def test_an_answer_that_has_begun_ends(fresh, monkeypatch, capfd):
     assert fresh.ask("genmove b").startswith("= ")
 
 
+@pytest.mark.full
 def test_the_end_of_the_input_stops_an_analysis():
     talk = Talk("tic_tac_toe", bot="uct:simulations=32,leaves=1,ensemble=1")
     talk.write("lz-analyze 1\n")
@@ -164,6 +165,7 @@ def test_the_end_of_the_input_stops_an_analysis():
     assert re.fullmatch("(info [^\n]*\n)*\n", talk.end())
 
 
+@pytest.mark.full
 def test_the_best_move_is_found_and_its_variation_is_a_game(fresh):
     talk = Talk("tic_tac_toe", bot="uct:simulations=400,c=0.7,leaves=1,ensemble=1", room=400)
     for line in ("play b a1", "play w a2", "play b b1", "play w b2"):

@@ -185,6 +185,7 @@ def test_a_game_that_has_lasted_too_long_is_passed_out():
     talk.end()
 
 
+@pytest.mark.full
 def test_handicap_stones_have_their_places():
     """GTP 2, section 4.1.1, as far as the board has room for them."""
     talk = Talk("go:19", bot="random")
