@@ -54,19 +54,22 @@ if TYPE_CHECKING:
     from jubango.bots.players.player import Player as Player
     from jubango.bots.players.player import player as player
     from jubango.bots.players.position import PositionToPlay as PositionToPlay
+    from jubango.bots.players.user_rules import rule as rule
     from jubango.bots.search.host.run import run as run
     from jubango.bots.search.host.run import run_many as run_many
     from jubango.bots.search.results.output import SearchOutput as SearchOutput
     from jubango.bots.search.results.result import SearchResult as SearchResult
     from jubango.bots.search.results.result import SearchTree as SearchTree
-    from jubango.bots.search.root import Numbers as Numbers
     from jubango.bots.search.rules.alphago import AlphaGo as AlphaGo
     from jubango.bots.search.rules.gumbel import Gumbel as Gumbel
+    from jubango.bots.search.rules.params import Param as Param
+    from jubango.bots.search.rules.params import SearchParams as SearchParams
+    from jubango.bots.search.rules.params import TracedParams as TracedParams
     from jubango.bots.search.rules.puct import Puct as Puct
     from jubango.bots.search.rules.rave import Rave as Rave
+    from jubango.bots.search.rules.root_dice import RootDice as RootDice
     from jubango.bots.search.rules.rule import Edges as Edges
     from jubango.bots.search.rules.rule import Rule as Rule
-    from jubango.bots.search.rules.rule import Settings as Settings
     from jubango.bots.search.rules.ucb1 import Ucb1 as Ucb1
     from jubango.bots.search.search import Search as Search
     from jubango.sgf_games.base.errors import SetupWarning as SetupWarning
@@ -118,15 +121,17 @@ _HOMES = {
     "bots.players.position": ("PositionToPlay",),
     "bots.search.results.output": ("SearchOutput",),
     "bots.search.results.result": ("SearchResult", "SearchTree"),
-    "bots.search.root": ("Numbers",),
     "bots.search.rules.alphago": ("AlphaGo",),
     "bots.search.rules.gumbel": ("Gumbel",),
     "bots.search.rules.puct": ("Puct",),
     "bots.search.rules.rave": ("Rave",),
-    "bots.search.rules.rule": ("Edges", "Rule", "Settings"),
+    "bots.search.rules.rule": ("Edges", "Rule"),
+    "bots.search.rules.params": ("Param", "SearchParams", "TracedParams"),
+    "bots.search.rules.root_dice": ("RootDice",),
     "bots.search.rules.ucb1": ("Ucb1",),
     "bots.search.host.run": ("run", "run_many"),
     "bots.search.search": ("Search",),
+    "bots.players.user_rules": ("rule",),
     "sgf_games.rules.catalogue": ("game", "make_game"),
     "sgf_games.environments.env": ("Env", "EnvState", "auto_reset", "env"),
     "sgf_games.base.errors": ("SetupWarning", "UserError"),
@@ -138,14 +143,31 @@ _HOMES = {
 }
 _HOME_OF = {name: f"jubango.{home}" for home, names in _HOMES.items() for name in names}
 
+# Names of before: where they live, and what they are called now.
+_OLD = {
+    "Numbers": ("jubango.bots.search.rules.params", "SearchParams"),
+    "Settings": ("jubango.bots.search.rules.rule", "TracedParams"),
+}
+
 __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _OLD:
+        return _old(name)
     if name not in _HOME_OF:
         raise AttributeError(f"module 'jubango' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME_OF[name]), name)
     globals()[name] = value
+    return value
+
+
+def _old(name: str) -> Any:
+    import warnings
+
+    home, now = _OLD[name]
+    warnings.warn(f"jb.{name} is now called jb.{now}", DeprecationWarning, stacklevel=3)
+    globals()[name] = value = getattr(importlib.import_module(home), name)
     return value
 
 

@@ -27,7 +27,7 @@ from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
-from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.rules.ucb1 import Ucb1
@@ -138,8 +138,8 @@ def search_speed(case: SearchCase, repeats: int = 5) -> list[float]:
     search = Search(game, case.rule, case.evaluator, case.simulations, leaves=case.leaves)
     driver = Driver(search, case.trees, params=case.params)
     states, legal = _random_positions(game, driver.trees, case.plies)
-    numbers = Numbers(case.simulations, c=1.25)
-    orders = [SearchRequest(i, legal[i], numbers, i) for i in range(case.trees)]
+    params = SearchParams(case.simulations, c=1.25)
+    orders = [SearchRequest(i, legal[i], params, i) for i in range(case.trees)]
     speeds = []
     for _ in range(repeats + 1):
         began, before = time.perf_counter(), driver.made

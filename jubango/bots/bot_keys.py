@@ -1,8 +1,16 @@
-"""The keys of :func:`jubango.bots.config.Bot`, for editors and type checkers; the configurations check the values."""
+"""The keys of :func:`jubango.bots.config.Bot`: those of all bots for editors and type checkers, and those of selection
+rules as their configurations check them."""
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+import dataclasses
+import typing
+from typing import Annotated, Any, Literal, TypedDict
+
+from pydantic import Field
+
+from jubango.bots.search.rules.params import Param
+from jubango.bots.search.rules.rule import Rule
 
 
 class BotKeys(TypedDict, total=False):
@@ -10,7 +18,7 @@ class BotKeys(TypedDict, total=False):
 
     simulations: int
     seconds: float
-    selection: Literal["ucb1", "rave", "puct", "alphago", "gumbel"]
+    selection: str
     c: float
     base: float
     fpu: Literal["zero", "parent", "loss", "win"]
@@ -47,3 +55,18 @@ class BotKeys(TypedDict, total=False):
     move_seconds: float
     start_seconds: float
     processes: int
+
+
+def key_of(rule: type[Rule], own: Param) -> tuple[Any, Any]:
+    """A parameter of a rule as a key of bots: (its type with its range, its default and what it is)."""
+    if own.default is None:  # a field of the rule
+        kind, default = typing.get_type_hints(rule)[own.name], _default(rule, own.name)
+    else:
+        kind, default = (int if own.whole else float), own.default
+    if kind in (int, float):
+        kind = Annotated[kind, Field(ge=own.least, le=own.most)]
+    return kind, Field(default, description=own.about)
+
+
+def _default(rule: type[Rule], name: str) -> Any:
+    return next(field.default for field in dataclasses.fields(rule) if field.name == name)  # type: ignore[arg-type]

@@ -14,13 +14,8 @@ from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.networks.shipped import shipped
-from jubango.bots.search.root import Numbers
-from jubango.bots.search.rules.alphago import AlphaGo
-from jubango.bots.search.rules.gumbel import Gumbel
-from jubango.bots.search.rules.puct import Puct
-from jubango.bots.search.rules.rave import Rave
-from jubango.bots.search.rules.rule import Rule
-from jubango.bots.search.rules.ucb1 import Ucb1
+from jubango.bots.search.rules.params import SearchParams
+from jubango.bots.search.rules.rule import Rule, numbers_of
 from jubango.bots.search.search import Search
 from jubango.sgf_games.base import shell
 from jubango.sgf_games.base.errors import UserError, nearest
@@ -32,7 +27,7 @@ def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
     bot = bots[0]
     return Search(
         game,
-        _rule(bot),
+        rule_for(bot),
         evaluator_for(game, bot),
         capacity=max(room_for(simulations_for(game, one)) for one in bots),
         width=bot.width,
@@ -72,15 +67,25 @@ def room_for(simulations: int) -> int:
     return -(-simulations // 2**16) * 2**16
 
 
-def numbers_for(game: Game, bot: SearchConfig, legal: np.ndarray) -> Numbers:
+def rule_for(bot: SearchConfig) -> Rule:
+    """The selection rule of a bot."""
+    kind = bot.rule
+    fields = {own.name for own in kind.params} - {own.name for own in numbers_of(kind)}
+    return kind(**{name: getattr(bot, name) for name in fields})
+
+
+def params_of(game: Game, bot: SearchConfig, legal: np.ndarray) -> SearchParams:
     """What one tree of the bot is told at a root with these ``legal`` actions, bool [A]."""
     simulations = simulations_for(game, bot)
     if bot.simulations == 0:  # each move once, or none at all
         simulations = int(legal.sum()) if bot.move == "value" else 0
-    return Numbers(
-        simulations, bot.c, bot.fpu_reduction, bot.depth, bot.noise, bot.alpha, bot.considered, bot.gumbel_scale,
-        bot.equivalence, bot.bias,
-    )  # fmt: skip
+    own = {one.name: getattr(bot, one.name) for one in numbers_of(bot.rule)}
+    return SearchParams(simulations, depth=bot.depth, noise=bot.noise, alpha=bot.alpha, **own)
+
+
+def calm(bot: SearchConfig) -> dict[str, float]:
+    """Keys that leave out the random numbers at the root, which are for games."""
+    return {"noise": 0.0, **{own.name: 0.0 for own in bot.rule.params if own.random}}
 
 
 def temperature_for(bot: SearchConfig, ply: int) -> float:
@@ -91,18 +96,6 @@ def temperature_for(bot: SearchConfig, ply: int) -> float:
 def most_visits_decide(bot: SearchConfig, ply: int) -> bool:
     """Does the most visited move get played, without dice?"""
     return bot.move == "visits" and not temperature_for(bot, ply)
-
-
-def _rule(bot: SearchConfig) -> Rule:
-    if bot.selection == "ucb1":
-        return Ucb1(bot.order)
-    if bot.selection == "puct":
-        return Puct(bot.base, bot.fpu)
-    if bot.selection == "rave":
-        return Rave()
-    if bot.selection == "alphago":
-        return AlphaGo()
-    return Gumbel(bot.c_visit, bot.c_scale)
 
 
 def evaluator_for(game: Game, bot: SearchConfig) -> Evaluator:
@@ -175,7 +168,7 @@ def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
     network, weights = _loaded(game, path, weights_key(game, bot)) if path else (None, ())
     moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
     policy = network if moves == "policy" else None
-    rollout = Rollout(bot.rollouts, moves, policy, bot.draws, firsts=bot.selection == "rave")
+    rollout = Rollout(bot.rollouts, moves, policy, bot.draws, firsts=bot.rule.firsts)
     for_rollout: Params = weights if policy else ()
     if bot.evaluator == "rollout" or (bot.evaluator in ("network", "mixed") and network is None):
         return rollout, for_rollout

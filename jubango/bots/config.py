@@ -2,68 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Unpack
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
-from jubango.bots.bot_keys import BotKeys
+from jubango.bots.bot_keys import BotKeys, key_of
+from jubango.bots.search.rules.registry import RULES, SHIPPED, shipped_params
+from jubango.bots.search.rules.rule import Rule
 from jubango.sgf_games.base import shell
 from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.models import checked, said
 from jubango.sgf_games.base.specs import parse_spec, value_text
 
 LONGEST_NAME = 80
 NO_NETWORK = "none"  # in the place of a file of weights
 HUMAN = "human"  # a player of jubango play, and no bot
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # characters that are in no name; in a bot's no ~ either
-M = TypeVar("M", bound=BaseModel)
-
-
-def checked(
-    model: type[M], values: Mapping[str, object], where: str, equals: str = "=",
-    words: Mapping[str, str] | None = None, called: Mapping[str, str] | None = None,
-) -> M:  # fmt: skip
-    """``model(**values)``; raises UserError, one line that begins with ``where``, for the first thing that is wrong.
-
-    ``equals`` stands between a key and its value; ``words`` says better what some kinds of pydantic's errors mean, and
-    ``called`` what the user calls a key.
-    """
-    try:
-        return model(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-    loc = [str(part) for part in first["loc"]]
-    inner = [part for part in loc[1:] if part not in _TYPES and not part.startswith(("list[", "dict[", "constrained"))]
-    inner = [f"number {int(part) + 1}" if part.isdigit() else part for part in inner]
-    key = ".".join([(called or {}).get(part, part) for part in loc[:1]] + inner)
-    message = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
-    message = (words or {}).get(first["type"], message[:1].lower() + message[1:])
-    if not key:  # keys that do not go together
-        raise UserError(f"{where}: {message}")
-    if first["type"] == "extra_forbidden":
-        raise UserError(f'{where}: no key "{key}"{nearest(key, model.model_fields)}')
-    if first["type"] == "missing":
-        raise UserError(f'{where}: the key "{key}" is missing')
-    bare = isinstance(first["input"], str) and not model.model_config.get("strict")  # "3" may stand for a number
-    raise UserError(f"{where}: {key}{equals}{_said(first['input'], bare)}: {message}")
-
-
-_TYPES = ("float", "int", "str", "bool")  # what pydantic says of which kind of several a value is none of
-
-
-def _said(value: object, bare: bool = True, most: int = 60) -> str:
-    """A value as it was given, as far as that fits into a message."""
-    try:
-        text = str(value).lower() if isinstance(value, bool) else str(value) if bare else repr(value)
-    except ValueError:  # more digits than Python writes
-        return "a number of thousands of digits"
-    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _key(default: Any, about: str) -> Any:
@@ -100,7 +69,8 @@ class BotConfig(BaseModel):
     @property
     def changed(self) -> dict[str, object]:
         """The keys that differ from those of the preset ``use``."""
-        fields, preset = type(self).model_fields, PRESETS[self.use][1]
+        fields = type(self).model_fields
+        _, preset = model_of(self.use, getattr(self, "selection", None))
         values = {key: getattr(self, key) for key in fields if key not in ("name", "use")}
         return {key: value for key, value in values.items() if value != preset.get(key, fields[key].default)}
 
@@ -111,28 +81,34 @@ class RandomConfig(BotConfig):
     use: Literal["random"] = "random"
 
 
-class SearchConfig(BotConfig):
-    """A tree search put together from parts; the defaults are UCT (Kocsis & Szepesvari 2006)."""
+class _Budget(BotConfig):
+    """The first keys of a search."""
 
     use: str = "uct"
     simulations: Annotated[int, Field(ge=0, le=1_000_000)] = _key(400, "a move; 0 only with move=prior or value")
     seconds: Annotated[float, Field(ge=0, le=86_400)] = _key(0.0, "a move at most; 0: no limit")
-    selection: Literal["ucb1", "rave", "puct", "alphago", "gumbel"] = _key(
-        "ucb1", "which child a simulation goes down to"
+    selection: str = _key("ucb1", "which child a simulation goes down to")
+
+    @field_validator("selection")
+    @classmethod
+    def _is_a_rule(cls, value: str) -> str:
+        if value not in RULES:
+            raise ValueError(f"should be a selection rule{nearest(value, RULES)}")
+        return value
+
+
+if TYPE_CHECKING:
+    _RuleKeys = _Budget
+else:  # the keys of jubango's own rules
+    _RuleKeys = create_model(
+        "_RuleKeys", __base__=_Budget, **{name: key_of(*own) for name, own in shipped_params().items()}
     )
-    c: Annotated[float, Field(ge=0, le=1000)] = _key(math.sqrt(2), "exploration: C of ucb1, c_puct, or eta of alphago")
-    base: Annotated[float, Field(ge=0, le=1e9)] = _key(0.0, "of puct's log term, AlphaZero's is 19652; 0: none")
-    fpu: Literal["zero", "parent", "loss", "win"] = _key("zero", "puct's value of an unvisited action")
-    fpu_reduction: Annotated[float, Field(ge=0, le=10)] = _key(0.0, "what fpu=parent is lowered by")
-    order: Literal["any", "prior"] = _key("any", "of ucb1's unvisited actions")
-    equivalence: Annotated[float, Field(ge=0, le=1e9)] = _key(1000.0, "rave: visits at which it counts half (k)")
-    bias: Annotated[float, Field(ge=0, le=10)] = _key(
-        0.0, "rave: of its values, and the schedule of least error; 0: k's"
-    )
-    considered: Annotated[int, Field(ge=1, le=1024)] = _key(16, "actions a gumbel root begins with")
-    gumbel_scale: Annotated[float, Field(ge=0, le=100)] = _key(1.0, "of the gumbel noise; 0: none")
-    c_visit: Annotated[float, Field(ge=0, le=1e6)] = _key(50.0, "gumbel: sigma(q) = (c_visit + max n) c_scale q")
-    c_scale: Annotated[float, Field(ge=0, le=1000)] = _key(0.1, "gumbel: see c_visit")
+
+
+class SearchConfig(_RuleKeys):
+    """A tree search put together from parts; the defaults are UCT (Kocsis & Szepesvari 2006). Bots with a rule of
+    somebody's own are of a class derived from this, :func:`search_model`."""
+
     evaluator: str = _key("rollout", "of leaves: rollout, network, mixed, uniform, heuristic, or your own")
     rollouts: Annotated[int, Field(ge=1, le=1024)] = _key(1, "games a leaf")
     rollout_moves: Literal["game", "tactical", "uniform", "policy"] = _key(
@@ -160,28 +136,32 @@ class SearchConfig(BotConfig):
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         """What cannot be combined."""
-        gumbel = self.selection == "gumbel"
+        rule, selected = self.rule, f"selection={self.selection}"
         clashes = {
             "simulations=0 needs move=prior or value": not self.simulations and self.move not in ("prior", "value"),
             "solver=true needs opponent=searched": self.solver and self.opponent == "sampled",
             "solver=true needs draws=half": self.solver and self.draws == "random",
             "reuse=true needs depth=0": self.reuse and self.depth > 0,
-            "move=gumbel needs selection=gumbel": self.move == "gumbel" and not gumbel,
-            "selection=gumbel needs a number of simulations, not seconds": gumbel and self.seconds > 0,
-            "selection=gumbel needs leaves=1": gumbel and self.leaves > 1,
-            "selection=gumbel needs reuse=false": gumbel and self.reuse,
-            "selection=rave needs rollout_moves=game, tactical or uniform": (
-                self.selection == "rave" and self.rollout_moves == "policy"
-            ),
-            "equivalence is of the other schedule, it needs bias=0": (
-                self.selection == "rave" and self.bias > 0 and "equivalence" in self.model_fields_set
-            ),
+            "move=gumbel needs selection=gumbel": self.move == "gumbel" and rule.final is Rule.final,
+            f"{selected} needs a number of simulations, not seconds": rule.scheduled and self.seconds > 0,
+            f"{selected} needs leaves=1": rule.scheduled and self.leaves > 1,
+            f"{selected} needs reuse=false": rule.scheduled and self.reuse,
+            f"{selected} needs rollout_moves=game, tactical or uniform": rule.firsts and self.rollout_moves == "policy",
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
         }
+        for own in rule.params:
+            without = any(getattr(self, key) != value for key, value in own.needs.items())
+            if own.clash and without and own.name in self.model_fields_set:
+                clashes[own.clash] = True
         for text, clash in clashes.items():
             if clash:
                 raise ValueError(text)
         return self
+
+    @property
+    def rule(self) -> type[Rule]:
+        """The class of its selection rule."""
+        return RULES[self.selection]
 
     @property
     def wants_network(self) -> bool:
@@ -227,6 +207,28 @@ class ProcessConfig(EngineConfig):
     """Any program at any game, by lines of JSON."""
 
     use: Literal["process"] = "process"
+
+
+@functools.cache
+def search_model(rule: type[Rule]) -> type[SearchConfig]:
+    """The configuration of bots with a rule: that of all of jubango's own, or one with the keys of a user's."""
+    if rule in SHIPPED.values():
+        return SearchConfig
+    keys: dict[str, Any] = {own.name: key_of(rule, own) for own in rule.params}
+    return create_model("SearchConfig", __base__=SearchConfig, __module__=__name__, **keys)
+
+
+def model_of(use: str, selection: object = None) -> tuple[type[BotConfig], Mapping[str, object]]:
+    """The configuration of the bot ``use``, and the keys that it has of its own. selection: if another than its own.
+
+    A user's rule brings the defaults of its keys with it: what the bot says of another rule's is left out then."""
+    kind, keys, _ = PRESETS[use]
+    rule = RULES.get(str(keys.get("selection", "ucb1") if selection is None else selection))
+    if KINDS[kind] is not SearchConfig or rule is None:
+        return KINDS[kind], keys
+    if rule is not RULES.get(str(keys.get("selection"))) and rule not in SHIPPED.values():
+        keys = {key: value for key, value in keys.items() if key not in shipped_params()}
+    return search_model(rule), keys
 
 
 INTERPRETERS = re.compile(r"(python|pypy|node|perl|ruby|java|mono|wine|bash|sh)[0-9.]*(\.exe)?")
@@ -308,7 +310,7 @@ def Bot(use: str, *, name: str | None = None, **keys: Unpack[BotKeys]) -> BotCon
 def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
     """The bot a spec string ``PRESET[:key=value,...]`` names. It is called ``name``, or as its key ``name`` says, or as
     it is written, an engine by its program. Raises UserError."""
-    where = f'bot "{_said(spec, most=200)}"'
+    where = f'bot "{said(spec, most=200)}"'
     use, head, options = parse_spec(spec, "bot", open_key="command", keys=EngineConfig.model_fields)
     if head:
         raise UserError(f'{where}: "{head}" is not key=value')
@@ -344,11 +346,13 @@ def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
         if use == HUMAN:
             raise UserError(f"{where}: people play with {shell.command('play')}")
         raise UserError(f'{where}: no bot is called "{use}"{nearest(str(use), PRESETS)}')
-    kind, defaults, _ = PRESETS[use]
-    model = KINDS[kind]
+    model, defaults = model_of(use, table.get("selection"))
     unknown = [key for key in table if key not in model.model_fields]
     if unknown:
         known = [key for key in model.model_fields if key not in ("name", "use")]
+        of = [name for name, rule in RULES.items() if any(own.name == unknown[0] for own in rule.params)]
+        if of and issubclass(model, SearchConfig):
+            raise UserError(f'{where}: {use} has no key "{unknown[0]}"; it is one of selection={of[0]}')
         raise UserError(f'{where}: {use} has no key "{unknown[0]}"{nearest(unknown[0], known)}')
     values = {**defaults, **table, "use": use}
     if _number(table.get("seconds")) > 0 and "simulations" not in table:

@@ -22,7 +22,7 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     largest: dict[Any, int] = {}  # bytes of a game's trees, for each player
     for bot in bots:
         if isinstance(bot, SearchConfig):
-            room, firsts = room_for(simulations_for(game, bot)), bot.selection == "rave"
+            room, firsts = room_for(simulations_for(game, bot)), bot.rule.firsts
             need = bot.ensemble * tree_bytes(game, room, bot.solver, firsts)
             if need > memory:
                 raise UserError(
@@ -47,7 +47,7 @@ def with_parallel_leaves(game: Game, bot: Bot, lanes: int) -> Bot:
     at once, and a single position in a tree for every device, as far as there are leaves to fill the devices. For what
     goes by the clock, plays people or analyses, where a move may depend on the machine; what the configuration itself
     says of leaves and ensembles stays."""
-    if not isinstance(bot, SearchConfig) or bot.selection == "gumbel" or {"leaves", "ensemble"} & bot.model_fields_set:
+    if not isinstance(bot, SearchConfig) or bot.rule.scheduled or {"leaves", "ensemble"} & bot.model_fields_set:
         return bot
     budget, most = bot.simulations // WAVES, _most_leaves(game, bot)
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all

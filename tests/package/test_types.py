@@ -16,7 +16,9 @@ import pytest
 
 from jubango.bots.bot_keys import BotKeys
 from jubango.bots.config import KINDS
-from jubango.bots.search.root import Numbers, NumbersKeys
+from jubango.bots.search.rules.params import SearchParamsKeys
+from jubango.bots.search.rules.registry import SHIPPED
+from jubango.bots.search.rules.rule import numbers_of
 
 pytestmark = pytest.mark.full
 
@@ -96,4 +98,6 @@ def test_the_keys_of_bots_are_those_there_are():
             if name not in ("name", "use"):
                 assert keys.setdefault(name, field.annotation) == field.annotation, name
     assert typing.get_type_hints(BotKeys) == keys
-    assert typing.get_type_hints(NumbersKeys) == typing.get_type_hints(Numbers)
+    numbers = {own.name: int if own.whole else float for rule in SHIPPED.values() for own in numbers_of(rule)}
+    own = {"simulations": int, "depth": int, "noise": float, "alpha": float}
+    assert typing.get_type_hints(SearchParamsKeys) == {**own, **numbers, "c": float | None}

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jubango.bots.config import checked
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.models import checked
 
 
 class Adjudication(BaseModel):

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from jubango.bots.config import checked
 from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.models import checked
 
 LARGEST_PLAN = 10_000_000  # bytes of such a file
 COLOUR_PAIRS = {"multiple_of": "should be an even number; games come in colour-swapped pairs"}
@@ -27,7 +27,7 @@ def checked_table(
     called: Mapping[str, str] | None = None,
 ) -> Table:  # fmt: skip
     """``model(**given)``. An unknown key is said first: it may be one that is missing, misspelt. ``words`` and
-    ``called`` are those of :func:`jubango.bots.config.checked`. Raises UserError."""
+    ``called`` are those of :func:`jubango.sgf_games.base.models.checked`. Raises UserError."""
     unknown = next((key for key in given if key not in model.model_fields), None)
     if unknown is not None:
         raise UserError(f'{where}: no key "{unknown}"{nearest(unknown, model.model_fields)}')

@@ -16,6 +16,8 @@ from jubango.analysis.ratings.sprt import Sprt
 from jubango.arena.schedule.plan import Plan, make_plan
 from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
+from jubango.bots.search.rules.registry import RULES
+from jubango.bots.search.rules.rule import numbers_of
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.files import parse_toml, read_text
 from jubango.sgf_games.base.specs import value_text
@@ -26,14 +28,9 @@ TUNED = "tuned"  # what the bot is called; with other settings tuned-00001, ...
 DIGITS = 4  # of a setting that is tried
 MOST_SETTINGS = 8
 PASSED_ON = "seed", "games_at_once", "openings", "opening_plies", "networks"  # keys that a tournament file has, too
-# The numbers that every game has of its own, so that bots which differ in them play in one program; and what a bot
-# needs for each to matter.
-TUNABLE: dict[str, dict[str, str | float]] = {
-    "simulations": {}, "c": {}, "fpu_reduction": {"selection": "puct", "fpu": "parent"}, "depth": {}, "noise": {},
-    "alpha": {}, "considered": {"selection": "gumbel"}, "gumbel_scale": {"selection": "gumbel"},
-    "equivalence": {"selection": "rave", "bias": 0.0}, "bias": {"selection": "rave"}, "temperature": {},
-    "temperature_moves": {},
-}  # fmt: skip
+# The numbers that every game has of its own, so that bots which differ in them play in one program, beside those of
+# their selection rules.
+TUNABLE = "simulations", "depth", "noise", "alpha", "temperature", "temperature_moves"
 WORDS = COLOUR_PAIRS | {
     "too_short": "name one setting or more, in [[settings]] tables with key, low and high",
     "too_long": f"has more than {MOST_SETTINGS} settings",
@@ -238,13 +235,14 @@ def _setting(table: Mapping[str, Any], start: SearchConfig, where: str) -> Setti
     """Raises UserError."""
     given = checked_table(_Range, table, where)
     key, low, high = given.key, given.low, given.high
-    if key not in TUNABLE:
-        what = "cannot be tuned" if key in SearchConfig.model_fields else f"is no key of {start.use}"
-        raise UserError(f"{where}: {what}{nearest(key, TUNABLE)}")
-    missing = [f"{need}={value_text(value)}" for need, value in TUNABLE[key].items() if getattr(start, need) != value]
-    if missing or (key == "c" and start.selection == "gumbel"):
-        raise UserError(f"{where}: changes nothing {'without ' + ', '.join(missing) if missing else 'in gumbel'}")
-    whole = SearchConfig.model_fields[key].annotation is int
+    rules = [name for name, rule in RULES.items() if any(own.name == key and own.tunable for own in numbers_of(rule))]
+    if key not in TUNABLE and not rules:
+        what = "cannot be tuned" if key in type(start).model_fields else f"is no key of {start.use}"
+        numbers = [own.name for rule in RULES.values() for own in numbers_of(rule) if own.tunable]
+        raise UserError(f"{where}: {what}{nearest(key, [*TUNABLE, *numbers])}")
+    if rules and (silent := _silent(key, start, rules)):
+        raise UserError(f"{where}: changes nothing {silent}")
+    whole = type(start).model_fields[key].annotation is int
     if whole and not (isinstance(low, int) and isinstance(high, int)):
         raise UserError(f"{where}: low = {low}, high = {high}: should be whole numbers")
     if not low < high:
@@ -254,3 +252,14 @@ def _setting(table: Mapping[str, Any], start: SearchConfig, where: str) -> Setti
     for end in (low, high):
         bot_from_table({"name": TUNED, "use": start.use, **start.changed, key: end}, where)
     return Setting(key, low, high, given.log, whole)
+
+
+def _silent(key: str, start: SearchConfig, rules: Sequence[str]) -> str:
+    """Why a number of these rules changes nothing in the bot, or nothing."""
+    if start.selection not in rules and len(rules) > 1:
+        return f"in {start.selection}"
+    selection = start.selection if start.selection in rules else rules[0]
+    needs: dict[str, object] = {} if selection == start.selection else {"selection": selection}
+    own = next(own for own in RULES[selection].params if own.name == key)
+    needs |= {name: value for name, value in own.needs.items() if getattr(start, name, None) != value}
+    return "without " + ", ".join(f"{name}={value_text(value)}" for name, value in needs.items()) if needs else ""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
+from jubango.bots.composition import calm, most_visits_decide, params_for, params_of, search_for, temperature_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
@@ -86,13 +86,13 @@ class InteractiveSearch:
         """Search ``position``, whatever was searched before: with the bot's simulations by default, or with as many as
         there is room for; ``playing``: with the noise that a bot's games have, and content once more
         time can change nothing."""
-        calm = {} if playing else {"noise": 0.0, "gumbel_scale": 0.0}
+        quiet = {} if playing else calm(self.bot)
         budget = {} if simulations is None else {"simulations": min(simulations, self.room)}
-        numbers = numbers_for(self.game, self.bot.model_copy(update={**calm, **budget}), position.legal)
+        params = params_of(self.game, self.bot.model_copy(update={**quiet, **budget}), position.legal)
         line = self._line(position) if self.bot.reuse else None
         self._began = time.perf_counter()
         settles = playing and most_visits_decide(self.bot, position.ply)
-        order = SearchRequest(0, position.legal, numbers, position.seed, self._began + seconds, line, settles)
+        order = SearchRequest(0, position.legal, params, position.seed, self._began + seconds, line, settles)
         self.driver.begin([order], stacked([position.state]))
         self.position = position
 
@@ -156,7 +156,7 @@ class InteractiveSearch:
 
 def _room(game: Game, bot: SearchConfig, room: int) -> int:
     """Simulations that trees are made for. Raises UserError if the bot's own do not fit."""
-    if not bot.simulations or bot.selection == "gumbel":  # its schedule is made beforehand
+    if not bot.simulations or bot.rule.scheduled:  # its schedule is made beforehand
         room = 0
     room = max(room, bot.simulations)
     while True:

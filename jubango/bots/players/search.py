@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jubango.bots.composition import most_visits_decide, numbers_for, params_for, search_for, temperature_for
+from jubango.bots.composition import most_visits_decide, params_for, params_of, search_for, temperature_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.search.host.device_selfplay import can_go_on
@@ -59,13 +59,13 @@ class SearchPlayer(BatchPlayer):
             assert isinstance(bot, SearchConfig)
             limits = [seconds for seconds in (bot.seconds, request.seconds) if seconds]
             deadline = now + min(limits) if limits else float("inf")
-            numbers = numbers_for(self.game, bot, request.legal)
+            params = params_of(self.game, bot, request.legal)
             line = self._line(request) if bot.reuse else None
             onward = None if limits else self._onward(request)
             worth = bool(request.seconds) or not bot.reuse  # else what is saved is of no use, and what is kept is
             settles = worth and most_visits_decide(bot, len(request.moves))
             orders.append(
-                SearchRequest(request.lane, request.legal, numbers, request.seed, deadline, line, settles, onward)
+                SearchRequest(request.lane, request.legal, params, request.seed, deadline, line, settles, onward)
             )
             self._asked[request.lane] = Asked(request, bot, len(request.moves))
             if bot.reuse:
@@ -76,15 +76,15 @@ class SearchPlayer(BatchPlayer):
         """What the lane's tree goes on with by itself, if that is all there is to the game's moves from here on."""
         if request.whole is None or not self._by_itself:
             return None
-        ply, numbers = len(request.moves), []
+        ply, params = len(request.moves), []
         for bot in request.whole.bots:
             assert isinstance(bot, SearchConfig)
             dice = temperature_for(bot, ply) or bot.noise
             if dice or bot.move != "visits" or not bot.simulations or bot.seconds or bot.ensemble > 1 or bot.reuse:
                 return None
-            numbers.append(numbers_for(self.game, bot, request.legal))
+            params.append(params_of(self.game, bot, request.legal))
         seeds = request.whole.seeds
-        return DeviceSelfPlay((numbers[0], numbers[1]), lambda k: seeds(ply + k))
+        return DeviceSelfPlay((params[0], params[1]), lambda k: seeds(ply + k))
 
     def _line(self, request: MoveRequest) -> list[int] | None:
         """The moves since this lane's trees stood at a root, if it is the same game."""

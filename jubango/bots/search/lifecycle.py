@@ -17,8 +17,9 @@ import jax.numpy as jnp
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.backup import LEVELS
-from jubango.bots.search.packing import REAL
-from jubango.bots.search.rules.rule import Edges, Settings
+from jubango.bots.search.packing import nothing_prepared, number_names
+from jubango.bots.search.rules.params import TracedParams
+from jubango.bots.search.rules.rule import Edges
 from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.state import Paths, RootStatistics, SearchState
@@ -51,7 +52,7 @@ class NewRoots(NamedTuple):
     kept: jax.Array  # bool [B], those that have kept something for it
     roots: State  # without history, trees LAST
     legal: jax.Array  # bool [B, A], exact at the root
-    settings: Settings
+    params: TracedParams
     seeds: jax.Array  # uint32 [B]
 
 
@@ -63,14 +64,14 @@ def begin(search: SearchSpec, s: SearchState, cue: NewRoots) -> SearchState:
     choices = cue.legal & (prior > 0)
     kept = mask & cue.kept & jnp.any(choices, axis=-1)
     kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
-    prior = noisy(normalised(prior, choices, 0), cue.settings.noise, cue.settings.dirichlet)
+    prior = noisy(normalised(prior, choices, 0), cue.params.noise, cue.params.dirichlet)
     root = jnp.where(mask, 0, search.spare)
     tree = tree._replace(
         state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(cue.roots)),
         end=put(tree.end, OPEN, b, root),
         edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
     )
-    chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.settings, s.settings)
+    chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.params, s.params)
     held = jnp.where(kept, s.done, 0)  # of a tree that pondered it may be more than is asked for
     wanted = jnp.maximum(jnp.minimum(chosen.simulations, search.capacity), held)
     if search.solver:
@@ -78,7 +79,7 @@ def begin(search: SearchSpec, s: SearchState, cue: NewRoots) -> SearchState:
         wanted = jnp.where(proved, s.done, wanted)
     return s._replace(
         tree=tree,
-        settings=chosen,
+        params=chosen,
         seed=jnp.where(mask, cue.seeds, s.seed),
         done=jnp.where(mask & ~kept, 0, s.done),
         wanted=jnp.where(mask, wanted, s.wanted),
@@ -155,7 +156,7 @@ def root_edges(s: SearchState) -> Edges:
 
 def root_statistics(search: SearchSpec, s: SearchState) -> RootStatistics[jax.Array]:
     tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(s)
-    final = search.rule.final(edges, s.settings)
+    final = search.rule.final(edges, s.params)
     final = jnp.where(edges.prior > 0, jnp.where(jnp.isnan(final), OUT, final), -jnp.inf)
     value, mean, bounds = edges.q, mean_value(tree, b, jnp.zeros_like(s.done)), tree.bounds[:, 0]
     if search.solver:
@@ -183,19 +184,17 @@ def leading(found: RootStatistics[jax.Array]) -> jax.Array:
 def idle(search: SearchSpec, trees: int) -> SearchState:
     """A search with nothing to do."""
     zero = jnp.zeros(trees, jnp.int32)
-    actions = search.game.num_actions
-    gumbel, schedule = (actions, search.capacity) if search.rule.scheduled else (0, 0)
+    actions, roots = search.game.num_actions, nothing_prepared(search, trees)
     path = jnp.full((search.capacity + 1 + LEVELS, trees * search.leaves), search.spare, jnp.int32)
     return SearchState(
         tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.firsts),
-        settings=Settings(
+        params=TracedParams(
             simulations=zero,
             depth=zero,
-            dirichlet=jnp.zeros((trees, actions), jnp.float32),
-            gumbel=jnp.zeros((trees, gumbel), jnp.float32),
-            considered=jnp.zeros((trees, schedule), jnp.int32),
             noise=zero.astype(jnp.float32),
-            **dict.fromkeys(REAL, zero.astype(jnp.float32)),
+            dirichlet=jnp.asarray(roots.dirichlet),
+            own=dict.fromkeys(number_names(search), zero.astype(jnp.float32)),
+            prepared=jax.tree.map(jnp.asarray, roots.rule),
         ),
         seed=zero.astype(jnp.uint32),
         done=zero,

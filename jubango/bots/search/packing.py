@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jubango.bots.search.root import Numbers
-from jubango.bots.search.rules.gumbel import considered_visits
-from jubango.bots.search.rules.rule import Settings
+from jubango.bots.search.rules.params import SearchParams, TracedParams
+from jubango.bots.search.rules.root_dice import SeededDice
+from jubango.bots.search.rules.rule import numbers_of
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.ties import tie_dice
 from jubango.bots.search.tree.tree import LONGEST_LINE
 from jubango.sgf_games.rules.compiled import MOST_TOLD
 
 BEGIN, STOP = 1, 2
-WORDS = 9  # before those of the legal actions: flags, seed, simulations, depth, and REAL with the noise
-REAL = ("c", "fpu_reduction", "equivalence", "bias")  # numbers of either player that are real
+WHOLE = 4  # words of an order that are whole numbers: flags, seed, simulations, depth
 MOST_MOVES = MOST_TOLD - 1  # that a tree makes by itself between two hand-overs
 SEEDS = MOST_MOVES + 1  # of the search under way and those after the moves
-HEAD = 5 + 2 * len(REAL)  # words of a script before its seeds: moves; of either player simulations, depth and REAL
-SCRIPT = HEAD + 2 * SEEDS  # seeds and dice
+TAIL = 2 * SEEDS  # the last words of a script: seeds and dice
+
+
+NARROW = {"f": np.float32, "i": np.int32, "u": np.uint32, "b": bool}
 
 
 class DeviceSelfPlay(NamedTuple):
     """What a tree needs to make moves by itself, once both players are its own."""
 
-    numbers: tuple[Numbers, Numbers]  # by the player to move; without noise
+    params: tuple[SearchParams, SearchParams]  # by the player to move; without noise
     seeds: Callable[[int], int]  # uint32, of this search (0) and those after 1, 2, ... more moves
 
 
@@ -39,7 +40,7 @@ class SearchRequest(NamedTuple):
 
     lane: int
     legal: np.ndarray  # bool [A], exact at the root
-    numbers: Numbers  # of each of the lane's trees
+    params: SearchParams  # of each of the lane's trees
     seed: int  # uint32, all the randomness there is
     deadline: float = float("inf")  # time.perf_counter() when it must be content with what it has
     line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
@@ -56,12 +57,30 @@ def after(earlier: SearchRequest | None, order: SearchRequest) -> SearchRequest:
     return order._replace(line=line if 0 < len(line) <= LONGEST_LINE else None)
 
 
-class Noise(NamedTuple):
-    """Of the roots; trees first."""
+class PreparedRoots(NamedTuple):
+    """What is drawn and planned of roots before their first simulation; trees first."""
 
-    dirichlet: jax.Array | np.ndarray  # float32 [B, A]
-    gumbel: jax.Array | np.ndarray  # float32 [B, A], or [B, 0] where the rule has no use for it
-    considered: jax.Array | np.ndarray  # int32 [B, capacity], or [B, 0]
+    dirichlet: Any  # float32 [B, A]
+    rule: Any  # what the rule's prepare_root has made
+
+
+def number_names(search: SearchSpec) -> tuple[str, ...]:
+    """The numbers that are handed over beside the simulations, the depth and the noise."""
+    return tuple(own.name for own in numbers_of(type(search.rule)))
+
+
+def words(search: SearchSpec) -> int:
+    """Words of an order before those of the legal actions: the whole numbers, those of the rule, and the noise."""
+    return WHOLE + len(number_names(search)) + 1
+
+
+def script_head(search: SearchSpec) -> int:
+    """Words of a script before its seeds: moves; of either player simulations, depth and the rule's numbers."""
+    return 5 + 2 * len(number_names(search))
+
+
+def script_words(search: SearchSpec) -> int:
+    return script_head(search) + TAIL
 
 
 def trees_of(orders: Sequence[SearchRequest], ensemble: int) -> np.ndarray:
@@ -80,14 +99,14 @@ def tree_seeds(seed: int, ensemble: int) -> np.ndarray:
 def pack(
     search: SearchSpec, orders: Sequence[SearchRequest], stop: np.ndarray, trees: int, ensemble: int
 ) -> np.ndarray:
-    """uint32 [trees, WORDS + ceil(A / 32)]; the inverse of :func:`unpack`. stop: int, trees to be content."""
-    actions = search.game.num_actions
-    out = np.zeros((trees, WORDS + -(-actions // 32)), np.uint32)
+    """uint32 [trees, words(search) + ceil(A / 32)]; the inverse of :func:`unpack`. stop: int, trees to be content."""
+    actions, head = search.game.num_actions, words(search)
+    out = np.zeros((trees, head + -(-actions // 32)), np.uint32)
     out[stop, 0] = STOP
     if not orders:
         return out
     at = trees_of(orders, ensemble)
-    own = [order.numbers for order in orders]
+    own = [order.params for order in orders]
 
     def column(values: list, kind: type = np.uint32) -> np.ndarray:
         return np.repeat(np.array(values, kind).view(np.uint32), ensemble)
@@ -99,16 +118,15 @@ def pack(
     out[at, 1] = seeds
     out[at, 2] = column([n.simulations for n in own])
     out[at, 3] = column([n.depth or 2**30 for n in own])
-    for i, values in enumerate([*_real(search, own), [n.noise for n in own]], 4):
+    for i, values in enumerate([*_real(search, own), [n.noise for n in own]], WHOLE):
         out[at, i] = column(values, np.float32)
-    out[at, WORDS:] = np.repeat(np.packbits(legal, axis=1, bitorder="little").view("<u4"), ensemble, axis=0)
+    out[at, head:] = np.repeat(np.packbits(legal, axis=1, bitorder="little").view("<u4"), ensemble, axis=0)
     return out
 
 
-def _real(search: SearchSpec, each: Sequence[Numbers]) -> list[list[float]]:
-    """The real numbers that are in settings and scripts alike, each of everybody's."""
-    usual = [n if n.c is not None else n._replace(c=search.rule.usual_c) for n in each]
-    return [[getattr(n, name) for n in usual] for name in REAL]
+def _real(search: SearchSpec, each: Sequence[SearchParams]) -> list[list[float]]:
+    """The rule's numbers, each of everybody's."""
+    return [[one.own.get(own.name, own.default) for one in each] for own in numbers_of(type(search.rule))]
 
 
 class SelfPlayPlan(NamedTuple):
@@ -117,27 +135,29 @@ class SelfPlayPlan(NamedTuple):
     moves: jax.Array  # int32 [B]
     simulations: jax.Array  # int32 [B, 2]
     depth: jax.Array  # int32 [B, 2]
-    real: jax.Array  # float32 [B, REAL, 2]
+    real: jax.Array  # float32 [B, numbers of the rule, 2]
     seeds: jax.Array  # uint32 [B, SEEDS]
     dice: jax.Array  # uint32 [B, SEEDS], between equal moves of each search
 
 
 def scripts_of(search: SearchSpec, each: Sequence[DeviceSelfPlay]) -> np.ndarray:
-    """uint32 [n, SCRIPT]: what :func:`read_script` reads."""
-    rows = np.zeros((len(each), SCRIPT), np.uint32)
+    """uint32 [n, script_words(search)]: what :func:`read_script` reads."""
+    head = script_head(search)
+    rows = np.zeros((len(each), script_words(search)), np.uint32)
     for row, onward in zip(rows, each, strict=True):
-        both = onward.numbers
+        both = onward.params
         row[:5] = [MOST_MOVES, *(n.simulations for n in both), *(n.depth or 2**30 for n in both)]
-        row[5:HEAD] = np.array(_real(search, both), np.float32).view(np.uint32).reshape(-1)
-        row[HEAD:-SEEDS] = [onward.seeds(k) for k in range(SEEDS)]
-    rows[:, -SEEDS:] = tie_dice(rows[:, HEAD:-SEEDS].reshape(-1)).reshape(-1, SEEDS)
+        row[5:head] = np.array(_real(search, both), np.float32).view(np.uint32).reshape(-1)
+        row[head:-SEEDS] = [onward.seeds(k) for k in range(SEEDS)]
+    rows[:, -SEEDS:] = tie_dice(rows[:, head:-SEEDS].reshape(-1)).reshape(-1, SEEDS)
     return rows
 
 
-def read_script(packed: jax.Array) -> SelfPlayPlan:
+def read_script(search: SearchSpec, packed: jax.Array) -> SelfPlayPlan:
+    names, head = number_names(search), script_head(search)
     whole = packed[:, :5].astype(jnp.int32)
-    real = lax.bitcast_convert_type(packed[:, 5:HEAD], jnp.float32).reshape(-1, len(REAL), 2)
-    seeds, dice = packed[:, HEAD:-SEEDS], packed[:, -SEEDS:]
+    real = lax.bitcast_convert_type(packed[:, 5:head], jnp.float32).reshape(-1, len(names), 2)
+    seeds, dice = packed[:, head:-SEEDS], packed[:, -SEEDS:]
     return SelfPlayPlan(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real, seeds, dice)
 
 
@@ -146,7 +166,7 @@ def roll_on(script: np.ndarray, moves: Sequence[tuple[int, int, Sequence[int]]])
     dice = tie_dice(np.array([seed for _, _, seeds in moves for seed in seeds], np.uint32))
     for row, n, seeds in moves:
         new, dice = dice[:n], dice[n:]
-        for own, after in ((script[row, HEAD:-SEEDS], seeds), (script[row, -SEEDS:], new)):
+        for own, after in ((script[row, -TAIL:-SEEDS], seeds), (script[row, -SEEDS:], new)):
             own[:-n] = own[n:].copy()
             own[-n:] = after
 
@@ -158,52 +178,59 @@ class Unpacked(NamedTuple):
     stop: jax.Array  # bool [B]
     seed: jax.Array  # uint32 [B]
     legal: jax.Array  # bool [B, A]
-    settings: Settings
+    params: TracedParams
 
 
-def unpack(search: SearchSpec, packed: jax.Array, noise: Noise) -> Unpacked:
-    actions = search.game.num_actions
-    bits = (packed[:, WORDS:, None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
-    number = lax.bitcast_convert_type(packed[:, 4:WORDS], jnp.float32)
-    settings = Settings(
+def unpack(search: SearchSpec, packed: jax.Array, roots: PreparedRoots) -> Unpacked:
+    actions, head, names = search.game.num_actions, words(search), number_names(search)
+    bits = (packed[:, head:, None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
+    number = lax.bitcast_convert_type(packed[:, WHOLE:head], jnp.float32)
+    params = TracedParams(
         simulations=packed[:, 2].astype(jnp.int32),
-        **{name: number[:, i] for i, name in enumerate(REAL)},
         depth=packed[:, 3].astype(jnp.int32),
-        noise=number[:, len(REAL)],
-        dirichlet=jnp.asarray(noise.dirichlet),
-        gumbel=jnp.asarray(noise.gumbel),
-        considered=jnp.asarray(noise.considered),
+        noise=number[:, len(names)],
+        dirichlet=jnp.asarray(roots.dirichlet),
+        own={name: number[:, i] for i, name in enumerate(names)},
+        prepared=jax.tree.map(jnp.asarray, roots.rule),
     )
     legal = bits.reshape(packed.shape[0], -1)[:, :actions].astype(bool)
-    return Unpacked(packed[:, 0] == BEGIN, packed[:, 0] == STOP, packed[:, 1], legal, settings)
+    return Unpacked(packed[:, 0] == BEGIN, packed[:, 0] == STOP, packed[:, 1], legal, params)
 
 
-def no_noise(search: SearchSpec, trees: int) -> Noise:
-    actions, scheduled = search.game.num_actions, search.rule.scheduled
-    return Noise(
-        np.zeros((trees, actions), np.float32),
-        np.zeros((trees, actions if scheduled else 0), np.float32),
-        np.zeros((trees, search.capacity if scheduled else 0), np.int32),
-    )
+def nothing_prepared(search: SearchSpec, trees: int) -> PreparedRoots:
+    """Of trees that nobody has asked for."""
+    one = SeededDice(np.zeros(1, np.uint32), np.ones((1, search.game.num_actions), bool))
+    with jax.ensure_compile_time_eval():  # shapes are known while a program is traced, too
+        rule = prepare(search, one, SearchParams(min(1, search.capacity)))
+    blank = jax.tree.map(lambda x: np.zeros((trees, *x.shape[1:]), x.dtype), rule)
+    return PreparedRoots(np.zeros((trees, search.game.num_actions), np.float32), blank)
 
 
-def noise_of(search: SearchSpec, orders: Sequence[SearchRequest], trees: int, ensemble: int) -> Noise | None:
-    """Noise and schedules of the roots that have any; None if none has. A tree's are decided by its seed."""
-    scheduled = search.rule.scheduled
-    if not orders or not (scheduled or any(order.numbers.noise for order in orders)):
+def prepared_roots(
+    search: SearchSpec, orders: Sequence[SearchRequest], trees: int, ensemble: int
+) -> PreparedRoots | None:
+    """The roots of the orders; None if there is nothing to prepare. A tree's are decided by its seed."""
+    if not orders or not (search.rule.prepares or any(order.params.noise for order in orders)):
         return None
-    noise = no_noise(search, trees)
+    out = nothing_prepared(search, trees)
+    alike: dict[SearchParams, list[SearchRequest]] = {}
     for order in orders:
-        own, count = order.numbers, int(order.legal.sum())
-        for k, seed in enumerate(tree_seeds(order.seed, ensemble)):
-            tree = order.lane * ensemble + k
-            if own.noise and count:
-                alpha = own.alpha or 10.0 / count
-                dice = np.random.default_rng([seed, 1])
-                noise.dirichlet[tree, order.legal] = dice.dirichlet(np.full(count, alpha))
-            if scheduled:
-                dice = np.random.default_rng([seed, 2])
-                noise.gumbel[tree] = own.gumbel_scale * dice.gumbel(size=search.game.num_actions)
-                visits = considered_visits(min(own.considered, count), own.simulations)[: search.capacity]
-                noise.considered[tree, : len(visits)] = visits
-    return noise
+        alike.setdefault(order.params, []).append(order)
+    for params, own in alike.items():
+        at = trees_of(own, ensemble)
+        seeds = np.concatenate([tree_seeds(order.seed, ensemble) for order in own])
+        dice = SeededDice(seeds, np.repeat(np.stack([order.legal for order in own]), ensemble, axis=0))
+        if params.noise:
+            out.dirichlet[at] = dice.dirichlet(params.alpha)
+        made = prepare(search, dice, params)
+        for whole, rows in zip(jax.tree.leaves(out.rule), jax.tree.leaves(made), strict=True):
+            whole[at] = rows
+    return out
+
+
+def prepare(search: SearchSpec, dice: SeededDice, params: SearchParams) -> Any:
+    """What the rule makes of roots on the host, in the types of a program."""
+    rule = search.rule
+    own = {one.name: np.asarray(params.own.get(one.name, one.default))[()] for one in numbers_of(type(rule))}
+    made = rule.prepare_root(dice, params.replace(**own), search.capacity)
+    return jax.tree.map(lambda x: np.asarray(x, NARROW[np.asarray(x).dtype.kind]), made)

@@ -1,9 +1,9 @@
-"""The root: what a search is told before it begins, and which moves it plays in the end."""
+"""The root: which moves a search plays in the end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -11,36 +11,6 @@ from jubango.bots.search.rules.rule import MoveRule
 from jubango.bots.search.ties import drawn, tie_dice
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.bots.search.tree.tree import LOWER, UPPER, in_question
-
-
-class Numbers(NamedTuple):
-    """The numbers of one tree, as a person gives them."""
-
-    simulations: int = 400
-    c: float | None = None  # by default the selection rule's own
-    fpu_reduction: float = 0.0
-    depth: int = 0  # 0: no limit
-    noise: float = 0.0  # the share of Dirichlet noise in the root's prior
-    alpha: float = 0.0  # of the Dirichlet distribution; 0: 10 / legal actions
-    considered: int = 16  # actions a Gumbel root begins with
-    gumbel_scale: float = 1.0  # 0: no Gumbel noise
-    equivalence: float = 1000.0  # of a Rave search, in visits
-    bias: float = 0.0  # of a Rave search
-
-
-class NumbersKeys(TypedDict, total=False):
-    """The same by name."""
-
-    simulations: int
-    c: float | None
-    fpu_reduction: float
-    depth: int
-    noise: float
-    alpha: float
-    considered: int
-    gumbel_scale: float
-    equivalence: float
-    bias: float
 
 
 def final_moves(

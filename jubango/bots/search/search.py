@@ -13,10 +13,13 @@ import numpy as np
 from jubango.bots.evaluators.evaluator import AnyEvaluator, Params, as_evaluator
 from jubango.bots.evaluators.judgement import look_at
 from jubango.bots.search import lifecycle as life
+from jubango.bots.search.packing import NARROW
 from jubango.bots.search.results.output import SearchOutput as SearchOutput
 from jubango.bots.search.results.output import nodes_of
-from jubango.bots.search.rules.gumbel import schedules
-from jubango.bots.search.rules.rule import Rule, Settings
+from jubango.bots.search.rules.params import SearchParams, TracedParams
+from jubango.bots.search.rules.registry import check_numbers
+from jubango.bots.search.rules.root_dice import KeyedDice
+from jubango.bots.search.rules.rule import Rule, numbers_of
 from jubango.bots.search.spec import Cutoff, Draws, Opponent, SearchSpec, Ties
 from jubango.bots.search.tree.tree import in_question, lanes_last
 from jubango.sgf_games.base.errors import UserError
@@ -70,17 +73,12 @@ class Search(SearchSpec):
         *,
         invalid_actions: jax.Array | None = None,
         simulations: jax.Array | int | None = None,
-        c: jax.Array | float | None = None,
-        fpu_reduction: jax.Array | float = 0.0,
-        equivalence: jax.Array | float = 1000.0,
-        bias: jax.Array | float = 0.0,
         depth: jax.Array | int = 0,
         noise: jax.Array | float = 0.0,
         alpha: float = 0.3,
-        considered: int = 16,
-        gumbel_scale: jax.Array | float = 1.0,
         temperature: jax.Array | float = 0.0,
         tree: bool = False,
+        **numbers: jax.Array | float | None,
     ) -> SearchOutput:
         """Search ``states``, unbatched states of ``game`` stacked along the FIRST axis of every array [B, ...], or of
         the environment that the search was made of, with what its rules know of the past.
@@ -88,10 +86,12 @@ class Search(SearchSpec):
         params: the evaluator's weights, any pytree; changing it never recompiles. key: a JAX key; it decides all dice.
         invalid_actions: bool [B, A], true where an action is not to be considered at the root, besides what the rules
         forbid. tree: give all nodes in ``search_tree``, not the root alone.
-        simulations: at most (and by default) ``capacity``. c: by default the rule's own. The other numbers as in
-        :class:`jubango.bots.search.root.Numbers`; all but ``alpha`` and ``considered`` may be traced, for all or [B].
+        simulations: at most (and by default) ``capacity``. depth, noise: as in :class:`jb.SearchParams`; alpha: of the
+        noise, 0 for 10 / legal actions. numbers: the rule's own by name (``c=1.4``), those of other rules change
+        nothing. All may be traced, for all or [B], but whole ones such as a Gumbel search's ``considered``.
         temperature: the action is drawn from policy^(1/t); 0: the rule's choice. What it says of a finished game, or
-        where nothing may be played, means nothing; it is no error. Raises UserError for states of another environment.
+        where nothing may be played, means nothing; it is no error. Raises UserError for states of another environment,
+        and for a number that no rule has.
         """
         game, actions = self.game, self.game.num_actions
         if isinstance(states, EnvState):
@@ -99,8 +99,8 @@ class Search(SearchSpec):
         legal = jax.vmap(game.legal_action_mask)(states)
         if invalid_actions is not None:
             legal &= ~jnp.asarray(invalid_actions, bool)
-        roots = lanes_last(jax.vmap(game.without_history)(states))
-        look_at(self.evaluator, params, game, jax.tree.map(lambda x: x[..., :1], roots))
+        positions = lanes_last(jax.vmap(game.without_history)(states))
+        look_at(self.evaluator, params, game, jax.tree.map(lambda x: x[..., :1], positions))
         trees = legal.shape[0]
         dice, for_noise, for_gumbel, for_action = jax.random.split(key, 4)
 
@@ -108,45 +108,31 @@ class Search(SearchSpec):
             return jnp.broadcast_to(jnp.asarray(value, dtype), (trees,))
 
         budget = jnp.minimum(each(self.capacity if simulations is None else simulations, jnp.int32), self.capacity)
-        spread = (
-            jax.random.gamma(for_noise, jnp.float32(alpha), (trees, actions), jnp.float32) * legal
-            if _given(noise)
-            else jnp.zeros(legal.shape, jnp.float32)
-        )
-        dirichlet = spread / jnp.maximum(jnp.sum(spread, axis=-1, keepdims=True), 1e-30)
-        gumbel = jnp.zeros((trees, 0), jnp.float32)
-        plan = jnp.zeros((trees, 0), jnp.int32)
-        if self.rule.scheduled:
-            gumbel = each(gumbel_scale, jnp.float32)[:, None] * jax.random.gumbel(
-                for_gumbel, (trees, actions), jnp.float32
-            )
-            try:
-                number = operator.index(self.capacity if simulations is None else simulations)
-            except TypeError:  # a traced one, too
-                raise UserError(
-                    "simulations: a Gumbel search's schedule is made beforehand; give a whole number"
-                ) from None
-            plan = schedules(self.capacity, considered, min(number, self.capacity), jnp.sum(legal, axis=-1))
-        settings = Settings(
+        check_numbers(self.rule, numbers)
+        given = {name: value for name, value in numbers.items() if value is not None}
+        own = numbers_of(type(self.rule))
+        traced = {one.name: each(given.get(one.name, one.usual), jnp.float32) for one in own}
+        for_rule = {one.name: given.get(one.name, one.usual) if one.whole else traced[one.name] for one in own}
+        roots = KeyedDice(for_noise, for_gumbel, legal)
+        planned = self._planned(simulations) if self.rule.scheduled else budget
+        prepared = self.rule.prepare_root(roots, SearchParams(planned, **for_rule), self.capacity)
+        told = TracedParams(
             simulations=budget,
-            c=each(self.rule.usual_c if c is None else c, jnp.float32),
-            fpu_reduction=each(fpu_reduction, jnp.float32),
-            equivalence=each(equivalence, jnp.float32),
-            bias=each(bias, jnp.float32),
             depth=jnp.where(each(depth, jnp.int32) > 0, each(depth, jnp.int32), 2**30),
             noise=each(noise, jnp.float32),
-            dirichlet=dirichlet,
-            gumbel=gumbel,
-            considered=plan,
+            dirichlet=roots.dirichlet(alpha) if _given(noise) else jnp.zeros(legal.shape, jnp.float32),
+            own=traced,
+            prepared=jax.tree.map(lambda x: jnp.asarray(x, NARROW[jnp.asarray(x).dtype.kind]), prepared),
         )
         seeds = jax.random.bits(dice, (trees,), jnp.uint32)
         open_ = jnp.any(legal, axis=-1)
         nothing = jnp.zeros(trees, bool)
-        s = life.begin(self, life.idle(self, trees), life.NewRoots(open_, nothing, roots, legal, settings, seeds))
+        cue = life.NewRoots(open_, nothing, positions, legal, told, seeds)
+        s = life.begin(self, life.idle(self, trees), cue)
         s, found = life.advance(self, params, s, jnp.int32(self.capacity + 1))
         edges = life.root_edges(s)
         searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
-        policy = jnp.where(searched, self.rule.policy(edges, settings), found.prior)
+        policy = jnp.where(searched, self.rule.policy(edges, told), found.prior)
         lots = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
         chosen = first_largest(jnp.where(life.leading(found), lots, -1).astype(jnp.int32))
         heat = each(temperature, jnp.float32)[:, None]
@@ -156,6 +142,16 @@ class Search(SearchSpec):
         action = jnp.where(heat[:, 0] > 0, drawn, chosen)
         nodes = nodes_of(s.tree, found, tree)
         return SearchOutput(action, found.visits, found.value, policy, found.prior, found.mean, found.raw, nodes)
+
+    def _planned(self, simulations: jax.Array | int | None) -> int:
+        """The simulations of a schedule that is made while the program is."""
+        try:
+            number = operator.index(self.capacity if simulations is None else simulations)
+        except TypeError:  # a traced one, too
+            raise UserError(
+                f"simulations: a {type(self.rule).__name__} search's schedule is made beforehand; give a whole number"
+            ) from None
+        return min(number, self.capacity)
 
 
 def _given(number: jax.Array | float) -> bool:

@@ -167,10 +167,10 @@ def best_action(
 ) -> jax.Array:
     """int32 [L]: the action to take at ``node`` of tree ``b``, whose actions are ``edges``."""
     tree = s.tree
-    settings, seed = s.settings, s.seed
+    params, seed = s.params, s.seed
     if b.shape != s.done.shape:
-        settings, seed = jax.tree.map(functools.partial(per_lane, search), (settings, seed))
-    scores = search.rule.root(edges, settings) if root else search.rule(edges, settings)
+        params, seed = jax.tree.map(functools.partial(per_lane, search), (params, seed))
+    scores = search.rule.root(edges, params) if root else search.rule(edges, params)
     if search.solver:
         low, high = (pick(tree.bounds, b, node, row) for row in (LOWER, UPPER))
         best = pick(tree.sure, b, node)[:, None]
@@ -227,7 +227,7 @@ def expand(
     made = per_lane(search, s.done) + ~fresh + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
     player, terminal, prior, value, firsts = judge(search, params, states, legal, active, seeds)
-    noise, dirichlet, depth = (per_lane(search, x) for x in (s.settings.noise, s.settings.dirichlet, s.settings.depth))
+    noise, dirichlet, depth = (per_lane(search, x) for x in (s.params.noise, s.params.dirichlet, s.params.depth))
     prior = jnp.where(fresh[:, None], noisy(prior, noise, dirichlet), prior)
     too_deep = leaf.length >= depth
     end = jnp.where(terminal, EXACT, jnp.where(too_deep, CUT_OFF, OPEN))

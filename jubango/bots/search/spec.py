@@ -23,7 +23,7 @@ MOST_LEAVES = 2**16
 @dataclass(frozen=True)
 class SearchSpec:
     """A composition of parts. It decides the program; numbers that do not are in
-    :class:`jubango.bots.search.rules.rule.Settings`, and weights are arguments.
+    :class:`jubango.bots.search.rules.params.TracedParams`, and weights are arguments.
 
     capacity: simulations a tree has room for.
     width: actions of a node that are considered, by largest prior; 0 for all.

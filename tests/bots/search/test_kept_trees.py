@@ -18,7 +18,7 @@ from jubango.bots.search import lifecycle as life
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.results.result import lane_of, search_tree
-from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.ucb1 import Ucb1
@@ -55,7 +55,7 @@ def test_reuse_equals_going_on(seed):
         driver.begin(orders, stacked(states))
         return {order.lane for order in orders}
 
-    tell(Numbers(40, 1.3), states, [[]] * 4)
+    tell(SearchParams(40, 1.3), states, [[]] * 4)
     driver.turn(64)
     lines, textbooks, moved = [], [], list(states)
     for i, (state, lists) in enumerate(games):
@@ -72,7 +72,7 @@ def test_reuse_equals_going_on(seed):
         textbook.root = node
         textbooks.append(textbook)
         moved[i] = state._replace(position=jnp.int32(node.position))
-    told = tell(Numbers(60, 1.3), moved, lines)
+    told = tell(SearchParams(60, 1.3), moved, lines)
     for steps in (0, 64):
         made, _ = driver.turn(steps)
         for i in told:
@@ -89,7 +89,7 @@ def test_reuse_equals_going_on(seed):
             lines[i], moved[i] = [action], games[i][0]._replace(position=jnp.int32(node.position))
             legal[i] = np.asarray(search.game.legal_action_mask(moved[i]))
             legal[i, next(a for a, k in node.children.items() if k.visits)] = False
-    told = tell(Numbers(60, 1.3), moved, lines, legal)
+    told = tell(SearchParams(60, 1.3), moved, lines, legal)
     made, _ = driver.turn(0)
     assert not made[list(told)].any()
     made, _ = driver.turn(64)
@@ -104,14 +104,14 @@ def test_a_kept_tree_may_hold_more_simulations_than_are_wanted():
     """As after thinking in the other side's time: then there is nothing left to do."""
     search, first = Search(TTT, Ucb1(), Rollout(), 96, ties="random"), initial_state(TTT)
     driver = Driver(search, 1, reuse=True)
-    driver.begin([SearchRequest(0, np.ones(9, bool), Numbers(96, 0.1), 1)], stacked([first] * driver.trees))
+    driver.begin([SearchRequest(0, np.ones(9, bool), SearchParams(96, 0.1), 1)], stacked([first] * driver.trees))
     driver.turn(200)
     visits = driver.advance().found.visits[0]
     action = int(visits.argmax())
     assert visits[action] - 1 > 5
     second = rules(TTT).step(first, action)
     driver.begin(
-        [SearchRequest(0, np.arange(9) != action, Numbers(5), 2, line=[action])], stacked([second] * driver.trees)
+        [SearchRequest(0, np.arange(9) != action, SearchParams(5), 2, line=[action])], stacked([second] * driver.trees)
     )
     for _ in range(5):
         progress = driver.advance()
@@ -145,7 +145,7 @@ def test_another_root(search, piece, monkeypatch):
     driver = Driver(search, 3)
     for seed, simulations in ((1, 37), (2, 29)):
         legal = np.asarray(search.game.legal_action_mask(states[0]))
-        orders = [SearchRequest(i, legal, Numbers(simulations + i, 0.2), 3 * seed + i) for i in range(3)]
+        orders = [SearchRequest(i, legal, SearchParams(simulations + i, 0.2), 3 * seed + i) for i in range(3)]
         driver.begin(orders, stacked(states))
         driver.turn(64)
     before = jax.device_get(jax.tree.map(lambda x: x[:3], driver.searching.tree))
@@ -185,7 +185,7 @@ def test_shared_nodes_stay_what_they_are(monkeypatch):
     driver, state, line, more = Driver(search, 1), initial_state(C4), None, 0
     for ply in range(4):
         legal = np.asarray(C4.legal_action_mask(state))
-        driver.begin([SearchRequest(0, legal, Numbers(400, 0.2), ply, line=line)], stacked([state] * driver.trees))
+        driver.begin([SearchRequest(0, legal, SearchParams(400, 0.2), ply, line=line)], stacked([state] * driver.trees))
         driver.turn(0)
         driver.turn(401)
         now = jax.device_get(driver.searching.tree)
@@ -223,7 +223,7 @@ def test_an_order_that_another_one_overtakes():
     states.append(rules(C4).step(states[1], 2))
 
     def begin(driver, number, line=None):
-        order = SearchRequest(0, np.ones(7, bool), Numbers(37, 0.5, equivalence=9.0), number, line=line)
+        order = SearchRequest(0, np.ones(7, bool), SearchParams(37, 0.5, equivalence=9.0), number, line=line)
         driver.begin([order], stacked([states[number]] * driver.trees))
 
     kept = []

@@ -23,9 +23,10 @@ from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.host.run import run, run_many
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.results.result import lane_of, search_tree
-from jubango.bots.search.root import Numbers, final_move, final_moves, merged
+from jubango.bots.search.root import final_move, final_moves, merged
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
+from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.ucb1 import Ucb1
@@ -80,7 +81,7 @@ def test_a_tree_adds_up_after_every_chunk(name, seeds):
     search = COMPOSITIONS[name]
     budgets = [96, 50, 7, 1]
     depth = 3 if name == "cutoff" else 0
-    numbers = [Numbers(n, c, depth=depth) for n, c in zip(budgets, [1.4, 0.5, 1.4, 1.0], strict=True)]
+    numbers = [SearchParams(n, c, depth=depth) for n, c in zip(budgets, [1.4, 0.5, 1.4, 1.0], strict=True)]
     driver = begun(search, seeds, numbers)
     for chunk in (2, 5, 30, 100):  # the first step evaluates the roots
         made, remaining = driver.turn(chunk)
@@ -119,7 +120,7 @@ def test_a_tree_does_not_feel_its_neighbours(name):
     for _ in range(4):
         legal = np.flatnonzero(np.asarray(rules(search.game).view(states[-1]).legal))
         states.append(rules(search.game).step(states[-1], int(rng.choice(legal))))
-    numbers = Numbers(40, 1.1, depth=5)
+    numbers = SearchParams(40, 1.1, depth=5)
     together = run_many(search, states, numbers, seeds=[11, 12, 13, 14, 15])
     alone = run(search, states[2], numbers, seed=13)
     for key in ("visits", "values", "priors"):
@@ -135,7 +136,7 @@ def test_a_tree_does_not_feel_its_neighbours(name):
 @given(st.integers(0, 2**32 - 1))
 def test_the_same_seed_gives_the_same_search(seed):
     search = COMPOSITIONS["ttt"]
-    first, second, other = (run(search, initial_state(TTT), Numbers(40), seed=k) for k in (seed, seed, seed ^ 1))
+    first, second, other = (run(search, initial_state(TTT), SearchParams(40), seed=k) for k in (seed, seed, seed ^ 1))
     assert np.array_equal(first.visits, second.visits)
     assert not np.array_equal(first.tree.action, other.tree.action)
 
@@ -158,7 +159,7 @@ def test_the_solver_proves_what_is_so():
     search = Search(TTT, Ucb1(), Rollout(), 1500, solver=True)
     known: dict = {}
     states = [after(TTT, "A1 B2 A2"), after(TTT, "B2 A2"), after(TTT, "A1 B1 B2 C3"), after(TTT, "B2 A1 C3")]
-    results = run_many(search, states, Numbers(1500, 1.0))
+    results = run_many(search, states, SearchParams(1500, 1.0))
     for state, result in zip(states, results, strict=True):
         exact = exact_values(TTT, state, known)
         assert result.simulations < 1500, "proved before the simulations were spent"
@@ -176,7 +177,7 @@ def test_the_solver_proves_what_is_so():
 def test_tic_tac_toe_is_proved_a_draw():
     """A constant of 0.5 takes about 16,000 simulations, and the move that is played is a draw for sure."""
     search = Search(TTT, Ucb1(), Rollout(), 20_000, solver=True)
-    for result in run_many(search, [initial_state(TTT)] * 2, Numbers(20_000, 0.5)):
+    for result in run_many(search, [initial_state(TTT)] * 2, SearchParams(20_000, 0.5)):
         assert result.simulations < 19_000
         assert result.value == result.tree.lower[0] == result.tree.upper[0] == 0
         chosen = int(result.tree.children(0)[result.tree.action[result.tree.children(0)] == result.action][0])
@@ -204,7 +205,7 @@ def test_an_ensemble_shares_what_its_trees_prove():
 def test_transpositions_share_nodes():
     """No two nodes of a depth are one position, and the shared tree is smaller than the plain one."""
     plain, shared = (Search(TTT, Ucb1(), Uniform(), 400, transpositions=t) for t in (False, True))
-    trees = [run(search, initial_state(TTT), Numbers(400, 1.0)).tree for search in (plain, shared)]
+    trees = [run(search, initial_state(TTT), SearchParams(400, 1.0)).tree for search in (plain, shared)]
 
     def positions(tree):
         states = [initial_state(TTT)]
@@ -234,7 +235,7 @@ def test_the_sampled_opponent_follows_the_policy():
         value=jnp.asarray(value), prior=jnp.asarray(prior),
     )  # fmt: skip
     search = Search(Tiny(), Puct(), Table(), 2000, opponent="sampled")
-    tree = run(search, state, Numbers(2000, 1.0)).tree
+    tree = run(search, state, SearchParams(2000, 1.0)).tree
     visits = tree.visits[tree.parent == 1][np.argsort(tree.action[tree.parent == 1])]
     assert visits.sum() == 1999
     assert np.abs(visits / 1999 - prior[1]).max() < 0.05
@@ -245,8 +246,8 @@ def test_the_sampled_opponent_follows_the_policy():
 def test_draws_go_to_a_random_side():
     """A dead drawn position: half of its draws are won, half lost, and none is a draw."""
     full = after(TTT, "A1 B1 C1 B2 A2 C2 B3 A3")  # one move to go, a draw
-    assert run(COMPOSITIONS["ttt"], full, Numbers(96)).value == 0
-    values = [run(COMPOSITIONS["draws"], full, Numbers(96), seed=k).value for k in range(6)]
+    assert run(COMPOSITIONS["ttt"], full, SearchParams(96)).value == 0
+    values = [run(COMPOSITIONS["draws"], full, SearchParams(96), seed=k).value for k in range(6)]
     assert all(abs(v) < 0.5 for v in values)
     assert any(v != 0 for v in values)
 
@@ -348,12 +349,12 @@ def test_trees_last_as_long_as_somebody_looks_at_them():
     """The arrays of a search whose results are gone are the next one's; those of one that is looked at are not."""
     search = COMPOSITIONS["uct"]
     state = initial_state(search.game)
-    first = run(search, state, Numbers(40, 1.1), seed=1)
-    second = run(search, state, Numbers(40, 1.1), seed=2)
+    first = run(search, state, SearchParams(40, 1.1), seed=1)
+    second = run(search, state, SearchParams(40, 1.1), seed=2)
     visits = second.visits.copy()
     assert first.tree.visits[0] == second.tree.visits[0] == 41
     del second
-    third, fourth = (run(search, state, Numbers(n, 1.1), seed=2) for n in (40, 30))
+    third, fourth = (run(search, state, SearchParams(n, 1.1), seed=2) for n in (40, 30))
     assert np.array_equal(third.visits, visits)
     for result, n in ((first, 41), (third, 41), (fourth, 31)):
         assert result.tree.visits[0] == n == 1 + result.visits.sum()
@@ -363,18 +364,18 @@ def test_trees_last_as_long_as_somebody_looks_at_them():
 def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
     search = COMPOSITIONS["uct"]
     state = initial_state(search.game)
-    first = run_many(search, [state] * 40, Numbers(96), seconds=1e-9)  # all of them are stopped on their way
+    first = run_many(search, [state] * 40, SearchParams(96), seconds=1e-9)  # all of them are stopped on their way
     assert first[0].simulations <= 96
     del first
     driver = Driver(search, 33)
     legal = np.asarray(rules(search.game).view(state).legal)
     driver.begin(
-        [SearchRequest(i, legal, Numbers(20), i) for i in range(33)], initial_states(search.game, driver.trees)
+        [SearchRequest(i, legal, SearchParams(20), i) for i in range(33)], initial_states(search.game, driver.trees)
     )
     while driver.busy.any():
         driver.advance()
     assert driver.made == 33 * 20
-    driver.begin([SearchRequest(0, legal, Numbers(20), 0)], initial_states(search.game, driver.trees))
+    driver.begin([SearchRequest(0, legal, SearchParams(20), 0)], initial_states(search.game, driver.trees))
     given = driver.program.turn
 
     def failing(searching, *others):
@@ -385,14 +386,14 @@ def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
     with pytest.raises(MemoryError):
         driver.advance()
     driver.close()
-    assert run_many(search, [state] * 33, Numbers(20))[0].simulations == 20
+    assert run_many(search, [state] * 33, SearchParams(20))[0].simulations == 20
 
 
 @pytest.mark.full
 def test_a_search_that_is_stopped_at_once_has_an_answer():
     search = COMPOSITIONS["uct"]
     for _ in range(2):  # a program that has run before, too
-        found = run(search, initial_state(search.game), Numbers(96), on_progress=lambda done, wanted: False)
+        found = run(search, initial_state(search.game), SearchParams(96), on_progress=lambda done, wanted: False)
         assert 0 < found.visits.sum() == found.simulations <= 96
         assert found.priors[found.action] > 0
 
@@ -402,8 +403,8 @@ def test_root_noise():
     """(1 - 0.25) P + 0.25 Dirichlet on legal moves alone; another seed, another noise; none below the root."""
     position = after(C4, "D D D D D D")
     search = Search(C4, Puct(), Uniform(), 30)
-    quiet = run(search, position, Numbers(30))
-    first, second = (run(search, position, Numbers(30, noise=0.25, alpha=0.5), seed=k) for k in (1, 2))
+    quiet = run(search, position, SearchParams(30))
+    first, second = (run(search, position, SearchParams(30, noise=0.25, alpha=0.5), seed=k) for k in (1, 2))
     assert quiet.priors == pytest.approx(np.where(np.arange(7) == 3, 0, 1 / 6))
     for noisy in (first, second):
         assert noisy.priors[3] == 0
@@ -439,7 +440,7 @@ def test_an_ensemble_merges_visits():
     assert one.visits.tolist() == [[8, 8]]
     assert one.value[0] == pytest.approx([(2 * 0.5 + 6 * 0.1) / 8, -2 / 8])
     assert one.done == 16
-    merged_result = run(COMPOSITIONS["uct"], initial_state(C4), Numbers(30), seed=1, ensemble=4)
+    merged_result = run(COMPOSITIONS["uct"], initial_state(C4), SearchParams(30), seed=1, ensemble=4)
     assert merged_result.visits.sum() == merged_result.simulations == 120
 
 
@@ -459,7 +460,7 @@ def test_searches_can_be_watched_stopped_and_timed():
     assert 0 < timed.simulations < 50_000
     assert timed.visits.sum() == timed.simulations
     with pytest.raises(UserError, match="room for 50000"):
-        run(search, initial_state(C4), Numbers(50_001))
+        run(search, initial_state(C4), SearchParams(50_001))
     with pytest.raises(UserError, match="game is over"):
         run(search, after(C4, "A B A B A B A"))
     with pytest.raises(UserError, match="should be a whole number from 0 to 16,777,214"):  # what float32 counts exactly
@@ -472,7 +473,7 @@ def test_several_leaves_at_once_find_as_much():
     position = after(C4, "D C D C D")
     for leaves in (1, 4, 16):
         search = Search(C4, Ucb1(), Rollout(), 50_000, leaves=leaves)
-        assert run(search, position, Numbers(640, 1.0)).action == 3
+        assert run(search, position, SearchParams(640, 1.0)).action == 3
 
 
 @pytest.mark.parametrize("spec", ["tic_tac_toe", "go:4", "connect_four"])
@@ -529,6 +530,6 @@ def test_no_tree_is_copied(search):
 def test_sampled_replies_in_several_leaves():
     """An opponent who is sampled, in many leaves at once, as a position alone is analysed."""
     search = Search(TTT, AlphaGo(), Uniform(), 48, leaves=4, opponent="sampled")
-    out = run(search, TTT.init(), Numbers(48, c=5.0))
+    out = run(search, TTT.init(), SearchParams(48, c=5.0))
     assert out.visits.sum() == 48
     assert (out.visits > 0).all()

@@ -11,7 +11,8 @@ from test_search import COMPOSITIONS, after
 import jubango as jb
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
-from jubango.bots.search.root import Numbers, final_move, final_moves, settled
+from jubango.bots.search.root import final_move, final_moves, settled
+from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.sgf_games.rules.compiled import rules, stacked
 
@@ -54,8 +55,8 @@ def test_a_search_by_the_clock_ends_when_its_move_is_settled(settles):
     legal = np.asarray(rules(search.game).view(state).legal)
     driver = Driver(search, 2)
     orders = [
-        SearchRequest(0, legal, Numbers(96, 0.5), 1, settles=True),  # no deadline: all its simulations are made
-        SearchRequest(1, legal, Numbers(96, 0.5), 1, deadline=1e9, settles=settles),
+        SearchRequest(0, legal, SearchParams(96, 0.5), 1, settles=True),  # no deadline: all its simulations are made
+        SearchRequest(1, legal, SearchParams(96, 0.5), 1, deadline=1e9, settles=settles),
     ]
     driver.begin(orders, stacked([state] * driver.trees))
     found = {}

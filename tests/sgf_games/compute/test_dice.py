@@ -17,7 +17,7 @@ from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest, tree_seeds
 from jubango.bots.search.results.result import lane_of, search_tree
-from jubango.bots.search.root import Numbers
+from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.search import Search
 from jubango.bots.search.tree.transpositions import empty_table, remember
@@ -44,7 +44,7 @@ def the_seed(game, state, legal, seed):
 def test_trees_and_lanes_do_not_share_their_simulations_dice():
     n, ensemble = 400, 4
     driver = Driver(Search(C4, Puct(), OneByOne(the_seed), n), 2, ensemble)
-    orders = [SearchRequest(i, np.ones(7, bool), Numbers(n), i) for i in range(2)]
+    orders = [SearchRequest(i, np.ones(7, bool), SearchParams(n), i) for i in range(2)]
     driver.begin(orders, stacked([initial_state(C4)] * 2))
     while driver.busy.any():
         driver.advance()

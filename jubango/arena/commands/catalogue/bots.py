@@ -47,20 +47,28 @@ def register(app: typer.Typer) -> None:
 
 
 def _keys(preset: str) -> list[tuple[str, str, str, str]]:
-    from jubango.bots.config import KINDS, PRESETS
+    from jubango.bots.config import model_of
+    from jubango.bots.search.rules.registry import RULES, SHIPPED, shipped_params
     from jubango.sgf_games.base.specs import value_text
 
-    kind, values, _ = PRESETS[preset]
+    model, values = model_of(preset)
+    left_out = {"name", "use"}
+    if values.get("selection", "ucb1") not in SHIPPED:  # a user's rule has no use for the keys of ours
+        left_out |= shipped_params().keys() - {own.name for own in RULES[str(values["selection"])].params}
     rows = []
-    for key, field in KINDS[kind].model_fields.items():
-        if key in ("name", "use"):
+    for key, field in model.model_fields.items():
+        if key in left_out:
             continue
         value = values.get(key, "" if field.is_required() else field.default)
-        rows.append((key, value_text(value), _choices(field), field.description or ""))
+        rows.append((key, value_text(value), _choices(key, field), field.description or ""))
     return rows
 
 
-def _choices(field: Any) -> str:
+def _choices(key: str, field: Any) -> str:
+    from jubango.bots.search.rules.registry import RULES
+
+    if key == "selection":
+        return " | ".join(RULES)
     options = getattr(field.annotation, "__args__", ())
     if options:
         return " | ".join(options)

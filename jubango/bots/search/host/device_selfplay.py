@@ -19,9 +19,10 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.lifecycle import NewRoots, begin, leading, root_statistics, working
-from jubango.bots.search.packing import MOST_MOVES, REAL, SelfPlayPlan
+from jubango.bots.search.packing import MOST_MOVES, SelfPlayPlan, number_names
 from jubango.bots.search.passing import passes_late
-from jubango.bots.search.rules.rule import Rule, Settings
+from jubango.bots.search.rules.params import TracedParams
+from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.ties import drawn_on_device
@@ -55,7 +56,7 @@ class Advanced(NamedTuple):
 
 def can_go_on(search: SearchSpec) -> bool:
     """Does a node say all that the next root needs, and is the most visited move all there is to choosing?"""
-    plain = type(search.rule).final is Rule.final and not search.rule.scheduled
+    plain = type(search.rule).final is Rule.final and not search.rule.prepares
     return plain and not (search.width or search.solver or search.transpositions) and _remembers(search.game)
 
 
@@ -138,13 +139,12 @@ def _played(
         moves.stuck | (ready & ~mask),
         moves.rows.at[b, jnp.where(mask, now, MOST_MOVES)].set(row),
     )
-    settings = Settings(
+    params = TracedParams(
         simulations=pick(script.simulations, b, player),
         depth=pick(script.depth, b, player),
         noise=jnp.zeros(ready.shape, jnp.float32),
         dirichlet=jnp.zeros(best.shape, jnp.float32),
-        gumbel=s.settings.gumbel,
-        considered=s.settings.considered,
-        **{name: pick(script.real, b, i, player) for i, name in enumerate(REAL)},
+        own={name: pick(script.real, b, i, player) for i, name in enumerate(number_names(search))},
+        prepared=s.params.prepared,
     )
-    return after, NewRoots(mask, jnp.zeros_like(mask), states, legal, settings, pick(script.seeds, b, now + 1))
+    return after, NewRoots(mask, jnp.zeros_like(mask), states, legal, params, pick(script.seeds, b, now + 1))

@@ -24,17 +24,17 @@ from jubango.bots.evaluators.judgement import look_at, plainly
 from jubango.bots.search import lifecycle as life
 from jubango.bots.search.host import device_selfplay as onward
 from jubango.bots.search.packing import (
-    SCRIPT,
     SEEDS,
     DeviceSelfPlay,
-    Noise,
+    PreparedRoots,
     SearchRequest,
     after,
-    no_noise,
-    noise_of,
+    nothing_prepared,
     pack,
+    prepared_roots,
     read_script,
     roll_on,
+    script_words,
     scripts_of,
     unpack,
 )
@@ -63,9 +63,9 @@ class Program(NamedTuple):
     sharding: NamedSharding  # of arrays with the trees first
     roots: State  # shardings of states, trees last
     whole: NamedSharding  # of what every device has
-    nothing: Noise  # no noise at all
+    nothing: PreparedRoots  # of trees that nobody has asked for
     none: jax.Array  # bool [trees], all False
-    no_script: jax.Array  # uint32 [trees, SCRIPT], of trees that make no moves by themselves
+    no_script: jax.Array  # uint32 [trees, script_words(search)], of trees that make no moves by themselves
     pace: dict[Hashable, float]  # seconds a step, of each kind of weights it has run with
     spare: list[SearchState]  # the trees of a driver that has been closed, for the next
 
@@ -94,16 +94,16 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     split, all_of_it = sharding.spec, whole.spec
 
     def turn(
-        s: SearchState, params: Params, states: State, packed: jax.Array, script: jax.Array, noise: Noise,
-        kept: jax.Array, steps: jax.Array,
+        s: SearchState, params: Params, states: State, packed: jax.Array, script: jax.Array,
+        prepared: PreparedRoots, kept: jax.Array, steps: jax.Array,
     ) -> tuple[SearchState, jax.Array, jax.Array, jax.Array]:  # fmt: skip
         """Do as told, then advance. Returns also (done, remaining, made now, moves made, steps made), int32 [B, 5],
         the moves, and the statistics."""
-        told = unpack(search, packed, noise)
+        told = unpack(search, packed, prepared)
         s = life.stop(s, told.stop)
         roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
-        cue = life.NewRoots(told.begin, kept & told.begin, roots, told.legal, told.settings, told.seed)
-        s, now = onward.advance(search, params, s, cue, read_script(script), steps)
+        cue = life.NewRoots(told.begin, kept & told.begin, roots, told.legal, told.params, told.seed)
+        s, now = onward.advance(search, params, s, cue, read_script(search, script), steps)
         found, taken = now.found, jnp.broadcast_to(now.steps, s.done.shape)
         progress = jnp.stack([found.done, found.remaining, now.made, now.moves.number, taken], axis=-1)
         visits = jax.lax.bitcast_convert_type(found.visits, jnp.float32)
@@ -139,9 +139,9 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         sharding=sharding,
         roots=places(roots),
         whole=whole,
-        nothing=jax.device_put(no_noise(search, trees), sharding),
+        nothing=jax.device_put(nothing_prepared(search, trees), sharding),
         none=jax.device_put(np.zeros(trees, bool), sharding),
-        no_script=jax.device_put(np.zeros((trees, SCRIPT), np.uint32), sharding),
+        no_script=jax.device_put(np.zeros((trees, script_words(search)), np.uint32), sharding),
         pace={},
         spare=[],
     )  # fmt: skip
@@ -170,7 +170,7 @@ class Driver:
         self._onward: dict[
             int, tuple[DeviceSelfPlay, int]
         ] = {}  # lanes that go on by themselves, the moves they have made
-        self._script = np.zeros((self.trees, SCRIPT), np.uint32)
+        self._script = np.zeros((self.trees, script_words(search)), np.uint32)
         self._stops, self._paces = 1.0, 1e4  # how often those have stopped, in so many steps of one of them; decaying
         self._states: State = None
         self._under_way: float | None = None  # since when
@@ -221,7 +221,7 @@ class Driver:
             if order.onward:
                 assert self.ensemble == 1, "of several trees none can make the lane's moves"
                 self._onward[order.lane] = order.onward, 0
-            budget = min(order.numbers.simulations, self.search.capacity)
+            budget = min(order.params.simulations, self.search.capacity)
             self._left[order.lane] = 1 + -(-budget // self.search.leaves)  # the root's evaluation first
             self._deadline[order.lane] = order.deadline
             self._settles[order.lane] = order.settles and order.deadline < math.inf
@@ -343,13 +343,13 @@ class Driver:
         lines = [order for order in orders if order.line]
         if lines:
             kept = self._keep(*self._lines(lines))
-        noise = noise_of(self.search, orders, self.trees, self.ensemble)
+        roots = prepared_roots(self.search, orders, self.trees, self.ensemble)
         with plainly():
             self._searching, self._made, self._moves, self._packed = self.program.turn(
                 self._taken(), self._params, self._states,
                 pack(self.search, orders, stop, self.trees, self.ensemble),
                 self._script.copy() if self._onward else self.program.no_script,
-                self.program.nothing if noise is None else noise, kept, np.int32(steps),
+                self.program.nothing if roots is None else roots, kept, np.int32(steps),
             )  # fmt: skip
 
     def _look(self) -> tuple[np.ndarray, np.ndarray]:

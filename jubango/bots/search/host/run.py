@@ -16,7 +16,9 @@ from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.results.result import SearchResult, lane_of
-from jubango.bots.search.root import Numbers, NumbersKeys, final_moves
+from jubango.bots.search.root import final_moves
+from jubango.bots.search.rules.params import SearchParams, SearchParamsKeys
+from jubango.bots.search.rules.registry import check_numbers
 from jubango.bots.search.rules.rule import MoveRule
 from jubango.bots.search.spec import SearchSpec
 from jubango.sgf_games.base.errors import UserError
@@ -41,7 +43,7 @@ class Trees:
 def run_many(
     search: SearchSpec,
     states: Sequence[State],
-    numbers: Numbers | Sequence[Numbers] | None = None,
+    numbers: SearchParams | Sequence[SearchParams] | None = None,
     *,
     params: Params = (),
     seconds: float = 0.0,
@@ -52,12 +54,12 @@ def run_many(
     ensemble: int = 1,
     lanes: int = 0,
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
-    **own: Unpack[NumbersKeys],
+    **own: Unpack[SearchParamsKeys],
 ) -> list[SearchResult]:
     """Search ``states`` (unbatched states of ``search.game``, or of the environment that the search was made of) all at
     once, in ``ensemble`` trees each.
 
-    simulations, c and so on, for all: the fields of :class:`jubango.bots.search.root.Numbers`; by default as many
+    simulations, c and so on, for all: those of :class:`jb.SearchParams`, the rule's own among them; by default as many
         simulations as the search has room for. numbers: the same as one value, or one for each position.
     params: the weights of the evaluator, if it has any.
     seconds: stop then at the latest, compiling not counted; 0 for no limit.
@@ -72,9 +74,11 @@ def run_many(
         return []
     began = time.perf_counter()
     states = [game_state(search.game, state) if isinstance(state, EnvState) else state for state in states]
-    numbers = numbers or Numbers(simulations=search.capacity)
-    given = [numbers] * len(states) if isinstance(numbers, Numbers) else list(numbers)
-    each = [one._replace(**own) for one in given]
+    numbers = numbers or SearchParams(search.capacity)
+    given = [numbers] * len(states) if isinstance(numbers, SearchParams) else list(numbers)
+    each = [one.replace(**own) for one in given] if own else given
+    for one in {id(one): one for one in each}.values():
+        check_numbers(search.rule, one.own)
     wanted = max(one.simulations for one in each)
     if not 0 <= wanted <= search.capacity:
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
@@ -110,7 +114,7 @@ def run_many(
 def run(
     search: SearchSpec,
     state: State,
-    numbers: Numbers | None = None,
+    numbers: SearchParams | None = None,
     *,
     params: Params = (),
     seconds: float = 0.0,
@@ -119,7 +123,7 @@ def run(
     temperature: float = 0.0,
     ensemble: int = 1,
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
-    **own: Unpack[NumbersKeys],
+    **own: Unpack[SearchParamsKeys],
 ) -> SearchResult:
     """Search one position: ``run(search, state, simulations=400, c=1.0, seed=1)``; see :func:`run_many`."""
     return run_many(

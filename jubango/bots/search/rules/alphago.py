@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
-from jubango.bots.search.rules.rule import Edges, Rule, Settings
+from jubango.bots.search.rules.params import Param, TracedParams
+from jubango.bots.search.rules.rule import Edges, Rule
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class AlphaGo(Rule):
     """Q + eta P / (1 + n): the bonus of AlphaGo without the parent's visits, as the articles on it
     give it (after Silver et al. 2016, Methods, "Searching with policy and value networks")."""
 
-    usual_c: ClassVar[float] = 5.0
+    params = (Param("c", 5.0, 0.0, 1000.0, "exploration: eta"),)
 
-    def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
-        return edges.q + settings.c[:, None] * edges.prior / (1 + edges.visits).astype(jnp.float32)
+    def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
+        return edges.q + params.c[:, None] * edges.prior / (1 + edges.visits).astype(jnp.float32)

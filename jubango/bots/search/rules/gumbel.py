@@ -11,13 +11,16 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.search.rules.rule import Edges, MoveRule, Rule, Settings, steady_sum
+from jubango.bots.search.rules.params import LARGEST_WHOLE, Param, SearchParams, TracedParams
+from jubango.bots.search.rules.root_dice import RootDice
+from jubango.bots.search.rules.rule import Edges, MoveRule, Rule, steady_sum
+from jubango.sgf_games.base.checks import whole
 
 TINY = 1e-37  # a prior that is as good as zero and still has a logarithm
 LOWEST = -1e9  # a considered action may always be visited, whatever its logit
@@ -46,12 +49,24 @@ def considered_visits(actions: int, simulations: int) -> tuple[int, ...]:
     return tuple(schedule[:simulations])
 
 
-def schedules(capacity: int, considered: int, simulations: int, legal: jax.Array) -> jax.Array:
-    """int32 [B, capacity]: the schedules of roots with so many ``legal`` actions (int32 [B])."""
-    plans = np.zeros((considered + 1, capacity), np.int32)
-    for count in range(considered + 1):
-        plans[count, :simulations] = considered_visits(count, simulations)
-    return jnp.asarray(plans)[jnp.minimum(legal, considered)]
+def schedules(capacity: int, considered: int, simulations: int, legal: Any) -> Any:
+    """int32 [n, capacity]: the schedules of roots with so many ``legal`` actions, int [n], numpy's or traced."""
+    traced = isinstance(legal, jax.Array)
+    counts = range(considered + 1) if traced else np.unique(np.minimum(legal, considered)).tolist()
+    plans = np.zeros((considered + 1 if traced else len(counts), capacity), np.int32)
+    for plan, count in zip(plans, counts, strict=True):
+        visits = considered_visits(count, simulations)[:capacity]
+        plan[: len(visits)] = visits
+    if traced:
+        return jnp.asarray(plans)[jnp.minimum(legal, considered)]
+    return plans[np.searchsorted(counts, np.minimum(legal, considered))]
+
+
+class GumbelRoot(NamedTuple):
+    """What is decided of a root beforehand."""
+
+    noise: Any  # float32 [n, A], Gumbel numbers
+    visits: Any  # int32 [n, capacity], for each simulation the visits of the actions that are in question
 
 
 @dataclass(frozen=True)
@@ -67,30 +82,41 @@ class Gumbel(Rule):
     c_scale: float = 0.1
     rescale: bool = True
     least_range: float = 1e-8
+    params = (
+        Param("considered", 16, 1, 1024, "actions a gumbel root begins with", whole=True),
+        Param("gumbel_scale", 1.0, 0.0, 100.0, "of the gumbel noise; 0: none", random=True),
+        Param("c_visit", most=1e6, about="gumbel: sigma(q) = (c_visit + max n) c_scale q"),
+        Param("c_scale", most=1000.0, about="gumbel: see c_visit"),
+    )
     scheduled: ClassVar[bool] = True
     move: ClassVar[MoveRule] = "gumbel"
 
-    def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
-        return self.policy(edges, settings) - edges.visits / edges.node_visits[:, None].astype(jnp.float32)
+    def prepare_root(self, dice: RootDice, params: SearchParams, capacity: int) -> GumbelRoot:
+        considered = whole("considered", params.considered, 0, LARGEST_WHOLE, "actions a Gumbel root begins with")
+        visits = schedules(capacity, considered, params.simulations, dice.legal.sum(axis=-1))
+        return GumbelRoot(params.gumbel_scale[..., None] * dice.gumbel(), visits)
 
-    def root(self, edges: Edges, settings: Settings) -> jax.Array:
+    def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
+        return self.policy(edges, params) - edges.visits / edges.node_visits[:, None].astype(jnp.float32)
+
+    def root(self, edges: Edges, params: TracedParams) -> jax.Array:
         """float32 [B, A]: the best of the actions with the visits the schedule is at."""
-        at = jnp.clip(edges.node_visits - 1, 0, settings.considered.shape[-1] - 1)
-        visits = jnp.take_along_axis(settings.considered, at[:, None], axis=-1)
-        return self._among(edges, settings, visits)
+        at = jnp.clip(edges.node_visits - 1, 0, params.prepared.visits.shape[-1] - 1)
+        visits = jnp.take_along_axis(params.prepared.visits, at[:, None], axis=-1)
+        return self._among(edges, params, visits)
 
-    def final(self, edges: Edges, settings: Settings) -> jax.Array:
+    def final(self, edges: Edges, params: TracedParams) -> jax.Array:
         """float32 [B, A]: the move to play is the best of the most visited."""
-        return self._among(edges, settings, jnp.max(edges.visits, axis=-1, keepdims=True))
+        return self._among(edges, params, jnp.max(edges.visits, axis=-1, keepdims=True))
 
-    def policy(self, edges: Edges, settings: Settings) -> jax.Array:
+    def policy(self, edges: Edges, params: TracedParams) -> jax.Array:
         """float32 [B, A]: the improved policy softmax(ln P + sigma(completed q)), section 4."""
         return _softmax(_logits(edges.prior) + self.completed(edges))
 
-    def _among(self, edges: Edges, settings: Settings, visits: jax.Array) -> jax.Array:
+    def _among(self, edges: Edges, params: TracedParams, visits: jax.Array) -> jax.Array:
         logits = _logits(edges.prior)
         logits -= jnp.max(logits, axis=-1, keepdims=True)
-        score = jnp.maximum(LOWEST, settings.gumbel + logits + self.completed(edges))
+        score = jnp.maximum(LOWEST, params.prepared.noise + logits + self.completed(edges))
         return jnp.where(edges.visits == visits, score, -jnp.inf)
 
     def completed(self, edges: Edges) -> jax.Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
-from jubango.bots.search.rules.rule import Edges, Rule, Settings, steady_sum
+from jubango.bots.search.rules.params import Param, TracedParams
+from jubango.bots.search.rules.rule import Edges, Rule, steady_sum
 from jubango.sgf_games.base.checks import one_of
 
 Fpu = Literal["zero", "parent", "loss", "win"]
@@ -26,22 +27,27 @@ class Puct(Rule):
 
     base: float = 0.0
     fpu: Fpu = "zero"
-    usual_c: ClassVar[float] = 1.25
+    params = (
+        Param("c", 1.25, 0.0, 1000.0, "exploration: c_puct"),
+        Param("base", about="of puct's log term, AlphaZero's is 19652; 0: none"),
+        Param("fpu", about="puct's value of an unvisited action"),
+        Param("fpu_reduction", 0.0, 0.0, 10.0, "what fpu=parent is lowered by", needs={"fpu": "parent"}),
+    )
 
     def __post_init__(self) -> None:
         one_of("fpu", self.fpu, Fpu)
 
-    def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
+    def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
         total = edges.node_visits.astype(jnp.float32)
-        c = settings.c
+        c = params.c
         if self.base:
             c = c + jnp.log((1.0 + total + self.base) / self.base)
         explore = (c * jnp.sqrt(total))[:, None] * edges.prior / (1 + edges.visits).astype(jnp.float32)
-        return jnp.where(edges.visits > 0, edges.q, self._unvisited(edges, settings)) + explore
+        return jnp.where(edges.visits > 0, edges.q, self._unvisited(edges, params)) + explore
 
-    def _unvisited(self, edges: Edges, settings: Settings) -> jax.Array | float:
+    def _unvisited(self, edges: Edges, params: TracedParams) -> jax.Array | float:
         if self.fpu != "parent":
             return {"zero": 0.0, "loss": -1.0, "win": 1.0}[self.fpu]
         mean = (edges.value + steady_sum(edges.value_sum)) / edges.node_visits.astype(jnp.float32)
         seen = steady_sum(jnp.where(edges.visits > 0, edges.prior, 0.0))
-        return (mean - settings.fpu_reduction * jnp.sqrt(seen))[:, None]
+        return (mean - params.fpu_reduction * jnp.sqrt(seen))[:, None]

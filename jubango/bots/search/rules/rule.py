@@ -5,28 +5,23 @@ A rule scores all actions of a node at once. Shape legend: B lanes, A actions.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import keyword
+import math
+import warnings
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from jubango.bots.search.rules.params import LARGEST_WHOLE, Param, SearchParams, TracedParams
+from jubango.bots.search.rules.root_dice import RootDice
+from jubango.sgf_games.base.errors import UserError
+
 MoveRule = Literal["visits", "value", "prior", "gumbel"]
-
-
-class Settings(NamedTuple):
-    """The numbers a bot may vary without a new program; the trees (B) come first."""
-
-    simulations: jax.Array  # int32 [B], per move, up to the search's capacity
-    c: jax.Array  # float32 [B], the selection rule's constant: C, c_puct or eta
-    fpu_reduction: jax.Array  # float32 [B], see Puct
-    depth: jax.Array  # int32 [B], nodes this deep are not expanded
-    noise: jax.Array  # float32 [B], the share of the root's prior that is Dirichlet noise
-    dirichlet: jax.Array  # float32 [B, A], the noise
-    gumbel: jax.Array  # float32 [B, A], noise of a Gumbel search's root; [B, 0] in the others
-    considered: jax.Array  # int32 [B, capacity], a Gumbel root's visit schedule; [B, 0] in the others
-    equivalence: jax.Array  # float32 [B], see Rave
-    bias: jax.Array  # float32 [B], see Rave
 
 
 class Edges(NamedTuple):
@@ -51,32 +46,89 @@ class Edges(NamedTuple):
 
 
 class Rule(ABC):
-    """Subclasses are frozen dataclasses of their constants, hence hashable and static."""
+    """Subclasses are frozen dataclasses, hence hashable and static: their fields decide the program. The parameters
+    that they declare besides are numbers of each tree. ``@jb.rule("name")`` makes a rule known to bots."""
 
-    usual_c: ClassVar[float] = 0.0  # the constant where none is given
+    params: ClassVar[tuple[Param, ...]] = (Param("c", 0.0, 0.0, 1000.0, "exploration"),)  # in the order of their keys
     move: ClassVar[MoveRule] = "visits"  # what the final move is chosen by where nobody says
-    scheduled: ClassVar[bool] = False  # do the settings hold a visit schedule and noise for the root?
+    scheduled: ClassVar[bool] = False  # is every simulation of a root planned beforehand? Then leaves=1, and no clock
     firsts: ClassVar[bool] = False  # do the edges hold who took what first?
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        usual = vars(cls).get("usual_c")
+        if usual is not None and "params" not in vars(cls):
+            new = 'declare params = (jb.Param("c", default, least, most),) in its place'
+            warnings.warn(f"{cls.__name__}.usual_c is deprecated; {new}", DeprecationWarning, stacklevel=2)
+            cls.params = tuple(replace(own, default=usual) if own.name == "c" else own for own in cls.params)
+
     @abstractmethod
-    def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
+    def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
         """float32 [B, A]: the largest is chosen; what is illegal (prior 0) is masked afterwards."""
 
-    def root(self, edges: Edges, settings: Settings) -> jax.Array:
+    def root(self, edges: Edges, params: TracedParams) -> jax.Array:
         """float32 [B, A]: the scores at the root; those of any other node unless the rule says otherwise."""
-        return self(edges, settings)
+        return self(edges, params)
 
-    def final(self, edges: Edges, settings: Settings) -> jax.Array:
+    def final(self, edges: Edges, params: TracedParams) -> jax.Array:
         """float32 [B, A]: the root's action with the largest is played, by default the most visited."""
         return edges.visits.astype(jnp.float32)
 
-    def policy(self, edges: Edges, settings: Settings) -> jax.Array:
+    def policy(self, edges: Edges, params: TracedParams) -> jax.Array:
         """float32 [B, A], sums to 1: what the search makes of the prior, by default the shares of the visits."""
         return edges.visits / jnp.maximum(jnp.sum(edges.visits, axis=-1, keepdims=True), 1).astype(jnp.float32)
+
+    def prepare_root(self, dice: RootDice, params: SearchParams, capacity: int) -> Any:
+        """A pytree of arrays [n, ...] that the rule knows of n roots before their first simulation; by default nothing.
+        The rule reads it as ``params.prepared``.
+
+        dice: the roots' legal actions and random numbers, numpy's for games, traced inside of :class:`Search`.
+        params: all of the rule's, whole ones as they are, others as arrays [n] or numpy's numbers.
+        capacity: simulations that a tree has room for.
+        """
+        return ()
 
     @property
     def root_differs(self) -> bool:
         return type(self).root is not Rule.root
+
+    @property
+    def prepares(self) -> bool:
+        return type(self).prepare_root is not Rule.prepare_root
+
+
+@functools.cache
+def numbers_of(rule: type[Rule]) -> tuple[Param, ...]:
+    """The parameters that are traced: those that are no fields. Raises UserError for what no rule may declare."""
+    fields: set[str] = {own.name for own in dataclasses.fields(rule)} if dataclasses.is_dataclass(rule) else set()
+    for own in rule.params:
+        wrong = _wrong(own, fields) or ("it is there twice" if _names(rule).count(own.name) > 1 else "")
+        if wrong:
+            raise UserError(f'rule {rule.__name__}: parameter "{own.name}": {wrong}')
+    return tuple(own for own in rule.params if own.name not in fields)
+
+
+def _names(rule: type[Rule]) -> list[str]:
+    return [own.name for own in rule.params]
+
+
+def _wrong(own: Param, fields: set[str]) -> str:
+    """What is wrong with a parameter, or nothing."""
+    if not own.name.isidentifier() or keyword.iskeyword(own.name):
+        return "its name should be a word of letters, digits and _"
+    if (
+        hasattr(TracedParams, own.name)
+        or own.name in SearchParams.__dataclass_fields__
+        or hasattr(SearchParams, own.name)
+    ):
+        return "every search has something of this name; choose another"
+    if own.name in fields:
+        return "its default is its field's; give none" if own.default is not None else ""
+    if own.default is None or not own.least <= own.default <= own.most or not math.isfinite(own.most - own.least):
+        return f"default={own.default}: should be a number from {own.least:g} to {own.most:g}"
+    if own.whole and (own.default != int(own.default) or max(-own.least, own.most) > LARGEST_WHOLE):
+        return f"should be whole numbers up to {LARGEST_WHOLE:,}"
+    return ""
 
 
 def steady_sum(x: jax.Array) -> jax.Array:
@@ -91,3 +143,6 @@ def steady_sum(x: jax.Array) -> jax.Array:
         size //= 2
         x = x[..., :size] + x[..., size:]
     return x[..., 0]
+
+
+Settings = TracedParams  # the old name

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
-from jubango.bots.search.rules.rule import Edges, Rule, Settings
+from jubango.bots.search.rules.params import Param, TracedParams
+from jubango.bots.search.rules.rule import Edges, Rule
 from jubango.sgf_games.base.checks import one_of
 
 Order = Literal["any", "prior"]
@@ -25,14 +26,17 @@ class Ucb1(Rule):
     """
 
     order: Order = "any"
-    usual_c: ClassVar[float] = math.sqrt(2)
+    params = (
+        Param("c", math.sqrt(2), 0.0, 1000.0, "exploration: C of ucb1, c_puct, or eta of alphago"),
+        Param("order", about="of ucb1's unvisited actions"),
+    )
 
     def __post_init__(self) -> None:
         one_of("order", self.order, Order)
 
-    def __call__(self, edges: Edges, settings: Settings) -> jax.Array:
+    def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
         n = jnp.maximum(edges.visits, 1).astype(jnp.float32)
         log_total = jnp.log(edges.node_visits.astype(jnp.float32))
-        bonus = settings.c[:, None] * jnp.sqrt(log_total[:, None] / n)
+        bonus = params.c[:, None] * jnp.sqrt(log_total[:, None] / n)
         unvisited = UNVISITED_FIRST * (1.0 + edges.prior) if self.order == "prior" else UNVISITED_FIRST
         return jnp.where(edges.visits > 0, 0.5 + 0.5 * edges.q + bonus, unvisited)

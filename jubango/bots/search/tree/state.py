@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jubango.bots.search.rules.rule import Settings
+from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.tree.transpositions import Transpositions
 from jubango.bots.search.tree.tree import Array, Tree
 
@@ -23,7 +23,7 @@ class SearchState(NamedTuple):
     """A search under way; every leaf but the paths has the trees first."""
 
     tree: Tree
-    settings: Settings
+    params: TracedParams
     seed: jax.Array  # uint32 [B]
     done: jax.Array  # int32 [B], simulations made, those of a kept tree included
     wanted: jax.Array  # int32 [B], simulations to make; 0 in idle trees

@@ -1,0 +1,140 @@
+"""The parameters of a search: as a rule declares them, as a person gives them, and as a program reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypedDict
+
+import jax
+
+LARGEST_WHOLE = 2**24  # whole numbers up to this one are exact in float32
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a selection rule. Its name is a key of bots, of tunings and of searches.
+
+    name: a word.
+    default: its value where none is given.
+    least, most: its range, both ends included.
+    about: what it is, in a few words.
+    whole: is it a whole number?
+    tunable: may ``jubango tune`` look for its best value?
+    needs: the values of other keys without which it changes nothing, ``{"fpu": "parent"}``.
+    clash: what is said where it is given without those; by default nothing.
+    random: is it the size of random numbers at the root? An analysis sets it to 0.
+
+    A parameter is a number that is traced, one for each tree, so that another value is no other program. One that is
+    also a field of the rule's dataclass decides the program: its default and its type are the field's.
+    """
+
+    name: str
+    default: float | None = None
+    least: float = 0.0
+    most: float = 1e9
+    about: str = ""
+    whole: bool = False
+    tunable: bool = True
+    needs: Mapping[str, object] = field(default_factory=dict)
+    clash: str = ""
+    random: bool = False
+
+    @property
+    def usual(self) -> float:
+        """The default of a number."""
+        assert self.default is not None, f"{self.name} is a field of its rule"
+        return self.default
+
+
+class TracedParams(NamedTuple):
+    """The parameters that a program reads; the trees (B) come first. ``params.c`` is the rule's own ``c``, float32 [B].
+
+    Changing them needs no other program.
+    """
+
+    simulations: jax.Array  # int32 [B], per move, up to the search's capacity
+    depth: jax.Array  # int32 [B], nodes this deep are not expanded
+    noise: jax.Array  # float32 [B], the share of the root's prior that is Dirichlet noise
+    dirichlet: jax.Array  # float32 [B, A], the noise
+    own: dict[str, jax.Array]  # float32 [B], the numbers that the rule declares
+    prepared: Any  # what the rule's prepare_root has made of the roots
+
+    def __getattr__(self, name: str) -> jax.Array:
+        return _own(self.own, name)
+
+
+@dataclass(frozen=True, init=False)
+class SearchParams:
+    """The parameters of one tree, as a person gives them: ``SearchParams(400, c=1.3)``.
+
+    simulations: of the search.
+    c and others: the rule's own by name; those that are left out have the rule's defaults, others than the rule's
+        change nothing.
+    depth: nodes this deep are not expanded; 0: no limit.
+    noise: the share of Dirichlet noise in the root's prior.
+    alpha: of the Dirichlet distribution; 0: 10 / legal actions.
+    """
+
+    simulations: int
+    depth: int
+    noise: float
+    alpha: float
+    own: Mapping[str, Any]
+
+    def __init__(
+        self, simulations: Any = 400, c: Any = None, *, depth: Any = 0, noise: Any = 0.0, alpha: Any = 0.0, **own: Any
+    ) -> None:
+        given = {name: value for name, value in {"c": c, **own}.items() if value is not None}
+        self.__dict__.update(simulations=simulations, depth=depth, noise=noise, alpha=alpha, own=given)
+
+    def __getattr__(self, name: str) -> Any:
+        return _own(self.__dict__.get("own", {}), name)
+
+    def __hash__(self) -> int:
+        own = frozenset((name, float(value)) for name, value in self.own.items())
+        return hash((self.simulations, self.depth, self.noise, self.alpha, own))
+
+    def replace(self, **changes: Any) -> SearchParams:
+        """The same with other values."""
+        kept = {name: value for name, value in self.__dict__.items() if name != "own"}
+        return SearchParams(**{**kept, **self.own, **changes})
+
+
+class SearchParamsKeys(TypedDict, total=False):
+    """The parameters of a search with jubango's own rules, for editors and type checkers; a test compares them with
+    what the rules declare."""
+
+    simulations: int
+    depth: int
+    noise: float
+    alpha: float
+    c: float | None
+    fpu_reduction: float
+    equivalence: float
+    bias: float
+    considered: int
+    gumbel_scale: float
+
+
+class Numbers(SearchParams):
+    """The old name of :class:`SearchParams`, with its arguments in their old order. Deprecated."""
+
+    def __init__(
+        self, simulations: int = 400, c: float | None = None, fpu_reduction: float = 0.0, depth: int = 0,
+        noise: float = 0.0, alpha: float = 0.0, considered: int = 16, gumbel_scale: float = 1.0,
+        equivalence: float = 1000.0, bias: float = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            simulations, c, depth=depth, noise=noise, alpha=alpha, fpu_reduction=fpu_reduction, considered=considered,
+            gumbel_scale=gumbel_scale, equivalence=equivalence, bias=bias,
+        )  # fmt: skip
+
+    def _replace(self, **changes: Any) -> SearchParams:
+        return self.replace(**changes)
+
+
+def _own(own: Mapping[str, Any], name: str) -> Any:
+    if name not in own:
+        raise AttributeError(f'"{name}" is none of the parameters of this search: {", ".join(own) or "it has none"}')
+    return own[name]
