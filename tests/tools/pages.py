@@ -54,7 +54,7 @@ def prose(page: str) -> str:
 def sentences(page: str) -> Iterator[str]:
     """The sentences of a page; an item of a list and a heading are some of their own."""
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*>#]|\d+\.) )", prose(page)):
-        plain = re.sub(r"`[^`]*`", "code", " ".join(paragraph.split()))
+        plain = re.sub(r"`[^`]*`", "Code", " ".join(paragraph.split()))
         yield from (one for one in re.split(r"(?<=[.!?:;])\s+(?=[^a-z])", plain) if one)
 
 
