@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from jubango.bots.bot_keys import BotKeys as BotKeys
     from jubango.bots.config import Bot as Bot
     from jubango.bots.config import BotConfig as BotConfig
+    from jubango.bots.evaluators.evaluator import Amaf as Amaf
     from jubango.bots.evaluators.evaluator import Evaluation as Evaluation
     from jubango.bots.evaluators.evaluator import Evaluator as Evaluator
-    from jubango.bots.evaluators.evaluator import Firsts as Firsts
     from jubango.bots.evaluators.evaluator import Heuristic as Heuristic
     from jubango.bots.evaluators.evaluator import Params as Params
     from jubango.bots.evaluators.evaluator import Uniform as Uniform
@@ -109,7 +109,7 @@ _HOMES = {
     "arena.tuning.tuning": ("Tuning",),
     "bots.bot_keys": ("BotKeys",),
     "bots.config": ("Bot", "BotConfig"),
-    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Firsts", "Heuristic", "Params", "Uniform", "evaluator"),
+    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Amaf", "Heuristic", "Params", "Uniform", "evaluator"),
     "bots.evaluators.mixed": ("Mixed",),
     "bots.evaluators.network": ("NetworkEvaluator",),
     "bots.evaluators.policy_value": ("PolicyValue",),
@@ -145,6 +145,7 @@ _HOME_OF = {name: f"jubango.{home}" for home, names in _HOMES.items() for name i
 
 # Names of before: where they live, and what they are called now.
 _OLD = {
+    "Firsts": ("jubango.bots.evaluators.evaluator", "Amaf"),
     "Numbers": ("jubango.bots.search.rules.params", "SearchParams"),
     "Settings": ("jubango.bots.search.rules.rule", "TracedParams"),
 }
@@ -167,7 +168,7 @@ def _old(name: str) -> Any:
 
     home, now = _OLD[name]
     warnings.warn(f"jb.{name} is now called jb.{now}", DeprecationWarning, stacklevel=3)
-    globals()[name] = value = getattr(importlib.import_module(home), name)
+    globals()[name] = value = getattr(importlib.import_module(home), now)
     return value
 
 

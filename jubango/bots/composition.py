@@ -168,7 +168,7 @@ def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
     network, weights = _loaded(game, path, weights_key(game, bot)) if path else (None, ())
     moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
     policy = network if moves == "policy" else None
-    rollout = Rollout(bot.rollouts, moves, policy, bot.draws, firsts=bot.rule.firsts)
+    rollout = Rollout(bot.rollouts, moves, policy, bot.draws, amaf=bot.rule.amaf)
     for_rollout: Params = weights if policy else ()
     if bot.evaluator == "rollout" or (bot.evaluator in ("network", "mixed") and network is None):
         return rollout, for_rollout

@@ -146,7 +146,7 @@ class SearchConfig(_RuleKeys):
             f"{selected} needs a number of simulations, not seconds": rule.scheduled and self.seconds > 0,
             f"{selected} needs leaves=1": rule.scheduled and self.leaves > 1,
             f"{selected} needs reuse=false": rule.scheduled and self.reuse,
-            f"{selected} needs rollout_moves=game, tactical or uniform": rule.firsts and self.rollout_moves == "policy",
+            f"{selected} needs rollout_moves=game, tactical or uniform": rule.amaf and self.rollout_moves == "policy",
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
         }
         for own in rule.params:

@@ -22,8 +22,8 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     largest: dict[Any, int] = {}  # bytes of a game's trees, for each player
     for bot in bots:
         if isinstance(bot, SearchConfig):
-            room, firsts = room_for(simulations_for(game, bot)), bot.rule.firsts
-            need = bot.ensemble * tree_bytes(game, room, bot.solver, firsts)
+            room, amaf = room_for(simulations_for(game, bot)), bot.rule.amaf
+            need = bot.ensemble * tree_bytes(game, room, bot.solver, amaf)
             if need > memory:
                 raise UserError(
                     f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '

@@ -44,7 +44,7 @@ def searches():
         "puct": (make(jb.Puct(19652.0, "parent"), evaluate, width=5, ties="random"), 0.7, dice),
         "uct": (make(jb.Ucb1("prior"), jb.Rollout()), (), {}),
         "gumbel": (make(jb.Gumbel(), evaluate), 0.7, {}),
-        "rave": (make(jb.Rave(), jb.Rollout(firsts=True)), (), {"bias": 0.1}),
+        "rave": (make(jb.Rave(), jb.Rollout(amaf=True)), (), {"bias": 0.1}),
         "alphago": (
             make(jb.AlphaGo(), jb.Heuristic(), opponent="sampled", draws="random", cutoff="draw"),
             (),
@@ -81,7 +81,7 @@ def types():
         several = jax.eval_shape(
             lambda game=game: jax.tree.map(lambda x: jnp.stack([x] * LANES, -1), game.without_history(game.init()))
         )
-        for name in ("random_playout_with_firsts", "tactical_playout_with_firsts", "random_ends"):
+        for name in ("random_playout_with_amaf", "tactical_playout_with_firsts", "random_ends"):
             out[f"{spec} {name}"] = types_of(jax.eval_shape(getattr(game, name), several, lanes))
         begun = jax.eval_shape(env.init, key)
         out[f"{spec} env"] = types_of(jax.eval_shape(jb.auto_reset(env.step, env.init), begun, action, key))

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Firsts
+from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator
 from jubango.sgf_games.rules.game import Game
 
 
@@ -94,7 +94,7 @@ class Telling(Table):
     def __call__(self, params, game, states, legal, seeds):
         plain = super().__call__(params, game, states, legal, seeds)
         told = [game_from(states.position[:, None], jnp.arange(game.actions), g) for g in range(2)]
-        return plain._replace(firsts=Firsts(jnp.stack(told, 1), jnp.stack([plain.value, -plain.value], 1)))
+        return plain._replace(amaf=Amaf(jnp.stack(told, 1), jnp.stack([plain.value, -plain.value], 1)))
 
 
 def game_from(position, action, game):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ from jubango.sgf_games.rules.game import Game, State
 Params: TypeAlias = Any  # a pytree of arrays: the weights of an evaluator, () where it has none
 
 
-class Firsts(NamedTuple):
-    """Who played what first, in G games from each of B positions (all moves as first, AMAF)."""
+class Amaf(NamedTuple):
+    """Which player took each action first, in G games from each of B positions (AMAF, all moves as first: Gelly &
+    Silver 2011, section 4)."""
 
     player: jax.Array  # int32 [B, G, A], the first to take the action, or -1
     result: jax.Array  # float32 [B, G], for the player to move in the position
@@ -32,7 +34,7 @@ class Firsts(NamedTuple):
 class _Evaluation(NamedTuple):
     prior: jax.Array | None  # float32 [B, A], weights of the actions, not negative
     value: jax.Array  # float32 [B] in [-1, 1], from the view of the player to move
-    firsts: Firsts | None = None  # for rules that ask for it (Rave), where games have been played
+    amaf: Amaf | None = None  # for rules that ask for it (Rave), where games have been played
     logits: jax.Array | None = None  # float32 [B, A]: the prior is their softmax over the legal actions
 
 
@@ -49,12 +51,16 @@ class Evaluation(_Evaluation):
         cls,
         prior: ArrayLike | None = None,
         value: ArrayLike | None = None,
-        firsts: Firsts | None = None,
+        amaf: Amaf | None = None,
         logits: ArrayLike | None = None,
+        firsts: Amaf | None = None,
     ) -> Self:
+        if firsts is not None:
+            warnings.warn("Evaluation(firsts=...) is now called amaf=...", DeprecationWarning, stacklevel=2)
+            amaf = firsts
         if value is not None and (prior is None) == (logits is None):  # JAX makes some of nothing at all
             raise UserError("Evaluation: give prior= (weights of the actions) or logits=, one of them, and value=")
-        return super().__new__(cls, prior, value, firsts, logits)  # type: ignore[arg-type]  # arrays, once traced
+        return super().__new__(cls, prior, value, amaf, logits)  # type: ignore[arg-type]  # arrays, once traced
 
 
 class Evaluator(ABC):
@@ -207,17 +213,17 @@ def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]
             raise UserError(f"{where}: its {name} is {_kind(x)}; should be {should}{[*wanted]}{many}")
         return given.astype(jnp.int32 if kind is jnp.integer else jnp.float32)
 
-    prior, value, firsts, logits = found
-    if firsts is not None:
-        games = (*shape[:-1], *jnp.shape(firsts.result)[-1:])
-        firsts = Firsts(
-            array("firsts.player", firsts.player, (*games, shape[-1]), jnp.integer),
-            array("firsts.result", firsts.result, games),
+    prior, value, amaf, logits = found
+    if amaf is not None:
+        games = (*shape[:-1], *jnp.shape(amaf.result)[-1:])
+        amaf = Amaf(
+            array("amaf.player", amaf.player, (*games, shape[-1]), jnp.integer),
+            array("amaf.result", amaf.result, games),
         )
     return Evaluation(
         prior=None if prior is None else array("prior", prior, shape),
         value=array("value", value, shape[:-1]),
-        firsts=firsts,
+        amaf=amaf,
         logits=None if logits is None else array("logits", logits, shape),
     )
 

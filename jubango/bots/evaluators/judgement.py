@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Firsts, Params, name_of, said
+from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator, Params, name_of, said
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.game import Game, State
@@ -26,7 +26,7 @@ _looked_at: set[tuple[object, ...]] = set()
 
 def judged(
     evaluator: Evaluator, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array
-) -> tuple[jax.Array, jax.Array, Firsts | None]:
+) -> tuple[jax.Array, jax.Array, Amaf | None]:
     """(float32 [B, A], weights of the actions, finite, not negative, 0 where illegal; float32 [B], values in [-1, 1];
     who took what first), whatever the evaluator says: what is no number counts as nothing.
 
@@ -44,10 +44,10 @@ def judged(
         logits = jnp.where(legal & ~jnp.isnan(given), jnp.minimum(given, LARGEST), -jnp.inf)
         top = jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), -LARGEST)
         weights = jnp.exp(logits - top)
-    firsts = found.firsts
-    if firsts is not None:
-        firsts = firsts._replace(result=_value(firsts.result))
-    return weights, _value(found.value), firsts
+    amaf = found.amaf
+    if amaf is not None:
+        amaf = amaf._replace(result=_value(amaf.result))
+    return weights, _value(found.value), amaf
 
 
 def _value(x: jax.Array) -> jax.Array:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import InitVar, dataclass
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
-from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Firsts, Params
+from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator, Params
 from jubango.bots.evaluators.judgement import judged
 from jubango.sgf_games.base.checks import one_of, whole
 from jubango.sgf_games.base.errors import UserError
@@ -32,18 +33,22 @@ class Rollout(Evaluator):
         "tactical", with the game's tactics first; "uniform", any
         legal move; or "policy", drawn from the prior of ``policy`` (Silver et al. 2016, rollout policy).
     draws: count "half", or each goes to a "random" side.
-    firsts: tell also who played what first.
+    amaf: tell also which player took each action first, for :class:`jubango.Rave` (``firsts`` of old).
     """
 
     rollouts: int = 1
     moves: Moves = "game"
     policy: Evaluator | None = None
     draws: Draws = "half"
-    firsts: bool = False
+    amaf: bool = False
+    firsts: InitVar[bool | None] = None
 
     has_prior = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, firsts: bool | None) -> None:
+        if firsts is not None:
+            warnings.warn("Rollout(firsts=...) is now called amaf=...", DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "amaf", firsts)
         object.__setattr__(
             self, "rollouts", whole("rollouts", self.rollouts, 1, MOST_ROLLOUTS, "games from a position")
         )
@@ -51,8 +56,8 @@ class Rollout(Evaluator):
         one_of("draws", self.draws, Draws)
         if self.moves == "policy" and self.policy is None:
             raise UserError('moves="policy": are drawn from the prior of an evaluator, policy=')
-        if self.moves == "policy" and self.firsts:
-            raise UserError("a policy's rollouts do not tell who played what first: firsts=True needs other moves")
+        if self.moves == "policy" and self.amaf:
+            raise UserError("a policy's rollouts do not tell who played what first: amaf=True needs other moves")
 
     @property
     def trusted(self) -> bool:
@@ -73,8 +78,8 @@ class Rollout(Evaluator):
         total = value[0]
         for k in range(1, self.rollouts):  # in this order whatever the batch
             total = total + value[k]
-        firsts = None if first is None else Firsts(first.reshape(-1, self.rollouts, lanes).T, value.T)
-        return Evaluation(legal.astype(jnp.float32), total / self.rollouts, firsts)
+        amaf = None if first is None else Amaf(first.reshape(-1, self.rollouts, lanes).T, value.T)
+        return Evaluation(legal.astype(jnp.float32), total / self.rollouts, amaf)
 
     def _games(self, params: Params, game: Game, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array | None]:
         """(returns [players, B], who played what first [A, B] where that is asked for)."""
@@ -82,12 +87,12 @@ class Rollout(Evaluator):
             assert self.policy is not None
             return _policy_playout(params, game, self.policy, states, seeds), None
         if self.moves == "tactical":
-            if self.firsts:
+            if self.amaf:
                 return game.tactical_playout_with_firsts(states, seeds)
             return game.tactical_playout(states, seeds), None
         rules = type(game) if self.moves == "game" else Game
-        if self.firsts:
-            return rules.random_playout_with_firsts(game, states, seeds)
+        if self.amaf:
+            return rules.random_playout_with_amaf(game, states, seeds)
         return rules.random_playout(game, states, seeds), None
 
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jubango.bots.evaluators.evaluator import Firsts
+from jubango.bots.evaluators.evaluator import Amaf
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.state import Leaf, SearchState
 from jubango.bots.search.tree.tree import EXACT, LOWER, UPPER, Tree, count, count_firsts, pick, put
@@ -68,16 +68,16 @@ def back_up(
 
 
 def back_up_firsts(
-    search: SearchSpec, s: SearchState, node: jax.Array, value: jax.Array, firsts: Firsts | None, active: jax.Array,
+    search: SearchSpec, s: SearchState, node: jax.Array, value: jax.Array, amaf: Amaf | None, active: jax.Array,
     levels: jax.Array,
 ) -> Tree:  # fmt: skip
     """Tell every node of the path which actions its player was the first to take, from there to the end of the game:
     those of the path below it and those of the evaluator's games (Gelly & Silver 2011, section 4.1)."""
     tree, b, actions = s.tree, s.tree_of_lanes, jnp.arange(search.game.num_actions)
     player = pick(tree.player, b, node)
-    if firsts is None:  # the moves of the path are all there is
-        firsts = Firsts(jnp.full((node.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
-    gain = jnp.where(active[:, None], firsts.result, 0.0)
+    if amaf is None:  # the moves of the path are all there is
+        amaf = Amaf(jnp.full((node.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
+    gain = jnp.where(active[:, None], amaf.result, 0.0)
 
     def level(carry: tuple) -> tuple:
         depth, first, edges = carry
@@ -93,7 +93,7 @@ def back_up_firsts(
         """Over the games, in this order whatever the batch."""
         return functools.reduce(jnp.add, jnp.unstack(x, axis=1)) / x.shape[1]
 
-    start = levels - 1, firsts.player, tree.edges
+    start = levels - 1, amaf.player, tree.edges
     return tree._replace(edges=while_loop(lambda c: c[0] >= 0, level, start)[2])
 
 

@@ -148,8 +148,8 @@ def advance(
 
 
 def root_edges(s: SearchState) -> Edges:
-    visits, value_sum, prior, _, *firsts = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
-    edges = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *firsts)
+    visits, value_sum, prior, _, *amaf = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
+    edges = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *amaf)
     bounds = s.tree.bounds[:, 0]
     return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
@@ -187,7 +187,7 @@ def idle(search: SearchSpec, trees: int) -> SearchState:
     actions, roots = search.game.num_actions, nothing_prepared(search, trees)
     path = jnp.full((search.capacity + 1 + LEVELS, trees * search.leaves), search.spare, jnp.int32)
     return SearchState(
-        tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.firsts),
+        tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.amaf),
         params=TracedParams(
             simulations=zero,
             depth=zero,

@@ -135,11 +135,11 @@ class Search(SearchSpec):
         policy = jnp.where(searched, self.rule.policy(edges, told), found.prior)
         lots = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
         chosen = first_largest(jnp.where(life.leading(found), lots, -1).astype(jnp.int32))
-        heat = each(temperature, jnp.float32)[:, None]
+        temperatures = each(temperature, jnp.float32)[:, None]
         choices = in_question(found.bounds, found.value, found.prior > 0) if self.solver else found.prior > 0
         logits = jnp.where(choices, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)
-        drawn = jax.random.categorical(for_action, logits / jnp.maximum(heat, 1e-6)).astype(jnp.int32)
-        action = jnp.where(heat[:, 0] > 0, drawn, chosen)
+        drawn = jax.random.categorical(for_action, logits / jnp.maximum(temperatures, 1e-6)).astype(jnp.int32)
+        action = jnp.where(temperatures[:, 0] > 0, drawn, chosen)
         nodes = nodes_of(s.tree, found, tree)
         return SearchOutput(action, found.visits, found.value, policy, found.prior, found.mean, found.raw, nodes)
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jubango.bots.evaluators.evaluator import Firsts, Params
+from jubango.bots.evaluators.evaluator import Amaf, Params
 from jubango.bots.evaluators.judgement import judged
 from jubango.bots.search.backup import back_up, back_up_firsts, prove
 from jubango.bots.search.rules.rule import Edges, steady_sum
@@ -55,12 +55,12 @@ def simulate(search: SearchSpec, params: Params, s: SearchState) -> SearchState:
     active = worker_of_lanes(search, s) < per_lane(search, left)
     s, leaf, levels = select(search, s, active)
     active, order = without_doubles(search, leaf, active)
-    s, node, value, firsts = expand(search, params, s, leaf, active, order)
+    s, node, value, amaf = expand(search, params, s, leaf, active, order)
     if search.solver:
         s = s._replace(tree=prove(search, s, node, leaf, active))
     tree = back_up(search, s, node, value, active, levels)
-    if search.rule.firsts:
-        tree = back_up_firsts(search, s._replace(tree=tree), node, value, firsts, active, levels)
+    if search.rule.amaf:
+        tree = back_up_firsts(search, s._replace(tree=tree), node, value, amaf, active, levels)
     made = jnp.sum(active.reshape(-1, search.leaves), axis=-1, dtype=jnp.int32)
     s = s._replace(tree=tree, done=s.done + jnp.where(s.fresh, 0, made), fresh=jnp.zeros_like(s.fresh))
     if search.solver:  # a root that is proved has all that it wants
@@ -213,7 +213,7 @@ def without_doubles(search: SearchSpec, leaf: Leaf, active: jax.Array) -> tuple[
 
 def expand(
     search: SearchSpec, params: Params, s: SearchState, leaf: Leaf, active: jax.Array, order: jax.Array
-) -> tuple[SearchState, jax.Array, jax.Array, Firsts | None]:
+) -> tuple[SearchState, jax.Array, jax.Array, Amaf | None]:
     """Make a node of each leaf that is new. Returns also the nodes, their values for their players, and who took what
     first after them."""
     tree, b, fresh = s.tree, s.tree_of_lanes, per_lane(search, s.fresh)
@@ -226,7 +226,7 @@ def expand(
     legal = jnp.where(fresh[:, None], per_lane(search, s.legal), legal)
     made = per_lane(search, s.done) + ~fresh + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
-    player, terminal, prior, value, firsts = judge(search, params, states, legal, active, seeds)
+    player, terminal, prior, value, amaf = judge(search, params, states, legal, active, seeds)
     noise, dirichlet, depth = (per_lane(search, x) for x in (s.params.noise, s.params.dirichlet, s.params.depth))
     prior = jnp.where(fresh[:, None], noisy(prior, noise, dirichlet), prior)
     too_deep = leaf.length >= depth
@@ -258,7 +258,7 @@ def expand(
     )
     if search.draws == "random":
         value = jnp.where((end == EXACT) & (value == 0), coin(seeds), value)
-    return s._replace(tree=tree, table=table), jnp.where(active, node, search.spare), value, firsts
+    return s._replace(tree=tree, table=table), jnp.where(active, node, search.spare), value, amaf
 
 
 def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
@@ -276,13 +276,13 @@ def noisy(prior: jax.Array, noise: jax.Array, dirichlet: jax.Array) -> jax.Array
 
 def judge(
     search: SearchSpec, params: Params, states: State, legal: jax.Array, active: jax.Array, seeds: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Firsts | None]:
-    """(player, terminal, prior, value, firsts): the exact result of finished games, else the evaluator's, which is not
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Amaf | None]:
+    """(player, terminal, prior, value, amaf): the exact result of finished games, else the evaluator's, which is not
     asked for finished games and in lanes that are not ``active``."""
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
     asked = active & ~terminal
-    weights, said, firsts = judged(search.evaluator, params, search.game, states, legal & asked[:, None], seeds)
+    weights, said, amaf = judged(search.evaluator, params, search.game, states, legal & asked[:, None], seeds)
     said = jnp.where(asked, said, 0.0)
 
     def exact() -> jax.Array:
@@ -290,7 +290,7 @@ def judge(
         return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0].astype(jnp.float32), said)
 
     value = lax.cond(jnp.any(terminal), exact, lambda: said)
-    return player, terminal, normalised(weights, legal, search.width), value, firsts
+    return player, terminal, normalised(weights, legal, search.width), value, amaf
 
 
 def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:

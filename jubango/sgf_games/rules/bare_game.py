@@ -10,6 +10,7 @@ Shape legend, used throughout the package:
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -31,6 +32,13 @@ class BareGame(ABC):
     num_players: ClassVar[int] = 2
     height: int
     width: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "random_playout_with_firsts" in vars(cls):
+            said = f"{cls.__name__}.random_playout_with_firsts is now called random_playout_with_amaf"
+            warnings.warn(said, DeprecationWarning, stacklevel=2)
+            cls.random_playout_with_amaf = vars(cls)["random_playout_with_firsts"]  # type: ignore[method-assign]
 
     # -- the rules ---------------------------------------------------------------------------
 
@@ -124,15 +132,15 @@ class BareGame(ABC):
         """
         return self._random_games(states, seeds, lambda nothing, states, action: nothing, ())[0]
 
-    def random_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def random_playout_with_amaf(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
         """As :meth:`random_playout`, and int32 [A, B]: the player who was the first to take an action in that game, or
         -1 (all moves as first: Gelly & Silver 2011, section 4)."""
         actions = jnp.arange(self.num_actions)[:, None]
 
-        def note(firsts: jax.Array, states: State, action: jax.Array) -> jax.Array:
+        def note(amaf: jax.Array, states: State, action: jax.Array) -> jax.Array:
             live = ~jax.vmap(self.is_terminal, in_axes=-1)(states)
             mover = jax.vmap(self.current_player, in_axes=-1)(states)
-            return jnp.where((actions == action) & live & (firsts < 0), mover, firsts)
+            return jnp.where((actions == action) & live & (amaf < 0), mover, amaf)
 
         nobody = jnp.full((self.num_actions, seeds.shape[0]), -1, jnp.int32)
         return self._random_games(states, seeds, note, nobody)
@@ -142,8 +150,8 @@ class BareGame(ABC):
         return self.random_playout(states, seeds)
 
     def tactical_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """As :meth:`random_playout_with_firsts`, by :meth:`tactical_playout`'s moves."""
-        return self.random_playout_with_firsts(states, seeds)
+        """As :meth:`random_playout_with_amaf`, by :meth:`tactical_playout`'s moves."""
+        return self.random_playout_with_amaf(states, seeds)
 
     def random_ends(self, states: State, seeds: jax.Array) -> State:
         """The last positions of random games, as :meth:`random_playout` begins them."""

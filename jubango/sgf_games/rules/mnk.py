@@ -135,7 +135,7 @@ class LineGame(Game):
     def random_playout(self, states: LineState, seeds: jax.Array) -> jax.Array:
         return self._random_end(states, seeds)[0]
 
-    def random_playout_with_firsts(self, states: LineState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def random_playout_with_amaf(self, states: LineState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Stones stay: the first to take an action owns, in the end, the point where it would have put a stone."""
         returns, first, second = self._random_end(states, seeds)
         actions = jnp.arange(self.num_actions)

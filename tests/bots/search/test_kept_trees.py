@@ -34,7 +34,7 @@ C4, TTT = make_game("connect_four"), make_game("tic_tac_toe")
 SEARCHES = {
     "a leaf": Search(C4, Ucb1(), Rollout(), 37, solver=True, ties="random"),
     "leaves, transpositions": Search(C4, Ucb1(), Rollout(), 37, leaves=4, transpositions=True, ties="random"),
-    "rave": Search(C4, Rave(), Rollout(firsts=True), 37),
+    "rave": Search(C4, Rave(), Rollout(amaf=True), 37),
     "go": Search(make_game("go:5,komi=3.5"), Ucb1(), Rollout(), 37, ties="random"),
 }
 

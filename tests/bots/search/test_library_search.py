@@ -234,7 +234,7 @@ def test_shard_map_knows_what_varies(spec):
     states = jax.vmap(lambda _: game.init())(jnp.arange(8 * jax.device_count()))
     mesh, split = Mesh(np.array(jax.devices()), ("games",)), jax.P("games")
     network = jb.NetworkEvaluator(Shape.of(game, 4, 1))
-    evaluator = jb.Mixed(network, jb.Rollout(moves="tactical", firsts=True))
+    evaluator = jb.Mixed(network, jb.Rollout(moves="tactical", amaf=True))
     params = random_weights(network.shape), ()
     for search in (
         jb.Search(game, jb.Rave(), evaluator, 8, solver=True, transpositions=True, leaves=2),

@@ -52,7 +52,7 @@ COMPOSITIONS = {
     "draws": Search(TTT, Ucb1(), Rollout(draws="random"), 96, draws="random", ties="random"),
     "ttt": Search(TTT, Ucb1(), Rollout(), 96, ties="random"),
     "go": Search(make_game("go:3"), Ucb1(), Rollout(), 96, ties="random"),
-    "rave": Search(make_game("go:3"), Rave(), Rollout(2, firsts=True), 96, leaves=4, ties="random"),
+    "rave": Search(make_game("go:3"), Rave(), Rollout(2, amaf=True), 96, leaves=4, ties="random"),
 }
 
 
@@ -484,7 +484,7 @@ def test_memory_is_as_stated(spec, solver):
         search = Search(game, rule, Rollout(), 50, solver=solver)
         tree = jax.eval_shape(functools.partial(life.idle, search, 3)).tree
         total = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
-        assert total == 3 * tree_bytes(game, 50, solver, rule.firsts)
+        assert total == 3 * tree_bytes(game, 50, solver, rule.amaf)
 
 
 def test_which_searches_make_moves_by_themselves():
@@ -509,8 +509,8 @@ SEARCHES_IN_PLACE = {
     "a leaf": Search(C4, Ucb1(), Rollout(), 37, solver=True, ties="random"),
     "transpositions": Search(C4, Ucb1(), Rollout(), 37, transpositions=True, solver=True, ties="random"),
     "leaves": Search(C4, Ucb1(), Rollout(), 37, leaves=4, transpositions=True, solver=True, ties="random"),
-    "rave": Search(C4, Rave(), Rollout(firsts=True), 37),
-    "leaves and rave": Search(C4, Rave(), Rollout(firsts=True), 37, leaves=4),
+    "rave": Search(C4, Rave(), Rollout(amaf=True), 37),
+    "leaves and rave": Search(C4, Rave(), Rollout(amaf=True), 37, leaves=4),
 }
 
 
@@ -521,7 +521,7 @@ def test_no_tree_is_copied(search):
     before what writes it by what depends on what, or the compiler keeps a copy.)"""
     steps = jax.jit(lambda s: life.advance(search, (), s, jnp.int32(30))[0], donate_argnums=0)
     text = steps.lower(jax.eval_shape(lambda: life.idle(search, 5))).compile().as_text()
-    block = f"f32[5,39,{6 if search.rule.firsts else 4},7]"
+    block = f"f32[5,39,{6 if search.rule.amaf else 4},7]"
     assert block in text
     assert not re.search(rf"= {re.escape(block)}\S* copy\(", text)
 

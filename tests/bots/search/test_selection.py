@@ -188,7 +188,7 @@ def test_rave_by_hand():
     """N is 1 + 4 visits; k = 5: beta = sqrt(5 / 20) = 1/2 for what has visits. The third action was only ever taken
     later, the fourth never."""
     e = edges([3, 1, 0, 0], [1.0, -1.0, 0.0, 0.0], [0.25] * 4)
-    e = e._replace(first_visits=jnp.array([[8.0, 2.0, 4.0, 0.0]]), first_sum=jnp.array([[4.0, 1.0, -2.0, 0.0]]))
+    e = e._replace(amaf_visits=jnp.array([[8.0, 2.0, 4.0, 0.0]]), amaf_sum=jnp.array([[4.0, 1.0, -2.0, 0.0]]))
     found = scores(Rave(), e, numbers(0.0, equivalence=5.0))
     assert found == pytest.approx([(2 / 3 + 3 / 4) / 2, (0 + 3 / 4) / 2, 1 / 4, 1.0], abs=1e-6)
     # Least error with bias 1/2: 4 b^2 = 1, beta = 8 / (3 + 8 + 24) and 2 / (1 + 2 + 2).

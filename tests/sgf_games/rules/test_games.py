@@ -258,7 +258,7 @@ def test_who_took_what_first_in_random_games(spec, plain):
     kind = Game if plain else type(game)
     returns = jit(lambda states, seeds: kind.random_playout(game, states, seeds))(states, seeds)
     told, first = map(
-        np.asarray, jit(lambda states, seeds: kind.random_playout_with_firsts(game, states, seeds))(states, seeds)
+        np.asarray, jit(lambda states, seeds: kind.random_playout_with_amaf(game, states, seeds))(states, seeds)
     )
     assert np.array_equal(told, returns), "it is the same game"
     assert set(np.unique(first)) == {-1, 0, 1}

@@ -212,7 +212,7 @@ def test_random_playouts_end_in_finished_positions_of_legal_games():
     result = jit(game.random_playout)(states, seeds)
     margins = [referee.area() for referee in referees]
     assert np.array_equal(np.asarray(result[0]), np.sign(margins))
-    told = jit(game.random_playout_with_firsts)(states, seeds)
+    told = jit(game.random_playout_with_amaf)(states, seeds)
     assert np.array_equal(told[0], result)
     assert np.array_equal(told[1], first)
     assert (first[:-1] >= 0).mean() > 0.9

@@ -108,7 +108,7 @@ def test_tactical_games_are_legal_and_lanes_do_not_depend_on_each_other():
     step = jit(go_playout.attempt(6))
     for _ in range(60):
         after = step(heavy, 999)
-        played = heavy._replace(last=None, firsts=None)
+        played = heavy._replace(last=None, amaf=None)
         assert jax.tree.structure(played) == jax.tree.structure(light)
         moved = np.asarray(after.turn > heavy.turn)
         own, opp, new = (np.asarray(bb.pack(x))[:, moved] for x in (heavy.own, heavy.opp, after.opp))

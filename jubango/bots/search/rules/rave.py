@@ -35,12 +35,12 @@ class Rave(Rule):
         ),
         Param("bias", 0.0, 0.0, 10.0, "rave: of its values, and the schedule of least error; 0: k's"),
     )  # fmt: skip
-    firsts: ClassVar[bool] = True
+    amaf: ClassVar[bool] = True
 
     def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
-        assert edges.first_visits is not None and edges.first_sum is not None
-        n, m = edges.visits.astype(jnp.float32), edges.first_visits
-        later = 0.5 + 0.5 * edges.first_sum / jnp.maximum(m, 1e-9)
+        assert edges.amaf_visits is not None and edges.amaf_sum is not None
+        n, m = edges.visits.astype(jnp.float32), edges.amaf_visits
+        later = 0.5 + 0.5 * edges.amaf_sum / jnp.maximum(m, 1e-9)
         later = jnp.where(m > 0, later, URGENCY)
         total = edges.node_visits.astype(jnp.float32)[:, None]
         k, bias = params.equivalence[:, None], params.bias[:, None]

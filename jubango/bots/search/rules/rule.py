@@ -31,8 +31,18 @@ class Edges(NamedTuple):
     value_sum: jax.Array  # float32, from the view of the node's player
     prior: jax.Array  # float32, sums to 1; zero where illegal
     value: jax.Array  # float32 [B], what the evaluator said of the node
-    first_visits: jax.Array | None = None  # float32, games in which the node's player took the action first (AMAF)
-    first_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
+    amaf_visits: jax.Array | None = None  # float32, games in which the node's player took the action first (AMAF)
+    amaf_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
+
+    @property
+    def first_visits(self) -> jax.Array | None:
+        """``amaf_visits``, by its old name."""
+        return self.amaf_visits
+
+    @property
+    def first_sum(self) -> jax.Array | None:
+        """``amaf_sum``, by its old name."""
+        return self.amaf_sum
 
     @property
     def node_visits(self) -> jax.Array:
@@ -52,10 +62,13 @@ class Rule(ABC):
     params: ClassVar[tuple[Param, ...]] = (Param("c", 0.0, 0.0, 1000.0, "exploration"),)  # in the order of their keys
     move: ClassVar[MoveRule] = "visits"  # what the final move is chosen by where nobody says
     scheduled: ClassVar[bool] = False  # is every simulation of a root planned beforehand? Then leaves=1, and no clock
-    firsts: ClassVar[bool] = False  # do the edges hold who took what first?
+    amaf: ClassVar[bool] = False  # does the rule need AMAF statistics in its edges?
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "firsts" in vars(cls):
+            warnings.warn(f"{cls.__name__}.firsts is now called amaf", DeprecationWarning, stacklevel=2)
+            cls.amaf = vars(cls)["firsts"]
         usual = vars(cls).get("usual_c")
         if usual is not None and "params" not in vars(cls):
             new = 'declare params = (jb.Param("c", default, least, most),) in its place'

@@ -73,8 +73,8 @@ def edges_of(tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
     """The actions of ``node`` of tree ``b``, a row each."""
     columns = [VISITS, VALUE_SUM, PRIOR, *range(FIRST_VISITS, tree.edges.shape[2])]
     visits, *rest = (pick(tree.edges, b, node, column) for column in columns)
-    value_sum, prior, *firsts = rest
-    return Edges(visits.astype(jnp.int32), value_sum, prior, pick(tree.value, b, node), *firsts)
+    value_sum, prior, *amaf = rest
+    return Edges(visits.astype(jnp.int32), value_sum, prior, pick(tree.value, b, node), *amaf)
 
 
 def child_of(tree: Tree, b: jax.Array, node: jax.Array, action: jax.Array) -> jax.Array:
@@ -95,9 +95,9 @@ def count_firsts(edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Arr
     return add(edges, jnp.stack([share, gain], axis=-2), b, node, slice(FIRST_VISITS, FIRST_SUM + 1))
 
 
-def columns_of(firsts: bool) -> int:
+def columns_of(amaf: bool) -> int:
     """How many numbers an action has."""
-    return 1 + (FIRST_SUM if firsts else CHILD)
+    return 1 + (FIRST_SUM if amaf else CHILD)
 
 
 def no_edges(prior: jax.Array, columns: int) -> jax.Array:
@@ -131,13 +131,13 @@ def in_question(bounds: Array, value: Array, choices: Array) -> Array:
     return better | (sure & ~(better & sure).any(axis=-1, keepdims=True))
 
 
-def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, firsts: bool = False) -> Tree:
+def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, amaf: bool = False) -> Tree:
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
     per_node = trees, nodes
     first = jax.eval_shape(lambda: game.without_history(game.init()))
     return Tree(
-        edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(firsts)),
+        edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(amaf)),
         parent=jnp.zeros(per_node, jnp.int32),
         action=jnp.zeros(per_node, jnp.int32),
         player=jnp.zeros(per_node, jnp.int32),
@@ -149,12 +149,12 @@ def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, firs
     )
 
 
-def tree_bytes(game: Game, capacity: int, solver: bool = False, firsts: bool = False) -> int:
+def tree_bytes(game: Game, capacity: int, solver: bool = False, amaf: bool = False) -> int:
     """Memory of one tree, transpositions aside."""
     first = jax.eval_shape(lambda: game.without_history(game.init()))
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(first))
     proofs = 8 * game.num_actions + 4 if solver else 0
-    return (capacity + 2) * (4 * columns_of(firsts) * game.num_actions + 17 + proofs + state)
+    return (capacity + 2) * (4 * columns_of(amaf) * game.num_actions + 17 + proofs + state)
 
 
 def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Array]:

@@ -204,40 +204,40 @@ class Go(Game):
 
     def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """Uniformly random moves that never fill an own eye; see ``go_playout``."""
-        return self._random_end(states, seeds, firsts=False)[0]
+        return self._random_end(states, seeds, amaf=False)[0]
 
-    def random_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return self._told_who(*self._random_end(states, seeds, firsts=True))
+    def random_playout_with_amaf(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self._told_who(*self._random_end(states, seeds, amaf=True))
 
     def tactical_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """Captures, escapes and MoGo's shapes beside the last stone first; see ``go_tactics``."""
-        return self._random_end(states, seeds, firsts=False, tactics=True)[0]
+        return self._random_end(states, seeds, amaf=False, tactics=True)[0]
 
     def tactical_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return self._told_who(*self._random_end(states, seeds, firsts=True, tactics=True))
+        return self._told_who(*self._random_end(states, seeds, amaf=True, tactics=True))
 
     def playout_margin(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """float32 [B]: by how much Black has won, komi included, a random game from each position."""
-        return self._random_game(states, seeds, firsts=False, tactics=False)[0]
+        return self._random_game(states, seeds, amaf=False, tactics=False)[0]
 
     def _told_who(self, returns: jax.Array, black: bb.Rows, white: bb.Rows) -> tuple[jax.Array, jax.Array]:
         points = bb.owners(black, white, self.width)
         return returns, jnp.pad(points, ((0, 1), (0, 0)), constant_values=-1)  # passes are nobody's
 
     def _random_end(
-        self, states: GoState, seeds: jax.Array, firsts: bool, tactics: bool = False
+        self, states: GoState, seeds: jax.Array, amaf: bool, tactics: bool = False
     ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
         """(results, the points that Black took first, White's, both empty if not asked for) of random games."""
-        black, mine, theirs = self._random_game(states, seeds, firsts, tactics)
+        black, mine, theirs = self._random_game(states, seeds, amaf, tactics)
         return jnp.stack([jnp.sign(black), -jnp.sign(black)]), mine, theirs
 
     def _random_game(
-        self, states: GoState, seeds: jax.Array, firsts: bool, tactics: bool
+        self, states: GoState, seeds: jax.Array, amaf: bool, tactics: bool
     ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
         """The same with Black's margins."""
         own, opp, turn, first = playout(
             bb.unpack(states.own), bb.unpack(states.opp), states.ko, states.passes,
-            self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, firsts=firsts,
+            self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, amaf=amaf,
             last=states.last if tactics else None,
         )  # fmt: skip
         mover, blacks = area_margin(own, opp, self.width), (states.player + turn) % 2 == 0

@@ -45,13 +45,13 @@ class Playing(NamedTuple):
     attempts: jax.Array  # int32, points tried and passes
     counter: jax.Array  # int32, random numbers used
     seed: jax.Array  # uint32
-    firsts: tuple[bb.Rows, bb.Rows] | None = None  # if asked for: points that the player to move took first, the other
+    amaf: tuple[bb.Rows, bb.Rows] | None = None  # if asked for: points that the player to move took first, the other
     last: Last | None = None  # with tactics
 
 
 def start(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array, seed: jax.Array, width: int,
-    firsts: bool = False, last: jax.Array | None = None,
+    amaf: bool = False, last: jax.Array | None = None,
 ) -> Playing:  # fmt: skip
     """Lanes at the beginning of their games. ko, last: int32 [B], points or -1; with the point of the last stone
     tactics come before chance."""
@@ -65,17 +65,17 @@ def start(
     zero = jnp.zeros(seed.shape, jnp.int32)
     passes = jnp.where(over, 2, passes)
     return Playing(
-        own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if firsts else None,
+        own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if amaf else None,
         None if last is None else Last.of(point(last)),
     )  # fmt: skip
 
 
 def playout(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array,
-    seed: jax.Array, width: int, limit: int, firsts: bool = False, last: jax.Array | None = None,
+    seed: jax.Array, width: int, limit: int, amaf: bool = False, last: jax.Array | None = None,
 ) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:  # fmt: skip
     """Play every lane (see :func:`start`) to its end or for ``limit`` attempts. Returns (own, opp, turns played, and
-    with ``firsts`` the points that the player now to move, and the other, took before anybody else).
+    with ``amaf`` the points that the player now to move, and the other, took before anybody else).
 
     A quarter of the lanes take as long again as all the others: what is left of many is played on by itself.
     """
@@ -88,14 +88,14 @@ def playout(
         """Play on while more than so many lanes are live."""
         return while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
 
-    playing = start(own, opp, ko, passes, over, seed, width, firsts, last)
+    playing = start(own, opp, ko, passes, over, seed, width, amaf, last)
     if seed.size < 3 * VECTOR:
         end = until(playing, 0)
-        return end.own, end.opp, end.turn, end.firsts
+        return end.own, end.opp, end.turn, end.amaf
     most = until(playing, VECTOR)
     few = jnp.nonzero(live(most), size=VECTOR, fill_value=0)[0]  # a lane that is there twice plays the same twice
     rest = until(jax.tree.map(lambda x: x[few], most), 0)
-    result, new = ((p.own, p.opp, p.turn, p.firsts) for p in (most, rest))
+    result, new = ((p.own, p.opp, p.turn, p.amaf) for p in (most, rest))
     return jax.tree.map(lambda x, y: x.at[few].set(y), result, new)
 
 
@@ -148,14 +148,14 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
         decided: jax.Array, done: jax.Array,
     ) -> tuple:  # fmt: skip
         dead = bb.without(p.opp, p.reached)
-        firsts = p.firsts
-        if p.firsts:
-            mine, theirs = p.firsts
+        amaf = p.amaf
+        if p.amaf:
+            mine, theirs = p.amaf
             taken = bb.either(mine, bb.without(move, theirs))
-            firsts = bb.choose(done, theirs, mine), bb.choose(done, taken, theirs)
+            amaf = bb.choose(done, theirs, mine), bb.choose(done, taken, theirs)
         last = None if p.last is None else Last(*bb.choose(done, list(Last.of(move)), list(p.last)))
         after = p._replace(
-            firsts=firsts,
+            amaf=amaf,
             last=last,
             own=bb.choose(done, bb.choose(hit, bb.both(p.opp, p.reached), p.opp), p.own),
             opp=bb.choose(done, bb.either(p.own, move), p.opp),

@@ -1,0 +1,60 @@
+"""Names of before go on working, and say once what they are called now (CONTRIBUTING.md, Old names)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import pytest
+
+import jubango as jb
+
+ROOT = Path(__file__).parents[2]
+OLD = {"Firsts": "Amaf", "Numbers": "SearchParams", "Settings": "TracedParams"}
+
+
+def test_the_door_knows_the_old_names():
+    code = f"""
+import warnings
+import jubango as jb
+warnings.simplefilter("always")
+for old, new in {OLD}.items():
+    with warnings.catch_warnings(record=True) as said:
+        assert getattr(jb, old) is getattr(jb, new) and getattr(jb, old)
+    assert [str(one.message) for one in said] == [f"jb.{{old}} is now called jb.{{new}}"], said
+    assert said[0].category is DeprecationWarning and old not in jb.__all__
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_amaf_by_its_old_name():
+    amaf = jb.Amaf(jnp.zeros((1, 1, 9), jnp.int32), jnp.zeros((1, 1)))
+    with pytest.deprecated_call(match="amaf"):
+        found = jb.Evaluation(jnp.ones((1, 9)), jnp.zeros(1), firsts=amaf)
+    assert found.amaf is amaf
+    with pytest.deprecated_call(match="amaf"):
+        assert jb.Rollout(firsts=True) == jb.Rollout(amaf=True)
+
+    with pytest.deprecated_call(match=r"Older\.firsts is now called amaf"):
+
+        class Older(jb.Rule):
+            firsts = True
+
+            def __call__(self, edges, params):
+                return edges.first_visits + edges.first_sum
+
+    assert Older.amaf
+    edges = jb.Edges(*[jnp.ones((1, 9))] * 3, jnp.zeros(1), amaf_visits=2 * jnp.ones((1, 9)), amaf_sum=jnp.ones((1, 9)))
+    assert Older()(edges, None).tolist() == [[3.0] * 9]
+
+
+def test_a_game_with_the_old_name_of_a_playout():
+    with pytest.deprecated_call(match="random_playout_with_amaf"):
+
+        class Older(type(jb.make_game("tic_tac_toe"))):
+            def random_playout_with_firsts(self, states, seeds):
+                return "its own"
+
+    assert Older(3, 3, 3).random_playout_with_amaf(None, None) == "its own"
