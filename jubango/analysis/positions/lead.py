@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from jubango.bots.composition import evaluator_for, params_for
 from jubango.bots.config import SearchConfig
-from jubango.bots.evaluators.territory import margins, opinions, scorer_of
+from jubango.bots.evaluators import territory
 from jubango.bots.search.results.result import SearchResult
-from jubango.sgf_games.rules.compiled import rules
 from jubango.sgf_games.sgf.positions import Position
 
 
@@ -31,15 +28,6 @@ def leads(
     if not positions:
         return []
     game, states = positions[0].game, [position.state for position in positions]
-    if not game.counts_points:
-        return [None] * len(positions)
-    signs = np.array([1 - 2 * position.player for position in positions])
-    network = scorer_of(evaluator_for(game, bot), params_for(game, bot))
-    if network:
-        said = np.asarray(opinions(game, states, *network).score) * game.height * game.width * signs
-        return [float(lead) for lead in said]
-    if not by_games:
-        return [None] * len(positions)
-    after = [rules(game).step(state, one.action) for state, one in zip(states, found, strict=True)]
-    both = (margins(game, states, seeds).mean + margins(game, after, seeds).mean) / 2
-    return [float(lead) for lead in both]
+    judge = evaluator_for(game, bot), params_for(game, bot)
+    said = territory.leads(game, states, [one.action for one in found], seeds, *judge, by_games)
+    return [None] * len(positions) if said is None else said.tolist()

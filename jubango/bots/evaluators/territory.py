@@ -1,6 +1,7 @@
-"""Who owns what in a game that counts points: the points of a position, and by how much who is ahead.
+"""Territory: whose each point is, and by how many points who is ahead. All who show it ask here.
 
-A network that has the heads for it says so itself; elsewhere random games do.
+A network that has the heads for it says so itself; elsewhere random games do. Where a game counts no points, each point
+is his whose stone lies there at the end of random games, and nobody is ahead by points.
 
 **The lead without a network.** To random games a stone is worth about seven points wherever it lies, and whoever has
 just played has one more of his own on the board: their mean margin swings to and fro with every move. So the lead is
@@ -29,29 +30,50 @@ from jubango.bots.networks.shape import Outputs, Shape
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.machine import device_layout, shard, split_last
 from jubango.sgf_games.compute.programs import jit
-from jubango.sgf_games.rules.compiled import stacked
-from jubango.sgf_games.rules.game import Game, State
+from jubango.sgf_games.rules.compiled import rules, stacked
+from jubango.sgf_games.rules.game import GAMES_PER_ROUND, Game, State
 
 FEW = 3  # positions that make a batch of the machine's
-ROUNDS = 4  # of random games, 64 each, from which ownership is told
-GAMES = 64  # random games from each of many positions, for the lead
+OWNER_ROUNDS = 4  # of random games, GAMES_PER_ROUND each, from which ownership is told
+MARGIN_GAMES = 64  # random games from a position, from which the lead is told
+CLOSE_GAMES, CLOSE_LANES = 512, 32  # the same where a position is looked at closely, and how many of them at once
 
 
 # -- whose points ----------------------------------------------------------------------------------
 
 
 def ownership(game: Game, states: Sequence[State], evaluator: Evaluator, params: Params) -> np.ndarray:
-    """float32 [n, H * W] in [-1, 1], 1 for a point that will be Black's: as the evaluator's network says, or else what
-    random games come to. Zeros where the game counts no points."""
+    """float [n, H * W] in [-1, 1], 1 for a point that will be Black's: as the evaluator's network says, or else what
+    256 random games come to. Where the game counts no points: whose stones lie there at the ends of such games."""
     if not game.counts_points:
-        return np.zeros((len(states), game.height * game.width), np.float32)
+        return np.stack([_stones_at_ends(game, state) for state in states])
     found = scorer_of(evaluator, params)
     if found is not None:
         outputs = opinions(game, states, *found)
         white = np.array([int(game.current_player(state)) for state in states])[:, None] == 1
         flat = np.asarray(outputs.ownership).reshape(len(states), -1)
         return np.where(white, -flat, flat)
-    return np.stack([game.owners_by_playouts(state, ROUNDS) for state in states])
+    return np.stack([game.owners_by_playouts(state, OWNER_ROUNDS) for state in states])
+
+
+def _stones_at_ends(game: Game, state: State) -> np.ndarray:
+    """float [H * W]: the mean of the stones at the ends of random games, Black's 1 and White's -1."""
+    program, here, boards = _ends_program(game.compiled_as), game.without_history(state), []
+    for number in range(OWNER_ROUNDS):
+        first = jnp.uint32(number * GAMES_PER_ROUND)
+        ends = jax.device_get(program(here, mix(first + jnp.arange(GAMES_PER_ROUND, dtype=jnp.uint32))))
+        each = [jax.tree.map(lambda x, lane=lane: x[..., lane], ends) for lane in range(GAMES_PER_ROUND)]
+        boards += [game.stones(end).ravel() for end in each]
+    return np.mean([(board == 1) * 1.0 - (board == 2) for board in boards], axis=0)
+
+
+@functools.lru_cache(maxsize=8)
+def _ends_program(game: Game) -> Callable[[State, jax.Array], State]:
+    def ends(state: State, seeds: jax.Array) -> State:
+        states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, GAMES_PER_ROUND)), state)
+        return game.random_ends(states, seeds)
+
+    return jit(ends, parts=("random ends", game, GAMES_PER_ROUND))
 
 
 def network_of(evaluator: Evaluator, params: Params) -> tuple[NetworkEvaluator, Params] | None:
@@ -91,19 +113,40 @@ class Margins(NamedTuple):
 
     mean: np.ndarray  # float64 [n]
     spread: np.ndarray  # float64 [n], the standard deviation of one game
+    games: int  # from each position
 
 
-def margins(game: Game, states: Sequence[State], seeds: Sequence[int], lanes_each: int = 1) -> Margins:
-    """Of 64 random games from each of ``states``, or of 16 in each of ``lanes_each`` lanes. seeds: uint32, one a state;
+def leads(
+    game: Game, states: Sequence[State], actions: Sequence[int], seeds: Sequence[int],
+    evaluator: Evaluator, params: Params, by_games: bool = True,
+) -> np.ndarray | None:  # fmt: skip
+    """float64 [n]: Black's lead in points, komi included, in positions whose best moves are ``actions``: as the
+    evaluator's network says, or else, ``by_games``, by 64 random games from each position and as many from the one
+    after its best move. None where the game counts no points, and where nobody knows."""
+    if not game.counts_points:
+        return None
+    network = scorer_of(evaluator, params)
+    if network:
+        signs = np.array([1 - 2 * int(game.current_player(state)) for state in states])
+        return np.asarray(opinions(game, states, *network).score) * game.height * game.width * signs
+    if not by_games:
+        return None
+    after = [rules(game).step(state, action) for state, action in zip(states, actions, strict=True)]
+    return (margins(game, states, seeds).mean + margins(game, after, seeds).mean) / 2
+
+
+def margins(game: Game, states: Sequence[State], seeds: Sequence[int], closely: bool = False) -> Margins:
+    """Of MARGIN_GAMES random games from each of ``states``, or ``closely`` of CLOSE_GAMES. seeds: uint32, one a state;
     what is said of a state depends on nothing else."""
-    rounds = GAMES if lanes_each == 1 else GAMES // 4
+    lanes_each = CLOSE_LANES if closely else 1
+    rounds = (CLOSE_GAMES if closely else MARGIN_GAMES) // lanes_each
     batch = stacked([game.without_history(state) for state in states for _ in range(lanes_each)])
     lanes = jax.tree.leaves(batch)[0].shape[-1]
     dice = np.resize(np.array([seed + 40503 * k for seed in seeds for k in range(lanes_each)], np.uint64), lanes)
     sums = _played(game.compiled_as, lanes)(batch, (dice & 0xFFFFFFFF).astype(np.uint32), np.int32(rounds))
     own = np.asarray(sums, float)[:, : len(states) * lanes_each].reshape(2, len(states), lanes_each)
     mean, square = own.sum(axis=-1) / (rounds * lanes_each)
-    return Margins(mean, np.sqrt(np.maximum(square - mean**2, 0.0)))
+    return Margins(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), rounds * lanes_each)
 
 
 @functools.lru_cache(maxsize=8)

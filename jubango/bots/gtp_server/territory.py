@@ -8,14 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from jubango.bots.evaluators.evaluator import Evaluator, Params
-from jubango.bots.evaluators.territory import deviation_of, margins, ownership, scorer_of, told_apart
+from jubango.bots.evaluators.territory import (
+    CLOSE_GAMES,
+    deviation_of,
+    margins,
+    ownership,
+    scorer_of,
+    told_apart,
+)
 from jubango.bots.interactive.interactive_search import MoveInfo
 from jubango.sgf_games.rules.compiled import rules
 from jubango.sgf_games.rules.game import Game, State
 
 MOST_MOVES = 8  # whose positions are looked at
 HERE = -1  # in the place of a move: the position itself
-LANES, GAMES = 32, 512  # of random games from a position
 
 
 class Judgement(NamedTuple):
@@ -75,7 +81,7 @@ class Territory:
         asked = seen[:MOST_MOVES]
         played = np.array(self._played(state, [move.action for move in asked]))
         weights = np.array([move.visits for move in asked])
-        variance = float((played[:, 1] ** 2).mean()) / GAMES
+        variance = float((played[:, 1] ** 2).mean()) / CLOSE_GAMES
         means = told_apart(played[:, 0], weights, variance)
         half = (played[0, 0] - mean) / 2
         after = {move.action: mean + half + float(own - means[0]) for move, own in zip(asked, means, strict=True)}
@@ -109,6 +115,6 @@ class Territory:
         for action in actions:
             if action not in self._margins:
                 dice = [ply * self._game.num_actions + action + 1]
-                found = margins(self._game, self._states(state, [action]), dice, LANES)
+                found = margins(self._game, self._states(state, [action]), dice, closely=True)
                 self._margins[action] = float(found.mean[0]), float(found.spread[0])
         return [self._margins[action] for action in actions]

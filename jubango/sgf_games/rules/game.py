@@ -24,7 +24,7 @@ from jubango.sgf_games.rules.bare_game import BareGame
 from jubango.sgf_games.rules.bare_game import State as State
 from jubango.sgf_games.rules.coordinates import Point, parse_vertex, usual_handicap, vertex
 
-LANES = 64  # random games at once, from which it is told whose points are
+GAMES_PER_ROUND = 64  # random games that are played at once to tell whose points are
 
 
 class Game(BareGame):
@@ -153,8 +153,8 @@ class Game(BareGame):
         return [chain for player in (mover, 1 - mover) for chain in connected(stones == 1 + player)]
 
     def owners_by_playouts(self, state: State, rounds: int) -> np.ndarray:
-        """float32 [H * W] in [-1, 1]: the share of random games from here, 64 in each of ``rounds``, in which a point
-        ends as the first player's, less that in which it ends as the second's."""
+        """float32 [H * W] in [-1, 1]: the share of random games from here, GAMES_PER_ROUND in each of ``rounds``, in
+        which a point ends as the first player's, less that in which it ends as the second's."""
         program = _owners_program(self.compiled_as)
         return np.mean([program(self.without_history(state), np.uint32(k)) for k in range(rounds)], axis=0)
 
@@ -290,8 +290,10 @@ def _owners_program(game: Game) -> Callable[..., jax.Array]:
     """float32 [H * W]: the mean of the owners at the ends of random games from a state."""
 
     def owners(state: State, seed: jax.Array) -> jax.Array:
-        states = jax.tree.map(lambda x: jnp.broadcast_to(jnp.asarray(x)[..., None], (*jnp.shape(x), LANES)), state)
-        ends = game.random_ends(states, mix(seed * LANES + jnp.arange(LANES, dtype=jnp.uint32)))
+        states = jax.tree.map(
+            lambda x: jnp.broadcast_to(jnp.asarray(x)[..., None], (*jnp.shape(x), GAMES_PER_ROUND)), state
+        )
+        ends = game.random_ends(states, mix(seed * GAMES_PER_ROUND + jnp.arange(GAMES_PER_ROUND, dtype=jnp.uint32)))
         return jnp.mean(jax.vmap(game.owners, in_axes=-1)(ends).astype(jnp.float32), axis=0)
 
-    return jit(owners, parts=("owners", game, LANES))
+    return jit(owners, parts=("owners", game, GAMES_PER_ROUND))

@@ -17,18 +17,18 @@ import numpy as np
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.programs import jit
-from jubango.sgf_games.rules.game import connected
+from jubango.sgf_games.rules.game import GAMES_PER_ROUND, connected
 from jubango.sgf_games.rules.go.area import areas
 from jubango.sgf_games.rules.go.playout import playout
 
-LANES, ROUNDS = 64, 8  # random games at once, and how often; either colour begins half of them
+DEAD_ROUNDS = 8  # of random games, from which dead stones are told; either colour begins half of the games
 LOST = 0.55  # the share of them in which a dead chain's points end as the opponent's
 
 
 def dead_by_playouts(own: jax.Array, opp: jax.Array, width: int) -> np.ndarray:
     """bool [H, W]: chains whose points the opponent gets in most random games from here, in which chains are taken and
     saved (tactical ones). How often that is what GNU Go says: docs/design-notes.md."""
-    shares = shares_by_playouts(own, opp, width, ROUNDS, tactics=True)
+    shares = shares_by_playouts(own, opp, width, DEAD_ROUNDS, tactics=True)
     dead = np.zeros((len(own), width), bool)
     for rows, lost in zip((own, opp), shares.reshape(2, *dead.shape), strict=True):
         for chain in connected(_points(rows, width)):
@@ -36,11 +36,9 @@ def dead_by_playouts(own: jax.Array, opp: jax.Array, width: int) -> np.ndarray:
     return dead
 
 
-def shares_by_playouts(
-    own: jax.Array, opp: jax.Array, width: int, rounds: int = ROUNDS, tactics: bool = False
-) -> np.ndarray:
-    """float32 [2, H * W]: the share of random games, 64 in each of ``rounds``, in which a point ends as the
-    opponent's, and as the own."""
+def shares_by_playouts(own: jax.Array, opp: jax.Array, width: int, rounds: int, tactics: bool = False) -> np.ndarray:
+    """float32 [2, H * W]: the share of random games, GAMES_PER_ROUND in each of ``rounds``, in which a point ends as
+    the opponent's, and as the own."""
     program = playout_program(width, len(own), tactics)
     return np.mean([program(own, opp, np.uint32(k)) for k in range(rounds)], axis=0)
 
@@ -58,10 +56,10 @@ def playout_program(width: int, height: int, tactics: bool = False) -> Callable[
     as the own."""
 
     def shares(own: jax.Array, opp: jax.Array, seed: jax.Array) -> jax.Array:
-        lane = jnp.arange(LANES)
-        first = lane < LANES // 2  # lanes in which ``own`` begins
+        lane = jnp.arange(GAMES_PER_ROUND)
+        first = lane < GAMES_PER_ROUND // 2  # lanes in which ``own`` begins
         mine, theirs = (bb.choose(first, bb.unpack(a), bb.unpack(b)) for a, b in ((own, opp), (opp, own)))
-        none, seeds = jnp.zeros(LANES, jnp.int32), mix(seed * LANES + lane.astype(jnp.uint32))
+        none, seeds = jnp.zeros(GAMES_PER_ROUND, jnp.int32), mix(seed * GAMES_PER_ROUND + lane.astype(jnp.uint32))
         limit = 4 * width * height + 40
         last = none - 1 if tactics else None
         mine, theirs, turn, _ = playout(mine, theirs, none - 1, none, none > 0, seeds, width, limit, last=last)
