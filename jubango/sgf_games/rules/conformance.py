@@ -235,16 +235,17 @@ class _RandomGames:
             if not _same(one, then):
                 raise self.error(lane, "step", f"{text} changes a state that is terminal; expected the state as it is")
             return
-        if not _same(self.rules.step(one, action), then):
-            message = f"{text} leads elsewhere in a batch of games than alone; expected a function of state and action"
-            raise self.error(lane, "step", message)
-        if not ply and not _same(jit(lambda state, move: self.game.step(state, move))(one, action), then):
+        alone = self.rules.step(one, action)
+        if not ply and not _same(jit(lambda state, move: self.game.step(state, move))(one, action), alone):
             message = f"{text} leads elsewhere when it is made again; expected the same state, whenever it is asked for"
+            raise self.error(lane, "step", message)
+        if not _same(alone, then):
+            message = f"{text} leads elsewhere in a batch of games than alone; expected a function of state and action"
             raise self.error(lane, "step", message)
 
     def _check_move(self, lane: int, one: State, action: int, then: State, player: int) -> None:
         game, text = self.game, self.game.action_text(action)
-        stones, after = game.stones(one), game.stones(then)
+        stones, after = (_made(game, "stones", lambda state=state: game.stones(state)) for state in (one, then))  # type: ignore[misc]
         if stones.shape != (game.height, game.width) or not np.isin(stones, range(max(2, game.num_players) + 1)).all():
             message = f"is {_kind(stones)} from {stones.min()} to {stones.max()}; expected [H, W] of 0, 1 and 2"
             raise self.error(lane, "stones", message)
