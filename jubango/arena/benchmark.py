@@ -32,7 +32,6 @@ from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import twice
 from jubango.sgf_games.compute.machine import device_layout, gathered
@@ -40,9 +39,6 @@ from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOST_TOLD, table_program
 from jubango.sgf_games.rules.game import Game, State
-from jubango.sgf_games.rules.go import playout as go_playout
-from jubango.sgf_games.rules.go.go import Go
-from jubango.sgf_games.rules.mnk import LineGame
 
 STEPS = 200  # rules steps in one call; even, since a turn of a loop is two
 # Games at once on a device. A power of two would put the same lane of every array into the same set of the
@@ -80,11 +76,16 @@ def playout_speed(game: Game, lanes: int, seconds: float) -> tuple[float, float]
 
 @functools.cache
 def _random_play(game: Game, lanes: int) -> tuple[Any, Any, Any]:
-    """(start(seed), run(state), progress(state) -> [moves, games]) for a game of the package."""
-    if isinstance(game, Go):
-        return _random_go(game, lanes)
-    assert isinstance(game, LineGame)
-    return _random_lines(game, lanes)
+    """(start(seed), run(state), progress(state) -> [moves, games])."""
+    endless = game.endless_games()
+
+    def run(state: Any) -> Any:
+        return lax.fori_loop(0, STEPS // 2, lambda _, carry: twice(endless.turn)(carry), state)
+
+    def progress(state: Any) -> np.ndarray:
+        return np.array([np.asarray(count).sum(dtype=np.int64) for count in endless.counts(state)])
+
+    return jit(lambda seed: endless.start(_seeds(seed, lanes))), jit(run, donate_argnums=(0,)), progress
 
 
 @dataclass(frozen=True)
@@ -237,46 +238,3 @@ def _random_positions(game: Game, lanes: int, plies: int) -> tuple[State, np.nda
 
 def _seeds(seed: jax.Array, lanes: int) -> jax.Array:
     return mix(jnp.arange(lanes, dtype=jnp.uint32) + seed * jnp.uint32(lanes) + jnp.uint32(1))
-
-
-def _random_go(game: Go, lanes: int) -> tuple[Any, Any, Any]:
-    attempt = go_playout.attempt(game.width, restart=True)
-    limit = 4 * game.width * game.height + 40
-
-    def start(seed: jax.Array) -> Any:
-        rows = [jnp.zeros(lanes, bb.row_type(game.width))] * game.height
-        zero = jnp.zeros(lanes, jnp.int32)
-        playing = go_playout.start(rows, rows, zero - 1, zero, zero > 0, _seeds(seed, lanes), game.width)
-        return playing, zero
-
-    def run(state: Any) -> Any:
-        def step(carry: Any) -> Any:
-            playing, games = carry
-            after = attempt(playing, limit)
-            return after, games + ((after.attempts == 0) & (playing.attempts > 0))
-
-        return lax.fori_loop(0, STEPS // 2, lambda _, carry: twice(step)(carry), state)
-
-    def progress(state: Any) -> np.ndarray:
-        playing, games = state
-        return np.array([np.asarray(playing.turn).sum(dtype=np.int64), np.asarray(games).sum(dtype=np.int64)])
-
-    return jit(start), jit(run, donate_argnums=(0,)), progress
-
-
-def _random_lines(game: LineGame, lanes: int) -> tuple[Any, Any, Any]:
-    move = game.random_move(restart=True)
-
-    def start(seed: jax.Array) -> Any:
-        rows = [jnp.zeros(lanes, bb.row_type(game.width))] * game.height
-        zero = jnp.zeros(lanes, jnp.int32)
-        return rows, rows, zero, zero > 0, _seeds(seed, lanes), zero, zero
-
-    def run(state: Any) -> Any:
-        return lax.fori_loop(0, STEPS // 2, lambda _, s: twice(lambda s: move(*s))(s), state)
-
-    def progress(state: Any) -> np.ndarray:
-        *_, turns, games = state
-        return np.array([np.asarray(turns).sum(dtype=np.int64), np.asarray(games).sum(dtype=np.int64)])
-
-    return jit(start), jit(run, donate_argnums=(0,)), progress

@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,14 @@ from jubango.sgf_games.compute.dice import mix, random_bits
 from jubango.sgf_games.compute.loops import while_loop
 
 State: TypeAlias = Any  # a pytree of arrays, one type per game; a game's own methods name theirs
+
+
+class EndlessGames(NamedTuple):
+    """Random games in lanes, one after another in each, for as long as they are asked for: what speeds are told by."""
+
+    start: Callable[[jax.Array], Any]  # of seeds, uint32 [B]: games at their beginning
+    turn: Callable[[Any], Any]  # one random move in every lane; a game that has ended begins anew
+    counts: Callable[[Any], tuple[jax.Array, jax.Array]]  # int32 [B] each: the moves and the games so far
 
 
 class BareGame(ABC):
@@ -158,22 +166,44 @@ class BareGame(ABC):
         step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
         return self._random_games(states, seeds, lambda _, states, action: step(states, action), states)[1]
 
+    def endless_games(self) -> EndlessGames:
+        """Random games for measuring. This plain version serves any game."""
+
+        def start(seeds: jax.Array) -> Any:
+            lanes, zero = seeds.shape[0], jnp.zeros(seeds.shape, jnp.int32)
+            first = jax.tree.map(jnp.asarray, self.init())
+            return jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), first), seeds, zero, zero
+
+        def turn(carry: Any) -> Any:
+            states, seeds, moves, games = carry
+            after = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)(
+                states, self._random_actions(states, seeds, moves)
+            )
+            over = jax.vmap(self.is_terminal, in_axes=-1)(after)
+            first = jax.tree.map(jnp.asarray, self.init())
+            after = jax.tree.map(lambda x, new: jnp.where(over, x[..., None], new), first, after)
+            return after, seeds, moves + 1, games + over
+
+        return EndlessGames(start, turn, lambda carry: carry[2:])
+
+    def _random_actions(self, states: State, seeds: jax.Array, number: jax.Array) -> jax.Array:
+        """int32 [B]: of the legal ones, by the lanes' random numbers of this ``number``, int32 [B]."""
+        legal = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)(states)  # [A, B]
+        rank = jnp.cumsum(legal.astype(jnp.int32), axis=0)
+        bits = random_bits(seeds, number)
+        pick = (((bits >> 16) * rank[-1].astype(jnp.uint32)) >> 16).astype(jnp.int32)
+        return jnp.argmax((rank == pick + 1) & legal, axis=0).astype(jnp.int32)
+
     def _random_games(
         self, states: State, seeds: jax.Array, note: Callable[[Any, State, jax.Array], Any], noted: Any
     ) -> tuple[jax.Array, Any]:
         """(results of random games, what ``note(noted, states, action)`` makes of every move)."""
         step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
-        legal_mask = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)
         terminal = jax.vmap(self.is_terminal, in_axes=-1)
 
         def body(carry: tuple[State, jax.Array, Any]) -> tuple[State, jax.Array, Any]:
             states, t, noted = carry
-            legal = legal_mask(states)  # [A, B]
-            rank = jnp.cumsum(legal.astype(jnp.int32), axis=0)
-            total = rank[-1].astype(jnp.uint32)
-            bits = random_bits(seeds, jnp.full(seeds.shape, t))
-            pick = (((bits >> 16) * total) >> 16).astype(jnp.int32)
-            action = jnp.argmax((rank == pick + 1) & legal, axis=0).astype(jnp.int32)
+            action = self._random_actions(states, seeds, jnp.full(seeds.shape, t))
             return step(states, action), t + 1, note(noted, states, action)
 
         def going_on(carry: tuple[State, jax.Array, Any]) -> jax.Array:

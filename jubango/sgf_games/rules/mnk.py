@@ -16,6 +16,7 @@ from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.dice import random_bits
 from jubango.sgf_games.compute.kernels import fused, twice
 from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
 
@@ -159,6 +160,16 @@ class LineGame(Game):
         end = while_loop(going_on, twice(lambda c: move(*c)), (*start, seeds, zero, zero))
         own, opp, player, won, *_ = end
         return _results(player, won), bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
+
+    def endless_games(self) -> EndlessGames:
+        move = self.random_move(restart=True)
+
+        def start(seeds: jax.Array) -> Playing:
+            rows = [jnp.zeros(seeds.shape, bb.row_type(self.width))] * self.height
+            zero = jnp.zeros(seeds.shape, jnp.int32)
+            return rows, rows, zero, zero > 0, seeds, zero, zero
+
+        return EndlessGames(start, lambda carry: move(*carry), lambda carry: carry[-2:])
 
     def random_move(self, restart: bool = False) -> Callable[[*Playing], Playing]:
         """``move(own, opp, player, won, seed, turns, games)``: one random move in every lane, over the

@@ -27,13 +27,14 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import until_settled, where_needed
+from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.compiled import rules
 from jubango.sgf_games.rules.coordinates import Point, star_points
 from jubango.sgf_games.rules.game import Game, square_symmetries
 from jubango.sgf_games.rules.go.area import area_margin, areas
 from jubango.sgf_games.rules.go.features import PLANES, planes
 from jubango.sgf_games.rules.go.moves import allowed_points, chains_with_two_liberties, first_point, placing
-from jubango.sgf_games.rules.go.playout import playout
+from jubango.sgf_games.rules.go.playout import endless, playout
 from jubango.sgf_games.rules.go.scoring import dead_by_playouts, only, shares_by_playouts
 
 KO_RULES = ("simple", "positional", "situational")
@@ -219,6 +220,9 @@ class Go(Game):
     def playout_margin(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """float32 [B]: by how much Black has won, komi included, a random game from each position."""
         return self._random_game(states, seeds, amaf=False, tactics=False)[0]
+
+    def endless_games(self) -> EndlessGames:
+        return endless(self.width, self.height)
 
     def _told_who(self, returns: jax.Array, black: bb.Rows, white: bb.Rows) -> tuple[jax.Array, jax.Array]:
         points = bb.owners(black, white, self.width)

@@ -28,6 +28,7 @@ from jubango.sgf_games.compute.dice import random_bits
 from jubango.sgf_games.compute.kernels import fused, twice
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import VECTOR
+from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.go.tactics import Last, preferred
 
 REACH = 3  # of a flood to lower columns, at every row it passes: what is farther away waits for the next step
@@ -186,6 +187,22 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
 
     chain = fused(think, pick, flood, judge, make_move, turn_over)
     return lambda p, limit: chain(p, jnp.broadcast_to(jnp.int32(limit), p.turn.shape))
+
+
+def endless(width: int, height: int) -> EndlessGames:
+    """Games from the empty board, passes counted as moves."""
+    move, limit = attempt(width, restart=True), 4 * width * height + 40
+
+    def begin(seeds: jax.Array) -> tuple[Playing, jax.Array]:
+        rows, zero = [jnp.zeros(seeds.shape, bb.row_type(width))] * height, jnp.zeros(seeds.shape, jnp.int32)
+        return start(rows, rows, zero - 1, zero, zero > 0, seeds, width), zero
+
+    def turn(carry: tuple[Playing, jax.Array]) -> tuple[Playing, jax.Array]:
+        playing, games = carry
+        after = move(playing, limit)
+        return after, games + ((after.attempts == 0) & (playing.attempts > 0))
+
+    return EndlessGames(begin, turn, lambda carry: (carry[0].turn, carry[1]))
 
 
 def _eyes(own: bb.Rows, opp: bb.Rows, empty: bb.Rows, width: int) -> bb.Rows:
