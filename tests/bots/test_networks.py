@@ -212,6 +212,7 @@ def test_an_untrained_network_knows_nothing():
         assert not np.asarray(found.value).any()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("small", "large"), [("go:5", "go:7x6"), ("gomoku:6", "gomoku:9"), ("connect_four:5x4", "connect_four")]
 )

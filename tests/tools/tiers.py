@@ -9,6 +9,7 @@ import pytest
 
 
 def full_but(quick: Iterable[Any], values: Iterable[Any]) -> list[Any]:
-    """``values`` for ``parametrize``; all but ``quick`` are left to `make test-full`."""
-    quick = list(quick)
+    """``values`` of one argument for ``parametrize``; all but ``quick`` are left to `make test-full`."""
+    quick, values = list(quick), list(values)
+    assert all(value in values for value in quick), "a quick case that there is not"
     return [value if value in quick else pytest.param(value, marks=pytest.mark.full) for value in values]

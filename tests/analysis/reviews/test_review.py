@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import full_but
 
 from jubango.analysis.positions.position import searching_bot
 from jubango.analysis.reviews import reviewing
@@ -208,7 +209,9 @@ def test_games_beside_each_other_change_nothing(ttt):
     assert review(record(TTT), "uct", seed=2, **FAST).document != ttt.document
 
 
-@pytest.mark.parametrize("spec", ["go:4x3", "go:5", "connect_four", "tic_tac_toe", "gomoku:5x6"])
+@pytest.mark.parametrize(
+    "spec", full_but(["go:4x3", "tic_tac_toe"], ["go:4x3", "go:5", "connect_four", "tic_tac_toe", "gomoku:5x6"])
+)
 def test_a_game_on_a_turned_board_is_the_game(spec):
     """A random one: every position is the turned one, and every action where it should be."""
     rng, here, moves = np.random.default_rng(1), position(spec), []
@@ -329,6 +332,7 @@ def test_what_is_saved_is_taken(tmp_path, ttt, monkeypatch):
         asked.clear()
 
 
+@pytest.mark.full
 def test_fewer_searches_than_are_saved(tmp_path):
     """Of few simulations, so that two searches choose otherwise than six: what these chose was never gone into."""
     file, keys = tmp_path / "ttt.review.json", {"simulations": 12}
@@ -417,6 +421,7 @@ def games(tmp_path, monkeypatch):
 ALL = ["--all", "--bot", "uct", "--simulations", "200"]
 
 
+@pytest.mark.full
 def test_the_command_reviews_and_renders_again(games, capsys, monkeypatch):
     assert command(["analyze", "a.sgf", *ALL, "--sgf", "a.sgf", "--png", "a.svg", "--csv", "a.csv"]) == 0
     out, err = capsys.readouterr()
@@ -434,6 +439,7 @@ def test_the_command_reviews_and_renders_again(games, capsys, monkeypatch):
     assert not any(move["grade"] in ("inaccuracy", "blunder") for move in json.loads(capsys.readouterr().out)["moves"])
 
 
+@pytest.mark.full
 def test_the_command_says_why_it_searches_again(games, capsys):
     assert command(["analyze", "b.sgf", *ALL, "--repeats", "1"]) == 0
     capsys.readouterr()

@@ -48,7 +48,14 @@ def tuned(elo, dimensions, games, rng, batch=64):
     return response
 
 
-@pytest.mark.parametrize(("dimensions", "games", "regret"), [(1, 1024, 8), (2, 1536, 12), (3, 2048, 15)])
+@pytest.mark.parametrize(
+    ("dimensions", "games", "regret"),
+    [
+        (1, 1024, 8),
+        pytest.param(2, 1536, 12, marks=pytest.mark.full),
+        pytest.param(3, 2048, 15, marks=pytest.mark.full),
+    ],
+)
 def test_a_planted_optimum_is_found(dimensions, games, regret):
     lost = []
     for seed in range(3):
@@ -60,6 +67,7 @@ def test_a_planted_optimum_is_found(dimensions, games, regret):
     assert np.mean(lost) < regret, lost
 
 
+@pytest.mark.full
 def test_the_intervals_cover_what_was_planted():
     """The place of the best, and Elo over the settings at START: there, where it is chosen for being high, and at places
     that nothing chose."""

@@ -147,6 +147,7 @@ def test_moves_are_taken_back_to_where_play_went_on():
     assert record.moves[21:] == ("pass", "A2", "pass", "A4", "pass", "E2", "pass", "E4", "pass", "pass")
 
 
+@pytest.mark.full
 def test_playouts_know_which_chains_are_dead():
     """Chains with two eyes and those in a seki are not; stones of either colour without room are."""
     game = make_game("go:9")

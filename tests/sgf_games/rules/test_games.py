@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tiers import full_but
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.programs import jit
@@ -24,7 +25,7 @@ SPECS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", full_but(["go:5,ko=positional", "connect_four", "tic_tac_toe"], SPECS))
 def test_conformance(spec):
     check_game(spec)
 
@@ -36,7 +37,9 @@ def test_specs_round_trip(spec):
     assert hash(make_game(game.spec)) == hash(game)
 
 
-@pytest.mark.parametrize("spec", ["go:4", "connect_four", "tic_tac_toe", "mnk:5x4,k=4"])
+@pytest.mark.parametrize(
+    "spec", full_but(["go:4", "tic_tac_toe"], ["go:4", "connect_four", "tic_tac_toe", "mnk:5x4,k=4"])
+)
 def test_playouts_depend_on_their_seed_and_state_alone(spec):
     game = make_game(spec)
     playout = jit(game.random_playout)

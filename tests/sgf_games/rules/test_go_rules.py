@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from referee.go import PASS, RefereeGo
+from tiers import full_but
 
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import make_game
@@ -113,11 +114,11 @@ def test_legal_positions_of_tiny_boards():
 
 @pytest.mark.parametrize(
     "spec",
-    [
+    full_but(["go:3,ko=situational", "go:5,komi=0.5", "go:4x3,ko=positional"], [
         "go:1", "go:2,ko=positional,suicide=true", "go:3,ko=situational", "go:5,komi=0.5",
         "go:4x3,ko=positional", "go:1x7", "go:7x1,suicide=true", "go:5,ko=situational,suicide=true",
         "go:9,komi=7", "go:16x3,ko=simple",
-    ],
+    ]),
 )  # fmt: skip
 def test_random_games_agree_with_the_referee(spec):
     """Every legal mask, position and score along random games; captures are made likely by small boards."""

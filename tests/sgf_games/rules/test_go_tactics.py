@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from referee.tactics import Tactics
+from tiers import full_but
 
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.programs import jit
@@ -40,7 +41,9 @@ def points(board):
     return found
 
 
-@pytest.mark.parametrize("size", [(9, 9), (5, 5), (3, 7), (1, 6), (6, 1), (2, 2), (4, 15), (3, 19)])
+@pytest.mark.parametrize(
+    "size", full_but([(5, 5), (3, 7)], [(9, 9), (5, 5), (3, 7), (1, 6), (6, 1), (2, 2), (4, 15), (3, 19)])
+)
 def test_captures_escapes_and_shapes_are_the_referees(size):
     height, width = size
     stones, last = positions(height, width, 400)
@@ -92,6 +95,7 @@ def test_what_is_urgent_comes_before_shapes_and_these_before_chance():
         assert kinds == ({"urgent", "shape", "chance"} if looks else set())
 
 
+@pytest.mark.full
 def test_tactical_games_are_legal_and_lanes_do_not_depend_on_each_other():
     """Every move is one of the light player's candidates, and a lane's game that of its seed alone."""
     game = make_game("go:6,komi=0.5")

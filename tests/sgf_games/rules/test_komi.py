@@ -63,6 +63,7 @@ def refereed(game: Go, moves: list[str] | tuple[str, ...]) -> float:
     return referee.area()
 
 
+@pytest.mark.full
 def test_tournaments_with_other_komis_compile_nothing_and_are_scored_with_their_own():
     """More games than lanes, so that lanes begin anew in the program too; at the end the first komi again."""
     bots = [bot_from_spec(spec) for spec in (
@@ -136,6 +137,7 @@ def test_set_up_positions_carry_the_komi():
         assert komi == 0.5 or compiled == []
 
 
+@pytest.mark.full
 def test_a_table_s_lanes_begin_with_their_game_s_komi():
     for komi in (7.5, 5.5, 7.5):
         table = table_program(Go(3, 3, komi), 4, 1)
@@ -152,6 +154,7 @@ def test_a_table_s_lanes_begin_with_their_game_s_komi():
         assert set(np.asarray(margins)[over].tolist()) <= {-komi, 9 - komi}
 
 
+@pytest.mark.full
 def test_the_game_that_programs_are_made_for_has_no_komi():
     """What would take one from it fails, or is seen."""
     kept = Go(3, 3, 6.5, "positional", True)
@@ -182,6 +185,7 @@ def test_an_evaluator_that_takes_the_komi_from_the_game_is_stopped():
         run_many(Search(game, Ucb1(), Reckons(), 4), [initial_state(game)])
 
 
+@pytest.mark.full
 def test_programs_of_the_library_hold_no_komi():
     """So that what the disk keeps of one komi does for the next, inside anybody's programs too."""
     texts = set()
@@ -196,6 +200,7 @@ def test_programs_of_the_library_hold_no_komi():
     assert len(texts) == 2
 
 
+@pytest.mark.full
 def test_networks_of_other_komis_are_one_program(tmp_path):
     found = set()
     for komi in (6.5, 0):
@@ -212,6 +217,7 @@ def test_one_position_does_not_hide_another_by_its_komi():
     assert len(keys) == 1
 
 
+@pytest.mark.full
 def test_analyses_with_other_komis_compile_once(tmp_path, capsys):
     texts = {}
     for komi in ("6.5", "0.5", "-90", "90"):
