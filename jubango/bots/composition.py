@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from jubango.bots.config import NO_NETWORK, BotConfig, SearchConfig
-from jubango.bots.evaluators.evaluator import EVALUATORS, Evaluator, Params
+from jubango.bots.evaluators.evaluator import EVALUATORS, Evaluator, LoadedEvaluator, Params
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
@@ -28,7 +29,7 @@ def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
     return Search(
         game,
         rule_for(bot),
-        evaluator_for(game, bot),
+        evaluator_for(game, bot).evaluator,
         capacity=max(room_for(simulations_for(game, one)) for one in bots),
         width=bot.width,
         cutoff=bot.cutoff,
@@ -98,24 +99,6 @@ def most_visits_decide(bot: SearchConfig, ply: int) -> bool:
     return bot.move == "visits" and not temperature_for(bot, ply)
 
 
-def evaluator_for(game: Game, bot: SearchConfig) -> Evaluator:
-    """The evaluator a bot names. Raises UserError for an unknown one or a file that is no network."""
-    return _judgement(game, bot)[0]
-
-
-def params_for(game: Game, bot: SearchConfig) -> Params:
-    """The weights of the evaluator a bot names: its network's, in the place where the evaluator takes them."""
-    return _judgement(game, bot)[1]
-
-
-def network_file(game: Game, bot: SearchConfig) -> str:
-    """The file of a bot's weights: its own, or the one that the package has for the game; empty where a uniform prior
-    and rollouts stand in."""
-    if not bot.wants_network or bot.network == NO_NETWORK:
-        return ""
-    return bot.network or str(shipped(game) or "")
-
-
 def strongest(game: Game) -> str:
     """The spec of the strongest searching bot there is for a game, when nobody says who is to search."""
     if shipped(game):
@@ -151,6 +134,73 @@ def judging_note(game: Game, bot: BotConfig) -> str:
     )
 
 
+# -- the evaluator that a bot names, with its weights --------------------------------------------------
+
+
+class _Asked(NamedTuple):
+    """What of a bot an evaluator depends on."""
+
+    network: tuple[str | int, ...]  # the file of weights and its version
+    evaluator: str
+    registered: Callable[[], Evaluator] | None  # what the name stands for now
+    weight: float
+    rollouts: int
+    moves: str
+    draws: str
+    amaf: bool
+
+
+def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
+    """The evaluator a bot names and its weights; made once and kept while its file does not change. Raises UserError
+    for an unknown name or a file that is no network."""
+    registered = EVALUATORS.get(bot.evaluator)
+    if bot.evaluator not in ("rollout", "network", "mixed") and registered is None:
+        named_evaluator(bot.evaluator, bot.name)
+    asked = _Asked(
+        weights_key(game, bot), bot.evaluator, registered, bot.weight, bot.rollouts, bot.rollout_moves, bot.draws,
+        amaf=bot.rule.amaf,
+    )  # fmt: skip
+    return _loaded(game, asked)
+
+
+@functools.lru_cache(maxsize=32)
+def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
+    network, weights = _network(game, asked.network) if asked.network else (None, ())
+    moves = asked.moves if network or asked.moves != "policy" else "game"
+    policy = network if moves == "policy" else None
+    rollout = Rollout(asked.rollouts, moves, policy, asked.draws, amaf=asked.amaf)  # type: ignore[arg-type]
+    for_rollout: Params = weights if policy else ()
+    if asked.registered is not None:
+        return LoadedEvaluator(asked.registered(), ())
+    if asked.evaluator == "rollout" or network is None:
+        return LoadedEvaluator(rollout, for_rollout)
+    if asked.evaluator == "network":
+        return LoadedEvaluator(network, weights)
+    return LoadedEvaluator(Mixed(network, rollout, asked.weight), (weights, for_rollout))
+
+
+@functools.lru_cache(maxsize=16)
+def _network(game: Game, version: tuple[str | int, ...]) -> LoadedEvaluator:
+    """By the file and its version, as the file may change."""
+    return LoadedEvaluator(*NetworkEvaluator.load(str(version[0]), game))
+
+
+def named_evaluator(name: str, bot: str) -> Evaluator:
+    """Raises UserError for a name that nothing is registered by."""
+    if name not in EVALUATORS:
+        known = ["rollout", "network", "mixed", *EVALUATORS]
+        raise UserError(f'bot "{bot}": no evaluator is called "{name}"{nearest(name, known)}')
+    return EVALUATORS[name]()
+
+
+def network_file(game: Game, bot: SearchConfig) -> str:
+    """The file of a bot's weights: its own, or the one that the package has for the game; empty where a uniform prior
+    and rollouts stand in."""
+    if not bot.wants_network or bot.network == NO_NETWORK:
+        return ""
+    return bot.network or str(shipped(game) or "")
+
+
 def weights_key(game: Game, bot: SearchConfig) -> tuple[str | int, ...]:
     """What tells a bot's weights from another's: a key of caches."""
     path = network_file(game, bot)
@@ -161,34 +211,3 @@ def weights_key(game: Game, bot: SearchConfig) -> tuple[str | int, ...]:
     except OSError:
         return (path,)
     return path, stat.st_mtime_ns, stat.st_size
-
-
-def _judgement(game: Game, bot: SearchConfig) -> tuple[Evaluator, Params]:
-    path = network_file(game, bot)
-    network, weights = _loaded(game, path, weights_key(game, bot)) if path else (None, ())
-    moves = bot.rollout_moves if network or bot.rollout_moves != "policy" else "game"
-    policy = network if moves == "policy" else None
-    rollout = Rollout(bot.rollouts, moves, policy, bot.draws, amaf=bot.rule.amaf)
-    for_rollout: Params = weights if policy else ()
-    if bot.evaluator == "rollout" or (bot.evaluator in ("network", "mixed") and network is None):
-        return rollout, for_rollout
-    if bot.evaluator == "network":
-        assert network is not None
-        return network, weights
-    if bot.evaluator == "mixed":
-        assert network is not None
-        return Mixed(network, rollout, bot.weight), (weights, for_rollout)
-    return named_evaluator(bot.evaluator, bot.name), ()
-
-
-@functools.lru_cache(maxsize=16)
-def _loaded(game: Game, path: str, version: tuple[str | int, ...]) -> tuple[NetworkEvaluator, Params]:
-    del version  # part of the key: a file may change
-    return NetworkEvaluator.load(path, game)
-
-
-def named_evaluator(name: str, bot: str) -> Evaluator:
-    if name not in EVALUATORS:
-        known = ["rollout", "network", "mixed", *EVALUATORS]
-        raise UserError(f'bot "{bot}": no evaluator is called "{name}"{nearest(name, known)}')
-    return EVALUATORS[name]()

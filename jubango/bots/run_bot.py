@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jubango.bots.composition import calm, params_for, params_of, search_for
+from jubango.bots.composition import calm, evaluator_for, params_of, search_for
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.bots.search.host.run import run_many
 from jubango.bots.search.results.result import SearchResult
@@ -33,7 +33,8 @@ def run_bot(
         raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
     bot = with_parallel_leaves(game, bot, len(states)).model_copy(update={"temperature": 0.0, **calm(bot)})
     each = [params_of(game, bot, row) for row in legal_actions(game, states)]
+    params = evaluator_for(game, bot).params
     return run_many(
-        search_for(game, [bot]), states, each, params=params_for(game, bot), seconds=bot.seconds, seeds=seeds,
+        search_for(game, [bot]), states, each, params=params, seconds=bot.seconds, seeds=seeds,
         move=bot.move, ensemble=bot.ensemble, lanes=lanes, on_progress=on_progress,
     )  # fmt: skip

@@ -51,14 +51,14 @@ def with_parallel_leaves(game: Game, bot: Bot, lanes: int) -> Bot:
         return bot
     budget, most = bot.simulations // WAVES, _most_leaves(game, bot)
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
-    ensemble = 1 if one_tree else max(1, min(len(devices()), budget // evaluator_for(game, bot).vector))
+    ensemble = 1 if one_tree else max(1, min(len(devices()), budget // evaluator_for(game, bot).evaluator.vector))
     leaves = max(1, min(most, full_lanes(most) // (lanes * ensemble), budget // ensemble))
     return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
 
 
 def _most_leaves(game: Game, bot: SearchConfig) -> int:
     """Leaves that keep a core busy: networks are done with few."""
-    return VECTOR if evaluator_for(game, bot).vector >= VECTOR else LEAVES_OF_NETWORKS
+    return VECTOR if evaluator_for(game, bot).evaluator.vector >= VECTOR else LEAVES_OF_NETWORKS
 
 
 def idle_note(game: Game, bots: Sequence[BotConfig], lanes: int) -> str:

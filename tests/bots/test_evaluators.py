@@ -15,11 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from nets import random_network
 from tiny import Tiny
 
 import jubango as jb
-from jubango.bots.evaluators.evaluator import as_evaluator
+from jubango.bots.composition import evaluator_for
+from jubango.bots.config import bot_from_spec
+from jubango.bots.evaluators.evaluator import EVALUATORS, as_evaluator
 from jubango.bots.evaluators.judgement import fault_in, judged, look_at
+from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, initial_states
 
 C4, TTT = jb.make_game("connect_four"), jb.make_game("tic_tac_toe")
@@ -330,3 +334,25 @@ def test_options_of_parts_that_there_are_not():
         with pytest.raises(jb.UserError, match=message):
             make()
     assert jb.Search(TTT, jb.Puct(), jb.Uniform(), np.int64(8)).capacity == 8
+
+
+def test_an_evaluator_is_made_once_and_anew_when_what_it_is_made_of_changes(tmp_path):
+    game, spec = make_game("tic_tac_toe"), f"alphazero:network={tmp_path / 'net.safetensors'}"
+    random_network(tmp_path / "net.safetensors", game, seed=1)
+    bot = bot_from_spec(spec)
+    one = evaluator_for(game, bot)
+    assert evaluator_for(game, bot_from_spec(f"{spec},simulations=9,name=other")) is one
+    assert evaluator_for(game, bot_from_spec(f"{spec},rollouts=2")).params is one.params, "the file is read once"
+    random_network(tmp_path / "net.safetensors", game, seed=2)
+    os.utime(tmp_path / "net.safetensors", (1, 1))
+    other = evaluator_for(game, bot)
+    assert any((a != b).any() for a, b in zip(jax.tree.leaves(one.params), jax.tree.leaves(other.params), strict=True))
+    named = bot_from_spec("uct:evaluator=again")
+    jb.evaluator("again")(lambda game, state, legal, seed: (legal, 0.0))
+    first = evaluator_for(game, named)
+    assert evaluator_for(game, named) is first
+    jb.evaluator("again")(lambda game, state, legal, seed: (legal, 0.5))
+    assert evaluator_for(game, named) != first
+    del EVALUATORS["again"]
+    with pytest.raises(jb.UserError, match='no evaluator is called "again"'):
+        evaluator_for(game, named)

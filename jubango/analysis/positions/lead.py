@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jubango.bots.composition import evaluator_for, params_for
+from jubango.bots.composition import evaluator_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.evaluators import territory
 from jubango.bots.search.results.result import SearchResult
@@ -28,6 +28,5 @@ def leads(
     if not positions:
         return []
     game, states = positions[0].game, [position.state for position in positions]
-    judge = evaluator_for(game, bot), params_for(game, bot)
-    said = territory.leads(game, states, [one.action for one in found], seeds, *judge, by_games)
+    said = territory.leads(game, states, [one.action for one in found], seeds, evaluator_for(game, bot), by_games)
     return [None] * len(positions) if said is None else said.tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jubango.analysis.positions.heat import Heat
-from jubango.bots.composition import evaluator_for, params_for, strongest
+from jubango.bots.composition import evaluator_for, strongest
 from jubango.bots.config import SearchConfig, bot_from_spec
 from jubango.bots.evaluators import territory
 from jubango.sgf_games.sgf.positions import Position
@@ -24,5 +24,5 @@ def ownership(positions: Sequence[Position]) -> list[Heat]:
     bot = bot_from_spec(strongest(game))
     assert isinstance(bot, SearchConfig)
     states = [position.state for position in positions]
-    found = territory.ownership(game, states, evaluator_for(game, bot), params_for(game, bot))
+    found = territory.ownership(game, states, evaluator_for(game, bot))
     return [Heat(black.reshape(game.height, game.width), "ownership in %", "sides") for black in found]

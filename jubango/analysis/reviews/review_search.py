@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jubango.analysis.positions.lead import leads
 from jubango.analysis.positions.position import LONGEST_VARIATION, MOST_LANES
 from jubango.analysis.reviews.review_moves import Candidate, Finding, PositionKey
-from jubango.bots.composition import evaluator_for, search_for
+from jubango.bots.composition import evaluator_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.run_bot import run_bot
 from jubango.bots.search.results.result import SearchResult
@@ -64,7 +64,7 @@ def search(
         found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
         # Of the bot's choices too only what a network says: elsewhere the difference of two leads is noise.
         ahead = leads(positions, found, dice, bot, by_games=not all(wish.place.after for wish in batch))
-        has_prior = evaluator_for(positions[0].game, bot).has_prior
+        has_prior = evaluator_for(positions[0].game, bot).evaluator.has_prior
         told = zip(batch, found, ahead, strict=True)
         yield [(wish, finding(wish, result, lead, has_prior)) for wish, result, lead in told]
 
@@ -72,7 +72,7 @@ def search(
 def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
     """Positions side by side, in one program for all batches: for rollouts up to four times what fills the machine, as
     everybody waits for the longest game; a step costs as much as 96 positions and then by the position."""
-    most = 4 * full_lanes(search_for(game, [bot]).evaluator.vector)
+    most = 4 * full_lanes(evaluator_for(game, bot).evaluator.vector)
     sizes = [size for size in (MOST_LANES, 2 * MOST_LANES, 4 * MOST_LANES) if size <= max(most, MOST_LANES)]
     best = min(sizes, key=lambda size: -(-number // size) * (size + 96))
     return min(best, affordable_lanes(game, [bot]))

@@ -96,6 +96,13 @@ class Evaluator(ABC):
         not depend on its neighbours."""
 
 
+class LoadedEvaluator(NamedTuple):
+    """An evaluator with the weights that it is called with."""
+
+    evaluator: Evaluator
+    params: Params = ()
+
+
 @dataclass(frozen=True)
 class Uniform(Evaluator):
     """Every action alike, every position even: what a search makes of the rules alone."""

@@ -22,7 +22,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import NamedSharding
 
-from jubango.bots.evaluators.evaluator import Evaluator, Params
+from jubango.bots.evaluators.evaluator import LoadedEvaluator, Params
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.model import apply
@@ -42,12 +42,12 @@ CLOSE_GAMES, CLOSE_LANES = 512, 32  # the same where a position is looked at clo
 # -- whose points ----------------------------------------------------------------------------------
 
 
-def ownership(game: Game, states: Sequence[State], evaluator: Evaluator, params: Params) -> np.ndarray:
+def ownership(game: Game, states: Sequence[State], judge: LoadedEvaluator) -> np.ndarray:
     """float [n, H * W] in [-1, 1], 1 for a point that will be Black's: as the evaluator's network says, or else what
     256 random games come to. Where the game counts no points: whose stones lie there at the ends of such games."""
     if not game.counts_points:
         return np.stack([_stones_at_ends(game, state) for state in states])
-    found = scorer_of(evaluator, params)
+    found = scorer_of(judge)
     if found is not None:
         outputs = opinions(game, states, *found)
         white = np.array([int(game.current_player(state)) for state in states])[:, None] == 1
@@ -76,16 +76,17 @@ def _ends_program(game: Game) -> Callable[[State, jax.Array], State]:
     return jit(ends, parts=("random ends", game, GAMES_PER_ROUND))
 
 
-def network_of(evaluator: Evaluator, params: Params) -> tuple[NetworkEvaluator, Params] | None:
+def network_of(judge: LoadedEvaluator) -> tuple[NetworkEvaluator, Params] | None:
     """The network in an evaluator, and its weights."""
+    evaluator, params = judge
     if isinstance(evaluator, Mixed):
-        return network_of(evaluator.first, params[0])
+        evaluator, params = evaluator.first, params[0]
     return (evaluator, params) if isinstance(evaluator, NetworkEvaluator) else None
 
 
-def scorer_of(evaluator: Evaluator, params: Params) -> tuple[NetworkEvaluator, Params] | None:
+def scorer_of(judge: LoadedEvaluator) -> tuple[NetworkEvaluator, Params] | None:
     """The same if it has heads for ownership and score."""
-    found = network_of(evaluator, params)
+    found = network_of(judge)
     return found if found is not None and found[0].shape.scores else None
 
 
@@ -118,14 +119,14 @@ class Margins(NamedTuple):
 
 def leads(
     game: Game, states: Sequence[State], actions: Sequence[int], seeds: Sequence[int],
-    evaluator: Evaluator, params: Params, by_games: bool = True,
+    judge: LoadedEvaluator, by_games: bool = True,
 ) -> np.ndarray | None:  # fmt: skip
     """float64 [n]: Black's lead in points, komi included, in positions whose best moves are ``actions``: as the
     evaluator's network says, or else, ``by_games``, by 64 random games from each position and as many from the one
     after its best move. None where the game counts no points, and where nobody knows."""
     if not game.counts_points:
         return None
-    network = scorer_of(evaluator, params)
+    network = scorer_of(judge)
     if network:
         signs = np.array([1 - 2 * int(game.current_player(state)) for state in states])
         return np.asarray(opinions(game, states, *network).score) * game.height * game.width * signs

@@ -243,7 +243,7 @@ class AnalysisServer:
             if note := judging_note(game, bot):
                 complain(note)
             thinker = InteractiveSearch(game, bot, self._room)
-            self._minds[key] = BoardSearch(thinker, Territory(game, thinker.driver.search.evaluator, thinker.params))
+            self._minds[key] = BoardSearch(thinker, Territory(game, thinker.judge))
         self._minds.move_to_end(key)
         return self._minds[key]
 

@@ -364,8 +364,8 @@ def set_rules(host: Host, words: list[str]) -> str:
 @command("kata-raw-nn", NETWORK)
 def raw_nn(host: Host, words: list[str]) -> str:
     """What the network says before any search, in White's view, of the board as it lies."""
-    session, search = host.session, host.thinker.driver.search
-    found = network_of(search.evaluator, host.thinker.params)
+    session = host.session
+    found = network_of(host.thinker.judge)
     if found is None:
         raise GtpError("this bot has no network")
     turn, game = session.turn(), session.game

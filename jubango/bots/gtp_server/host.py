@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.composition import evaluator_for, judging_note, params_for, strongest
+from jubango.bots.composition import evaluator_for, judging_note, strongest
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig, bot_from_spec, bot_from_table
 from jubango.bots.gtp_server.session import Session, Turn
 from jubango.bots.gtp_server.territory import Territory
@@ -92,7 +92,7 @@ class Host:
         initial_state(game)  # wanted by both
         thinker, player, territory = None, None, None
         if isinstance(bot, SearchConfig):
-            territory = Territory(game, evaluator_for(game, bot), params_for(game, bot))
+            territory = Territory(game, evaluator_for(game, bot))
         with ThreadPoolExecutor(1) as aside:  # programs of the rules are loaded while those of the search are
             prepared = aside.submit(_prepare, self.session, territory)
             if isinstance(bot, SearchConfig):
@@ -228,4 +228,4 @@ def _prepare(session: Session, territory: Territory | None) -> None:
 def _playable(game: Game, bot: BotConfig) -> None:
     """Raises UserError for a bot that cannot play the game, before anything is compiled."""
     if isinstance(bot, SearchConfig):
-        params_for(game, bot)
+        evaluator_for(game, bot)

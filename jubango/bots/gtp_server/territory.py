@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import Evaluator, Params
+from jubango.bots.evaluators.evaluator import LoadedEvaluator
 from jubango.bots.evaluators.territory import (
     CLOSE_GAMES,
     deviation_of,
@@ -40,9 +40,9 @@ class Territory:
     """Asks an evaluator's network, or random games, once about every position; see
     :mod:`jubango.bots.evaluators.territory`."""
 
-    def __init__(self, game: Game, evaluator: Evaluator, params: Params) -> None:
-        self._game, self._evaluator, self._params = game, evaluator, params
-        self._has_network = scorer_of(evaluator, params) is not None
+    def __init__(self, game: Game, judge: LoadedEvaluator) -> None:
+        self._game, self._judge = game, judge
+        self._has_network = scorer_of(judge) is not None
         self._state: State = None  # what is known is of this one
         self._known: dict[int, np.ndarray] = {}  # whose points, by the move
         self._margins: dict[int, tuple[float, float]] = {}  # mean and spread, by the move
@@ -104,7 +104,7 @@ class Territory:
         self._look_at(state)
         new = [action for action in actions if action not in self._known]
         if new:
-            found = ownership(self._game, self._states(state, new), self._evaluator, self._params)
+            found = ownership(self._game, self._states(state, new), self._judge)
             self._known.update(zip(new, found, strict=True))
         return {action: self._known[action] for action in actions}
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.composition import calm, most_visits_decide, params_for, params_of, search_for, temperature_for
+from jubango.bots.composition import calm, evaluator_for, most_visits_decide, params_of, search_for, temperature_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
@@ -71,8 +71,8 @@ class InteractiveSearch:
         self.game, self.bot = game, with_parallel_leaves(game, bot, 1)
         self.room = _room(game, self.bot, room)
         roomy = self.bot.model_copy(update={"simulations": self.room})
-        self.params = params_for(game, bot)
-        self.driver = Driver(search_for(game, [roomy]), 1, self.bot.ensemble, self.params, bot.reuse)
+        self.judge = evaluator_for(game, bot)
+        self.driver = Driver(search_for(game, [roomy]), 1, self.bot.ensemble, self.judge.params, bot.reuse)
         self.position: Position | None = None
         self._began = 0.0
         self.begin(Position(initial_state(game), np.ones(game.num_actions, bool), 0, 0), simulations=1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jubango.bots.composition import most_visits_decide, params_for, params_of, search_for, temperature_for
+from jubango.bots.composition import evaluator_for, most_visits_decide, params_of, search_for, temperature_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.search.host.device_selfplay import can_go_on
@@ -41,7 +41,7 @@ class SearchPlayer(BatchPlayer):
     def __init__(self, game: Game, bots: Sequence[SearchConfig], lanes: int) -> None:
         self.game = game
         reuse = any(bot.reuse for bot in bots)
-        params = params_for(game, bots[0])
+        params = evaluator_for(game, bots[0]).params
         self.driver = Driver(search_for(game, bots), lanes, bots[0].ensemble, params, reuse)
         self._by_itself = can_go_on(self.driver.search)
         self._asked: dict[int, Asked] = {}

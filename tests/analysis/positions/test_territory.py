@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jubango.bots.composition import evaluator_for, params_for
+from jubango.bots.composition import evaluator_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.territory import told_apart
 from jubango.bots.gtp_server.territory import Territory
@@ -26,7 +26,7 @@ def test_the_lead_does_not_swing_with_who_is_to_move():
     """Random games by themselves: four points to and fro. Of 512 from either of two positions, with margins that
     scatter by 40 points, the mean scatters by 1.3, and that of five such means by 0.6."""
     bot = bot_from_spec("uct")
-    territory, state = Territory(GAME, evaluator_for(GAME, bot), params_for(GAME, bot)), initial_state(GAME)
+    territory, state = Territory(GAME, evaluator_for(GAME, bot)), initial_state(GAME)
     leads = []
     for vertex in OPENING:
         judged = territory.judge(state, [found(vertex), found("A1", 3)])
