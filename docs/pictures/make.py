@@ -1,5 +1,5 @@
 """Makes the pictures of README.md and the pages again, in the repository's folder:
-``python docs/pictures/make.py [boards|screens|review|notebook]``.
+``python docs/pictures/make.py [boards|screens|review|site|notebook]``.
 
 All but the boards need a Chromium, and the notebook jupyter-nbconvert and ipykernel; without them they are left as
 they are.
@@ -80,6 +80,13 @@ def review(chromium: str) -> None:
         photographed(chromium, page, HERE / "review.png", 1100, 1000)
 
 
+def site(chromium: str) -> None:
+    """The first page of what `make docs` has built, where it has."""
+    index = HERE.parents[1] / "build" / "site" / "docs" / "index.html"
+    if index.exists():
+        photographed(chromium, index, HERE / "site.png", 1280, 1500)
+
+
 def photographed(chromium: str, page: Path, picture: Path, width: int, height: int) -> None:
     """What a browser shows of a page in a window of this size."""
     with tempfile.TemporaryDirectory() as browser:
@@ -109,7 +116,7 @@ def smaller(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["boards", "screens", "review", "notebook"]
+    wanted = sys.argv[1:] or ["boards", "screens", "review", "site", "notebook"]
     jupyter, chromium = shutil.which("jupyter"), shutil.which("chromium") or shutil.which("chromium-browser")
     if "boards" in wanted:
         boards()
@@ -117,5 +124,7 @@ if __name__ == "__main__":
         screens(chromium)
     if "review" in wanted and chromium:
         review(chromium)
+    if "site" in wanted and chromium:
+        site(chromium)
     if "notebook" in wanted and chromium and jupyter:
         notebook(jupyter, chromium)
