@@ -260,7 +260,7 @@ class GameBatch:
                 lane.asked_at = self._share.seconds
             if self.on_move:
                 self.on_move(lane, answer)
-        records += self._go_on([answer.lane for _, answer in made if not answer.failure and not answer.goes_on])
+        records += self._go_on([answer.lane for _, answer in made if not answer.event and not answer.goes_on])
         for i in judged:
             records += self._score(i)
         return records
@@ -284,17 +284,17 @@ class GameBatch:
         here = self.players[self._mover(answer.lane, lane)].works_here
         now = self._share.seconds if here else time.perf_counter()
         spent = (now - lane.asked_at) / number if answer.seconds is None else answer.seconds
-        if lane.clocks and not answer.failure:
+        if lane.clocks and not answer.event:
             clock = lane.clocks[self._player[answer.lane]]
             if not clock.spend(spent):
-                return MoveAnswer(answer.lane, failure="time", detail=f"the clock ran out after {spent:.1f} s")
+                return MoveAnswer(answer.lane, event="time", detail=f"the clock ran out after {spent:.1f} s")
             lane.time_left.append(clock.reading)
         return answer._replace(seconds=spent)
 
     def _take_in(self, lane: GameSlot, answer: MoveAnswer) -> GameRecord | None:
-        """Have its move made with the next step, or do what its failure asks for; returns the game if that ends it."""
+        """Have its move made with the next step, or do what its event asks for; returns the game if that ends it."""
         i = answer.lane
-        if not answer.failure:
+        if not answer.event:
             self._told[self._rows[i], i] = answer.action
             self._rows[i] += 1
             lane.moves.append(answer.action)
@@ -302,19 +302,19 @@ class GameBatch:
             value = lane.thoughts[-1].value
             lane.values.append(-value if self._player[i] else value)
             return None
-        if answer.failure == "undo":
+        if answer.event == "undo":
             self._take_back(i, lane)
             return None
-        if answer.failure == "swap":
+        if answer.event == "swap":
             lane.task = replace(lane.task, black=lane.task.white, white=lane.task.black)
             self.unasked.append(i)
             return None
         winner = "B" if self._player[i] else "W"
-        result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.failure)}", answer.detail
-        if answer.failure == "refused":
+        result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.event)}", answer.detail
+        if answer.event == "refused":
             result, detail = VOID, f"{self._mover(i, lane)}: {detail}"
         self._release([i])
-        return self._end(i, lane, result, answer.failure, detail[:MOST_DETAIL])
+        return self._end(i, lane, result, answer.event, detail[:MOST_DETAIL])
 
     def _go_on(self, moved: list[int]) -> list[GameRecord]:
         """After a move, ask the next player, or for verdicts where the game is over, or end it."""
@@ -374,7 +374,7 @@ class GameBatch:
             self._put({i: game.resumed(state)})
             self.unasked.append(i)
             if self.on_move:
-                self.on_move(lane, MoveAnswer(i, failure="disputed", detail=lane.disputed))
+                self.on_move(lane, MoveAnswer(i, event="disputed", detail=lane.disputed))
             return []
         self._release([i])
         return [

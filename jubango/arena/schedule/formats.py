@@ -10,13 +10,13 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from jubango.analysis.ratings.best_arm import BestOf
 from jubango.arena.schedule.pairings import Pairing, drawn, pairing, pairings
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 
-FORMATS = ("round-robin", "gauntlet", "match", "knockout", "swiss", "best")
+Kind = Literal["round-robin", "gauntlet", "match", "knockout", "swiss", "best"]
 OPEN = ("round-robin", "gauntlet", "match")  # in which pairings do not depend on results: bots and games may be added
 
 
@@ -34,10 +34,10 @@ Round = dict[Pairing, int]  # how many games of which pairings
 
 @dataclass(frozen=True)
 class Format:
-    """``kind`` is one of FORMATS; ``games`` are those of a pairing, ``rounds`` those of a Swiss tournament. "best" has
+    """``games`` are those of a pairing, ``rounds`` those of a Swiss tournament. "best" has
     neither: a :meth:`race` says what is played."""
 
-    kind: str
+    kind: Kind
     names: tuple[str, ...]
     games: int
     seed: int

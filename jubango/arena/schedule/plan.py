@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tomli_w
 from pydantic import Field
@@ -14,7 +14,7 @@ from pydantic import Field
 from jubango.analysis.ratings.best_arm import Duel
 from jubango.analysis.ratings.sprt import Sprt
 from jubango.arena.schedule.adjudication import Adjudication
-from jubango.arena.schedule.formats import Format
+from jubango.arena.schedule.formats import Format, Kind
 from jubango.arena.schedule.openings import Openings, handicap_opening, listed_openings, openings_of, texts_of
 from jubango.arena.schedule.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
 from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
@@ -52,7 +52,7 @@ class _TournamentFile(TomlTable):
 
     name: Annotated[str, Field(min_length=1, max_length=100, pattern=rf"^[^/.{CONTROL}][^/{CONTROL}]*$")]
     game: str
-    format: Literal["round-robin", "gauntlet", "match", "knockout", "swiss", "best"] = "round-robin"
+    format: Kind = "round-robin"
     rounds: Annotated[int, Field(ge=0)] = 0
     indifference: float | int = 20.0
     alpha: float = 0.05

@@ -57,7 +57,7 @@ class Session:
 
     def __init__(self, console: Console, game: Game, bots: list[BotConfig], seed: int, sgf: Path | None) -> None:
         self.console, self.game, self.sgf = console, game, sgf
-        console.print(f"{game.spec}: {HELP}", style="dim", highlight=False)
+        console.print(f"{game.spec}: {HELP}", style="dim")
         console.print(board_text(game.stones(game.init())))
         self.human = HumanPlayer(self._ask)
         self.people = [bot.name for bot in bots if isinstance(bot, HumanConfig)]
@@ -94,11 +94,11 @@ class Session:
                 self._adviser.close()
         self._keep(record)
         if self.sgf is not None and self.sgf.exists():
-            self.console.print(f"written to {self.sgf}", highlight=False, markup=False, soft_wrap=True)
+            self.console.print(f"written to {self.sgf}", soft_wrap=True)
         if record.result != "?":
-            self.console.print(f"result: {record.result}", style="bold", highlight=False)
+            self.console.print(f"result: {record.result}", style="bold")
             if record.reason in SCORED:
-                self.console.print(record.detail, highlight=False, markup=False)
+                self.console.print(record.detail)
 
     def _play(self) -> GameRecord:
         """The game, finished."""
@@ -120,19 +120,19 @@ class Session:
 
     def _moved(self, lane: GameSlot, answer: MoveAnswer) -> None:
         """Show what has happened."""
-        if answer.failure and answer.detail:
-            self.console.print(answer.detail, highlight=False, markup=False)
-        if not answer.failure:
+        if answer.event and answer.detail:
+            self.console.print(answer.detail)
+        if not answer.event:
             last = len(lane.moves) - 1
             name = self._name(lane, last)
             if name not in self.people:
                 text = self.game.action_text(answer.action)
                 said = f" ({answer.thought.text}{self._expected(name, answer.action)})" if answer.thought else ""
-                self.console.print(f"{SIDES[last % 2]} {name} plays {text}{said}", highlight=False, markup=False)
-        if answer.failure == "swap":
+                self.console.print(f"{SIDES[last % 2]} {name} plays {text}{said}")
+        if answer.event == "swap":
             side = SIDES[lane.task.white in self.people]
-            self.console.print(f"sides are changed: you are {side} now", highlight=False)
-        if not answer.failure or answer.failure == "undo":
+            self.console.print(f"sides are changed: you are {side} now")
+        if not answer.event or answer.event == "undo":
             self.console.print(board_text(*self.table.boards([0])[0]))
             self._keep(self._unfinished())
 
@@ -143,31 +143,31 @@ class Session:
         while True:
             text = self._input(f"{SIDES[request.colour]} to move: ").strip().lower()
             if text in ("", "help", "?"):
-                self.console.print(HELP, style="dim", highlight=False)
+                self.console.print(HELP, style="dim")
             elif text == "quit":
                 raise EOFError
             elif text == "resign":
-                return MoveAnswer(request.lane, failure="resign")
+                return MoveAnswer(request.lane, event="resign")
             elif text == "hint":
                 self._hint(request, states)
             elif text == "swap":
                 if len(self.people) == 1:
-                    return MoveAnswer(request.lane, failure="swap")
+                    return MoveAnswer(request.lane, event="swap")
                 self.console.print("people play both sides")
             elif text == "undo":
                 if len(request.moves) >= 3 - len(self.people):
-                    return MoveAnswer(request.lane, failure="undo")
+                    return MoveAnswer(request.lane, event="undo")
                 self.console.print("there is nothing to take back")
             else:
                 try:
                     state = jax.tree.map(lambda x: x[..., request.lane], states)
                     action = self.game.parse_move(state, text)
                 except UserError as error:
-                    self.console.print(str(error), highlight=False, markup=False)
+                    self.console.print(str(error))
                     continue
                 if request.legal[action]:
                     return MoveAnswer(request.lane, action)
-                self.console.print(f"{text.upper()} is not a legal move here", highlight=False, markup=False)
+                self.console.print(f"{text.upper()} is not a legal move here")
 
     def _watch(self, findings: AnalysisInfo) -> None:
         """A bot thinks on."""
@@ -220,10 +220,8 @@ class Session:
             text = self.game.action_text(move.action)
             low, high = move.bounds
             rate = RESULTS[low] if low == high and low in RESULTS else f"{100 * move.win_rate:.1f} %"
-            self.console.print(
-                f"{text:<4}  {rate:>10}  {move.visits:>6,}  {self._line(move.variation)}",
-                highlight=False, markup=False, no_wrap=True, overflow="ellipsis",
-            )  # fmt: skip
+            line = f"{text:<4}  {rate:>10}  {move.visits:>6,}  {self._line(move.variation)}"
+            self.console.print(line, no_wrap=True, overflow="ellipsis")
 
     def _input(self, prompt: str) -> str:
         """A line; one that was there before the prompt, typed ahead or from a file, is shown after it."""

@@ -108,11 +108,11 @@ class Dashboard:
         self._live.update(self.render(run) if self.screen else self._one_line(self.line(run)), refresh=True)
 
     def _print(self, line: str) -> None:
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(line, soft_wrap=True)
 
     def _tell(self, note: str) -> None:
         """Something to know, once."""
-        self.console.print(note, style="dim", highlight=False, markup=False, soft_wrap=True)
+        self.console.print(note, style="dim", soft_wrap=True)
 
     # -- what is shown -----------------------------------------------------------------------
 

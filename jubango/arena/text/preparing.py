@@ -82,7 +82,7 @@ def shown(console: Console, waiting: Busy, everywhere: bool = False, patience: f
     def tell() -> None:
         wait = SILENT_SECONDS if patience is None else patience
         while not over.wait(wait):
-            console.print(str(line.says), highlight=False, markup=False, soft_wrap=True)
+            console.print(str(line.says), soft_wrap=True)
             wait = AGAIN
 
     thread = threading.Thread(target=tell, daemon=True)

@@ -86,12 +86,12 @@ def print_standings(console: Console, ratings: RatingList, results: list[Result]
     every = len(ratings.ratings)
     console.print(standings_for(console.width, ratings, every) or standings_table(ratings, every))
     for remark in remarks(ratings):
-        console.print(f"\n{remark}", highlight=False, markup=False)
+        console.print(f"\n{remark}")
     if every <= MOST_IN_CROSSTABLE:
         console.print()
         console.print(cross_for(console.width, results, ratings) or "the crosstable is wider than this terminal")
     for i, line in enumerate(map(printable, evidence(ratings, results))):
-        console.print(f"\n{line}" if not i else line, highlight=False, markup=False, soft_wrap=True)
+        console.print(f"\n{line}" if not i else line, soft_wrap=True)
 
 
 def standings_text(title: str, ratings: RatingList, results: list[Result]) -> str:

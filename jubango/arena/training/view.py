@@ -64,15 +64,15 @@ class TrainingView:
             self._live.update(self.render(progress), refresh=True)
             return
         for note in progress.training.notes[self._told :]:
-            self.console.print(note, highlight=False, markup=False, soft_wrap=True)
+            self.console.print(note, soft_wrap=True)
         self._told = len(progress.training.notes)
         now = time.perf_counter()
         if progress.stage == "compiling":
             since = f", {clock(now - self._began)} so far" if now - self._began >= 1 else ""
-            self.console.print(f"compiling {progress.doing}{since}", highlight=False, markup=False, soft_wrap=True)
+            self.console.print(f"compiling {progress.doing}{since}", soft_wrap=True)
         elif now - self._last >= LINE_SECONDS or (new and self._waiting) or progress.stage == "done":
             self._last = now
-            self.console.print(self.line(progress), highlight=False, soft_wrap=True)
+            self.console.print(self.line(progress), soft_wrap=True)
 
     def line(self, progress: Progress) -> Text:
         counts, training = progress.training.trainer.counts, progress.training

@@ -103,14 +103,14 @@ class Reporter:
         self.say()
 
     def say(self) -> None:
-        found = self._host.thinker.findings()
+        found = self._host.require_search().findings()
         shown = [m for i, m in enumerate(found.moves) if m.visits or i < max(1, self._wish.least)][: self._wish.most]
         if shown:
             self._host.output.write(f"{self._line(found, shown)}\n")
 
     def _line(self, found: AnalysisInfo, shown: list[MoveInfo]) -> str:
         vertices = [self._host.session.vertices(move.variation, self._turn.state) for move in shown]
-        has_prior = self._host.thinker.has_prior
+        has_prior = self._host.require_search().has_prior
         if not self._kata:
             return " ".join(lz_info(move, i, vertices[i], has_prior) for i, move in enumerate(shown))
         territory, sign = self._host.territory, -1 if self._turn.player else 1
@@ -154,7 +154,7 @@ def kata_info(move: MoveInfo, order: int, vertices: list[str], deviation: float,
 def analyze(host: Host, command: Command, kata: bool) -> None:
     """Until there is a line, whatever it holds, or the end of them."""
     wish = wish_of(command.words)
-    thinker, turn = host.thinker, host.session.turn(wish.player)
+    thinker, turn = host.require_search(), host.session.turn(wish.player)
     if turn.over:
         raise GtpError("the game is over")
     position = host.position(turn, restricted(host.session, wish.allow, wish.avoid, turn))
@@ -174,7 +174,7 @@ def genmove_analyze(host: Host, command: Command, kata: bool, plays: bool = True
     """A move, and what is thought meanwhile; input waits."""
     wish = wish_of(command.words)
     turn = host.session.turn(wish.player)
-    host.thinker  # noqa: B018 (says so if there is none)
+    host.require_search()  # says so if there is none
     if turn.over and not host.session.game.has("resumed"):
         raise GtpError("the game is over")
     reporter = Reporter(host, wish, kata, turn)

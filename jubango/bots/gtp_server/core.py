@@ -365,7 +365,7 @@ def set_rules(host: Host, words: list[str]) -> str:
 def raw_nn(host: Host, words: list[str]) -> str:
     """What the network says before any search, in White's view, of the board as it lies."""
     session = host.session
-    found = network_of(host.thinker.judge)
+    found = network_of(host.require_search().judge)
     if found is None:
         raise GtpError("this bot has no network")
     turn, game = session.turn(), session.game

@@ -31,7 +31,7 @@ def analyze_commands(host: Host, words: list[str]) -> str:
         f"{kind}/{label}/{name}"
         for name, (kind, label) in MENU.items()
         if (name != "jubango-ownership" or host.session.game.counts_points)
-        and (name != "jubango-prior" or host.thinker.has_prior)
+        and (name != "jubango-prior" or host.require_search().has_prior)
     ]
     return "\n".join([*lines, "string/Explain Last Move/gomill-explain_last_move"])
 
@@ -47,7 +47,7 @@ def visits(host: Host, words: list[str]) -> str:
 @command("jubango-prior", SHOWN)
 def prior(host: Host, words: list[str]) -> str:
     """As shares of the largest."""
-    if not host.thinker.has_prior:
+    if not host.require_search().has_prior:
         raise GtpError("this bot has no prior: to it every move is alike before the search")
     found = _searched(host)
     most = max((move.prior for move in found.moves), default=0.0) or 1.0
@@ -91,7 +91,7 @@ def principal_variation(host: Host, words: list[str]) -> str:
 
 def _searched(host: Host) -> AnalysisInfo:
     """What the bot finds with its own simulations; asked again about the position it is what it was."""
-    turn, thinker = host.session.turn(), host.thinker
+    turn, thinker = host.session.turn(), host.require_search()
     if turn.over:
         return NOTHING
     position = host.position(turn)

@@ -103,9 +103,8 @@ class Host:
         self._thinker, self._player, self._territory = thinker, player, territory
         self._made = game.compiled_as, bot
 
-    @property
-    def thinker(self) -> InteractiveSearch:
-        """Raises GtpError for a bot that does not search."""
+    def require_search(self) -> InteractiveSearch:
+        """The bot's search. Raises GtpError for a bot that does not search."""
         self.ready()
         if self._thinker is None:
             raise GtpError("this bot does not search")
@@ -182,10 +181,10 @@ class Host:
         while True:
             answers = player.advance()
             if answers:
-                failure = answers[-1].failure
-                if failure and failure != "resign":
+                event = answers[-1].event
+                if event and event != "resign":
                     raise GtpError(answers[-1].detail)
-                return Choice(RESIGN if failure else answers[-1].action, None)
+                return Choice(RESIGN if event else answers[-1].action, None)
             self._leave_if_alone()
             if self.lines.interrupted:
                 player.hurry()

@@ -43,7 +43,6 @@ class Collector:
 
     def __init__(self) -> None:
         self._pending: list[Moves] = []
-        self._ends: list[np.ndarray] = []  # of each piece: the row of the move that ends its game, of all rows, or -1
 
     def add(self, moves: Moves) -> tuple[Samples, Games]:
         """What is known after these moves [T, B], and was not before."""

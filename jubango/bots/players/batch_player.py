@@ -55,9 +55,9 @@ class Verdict(NamedTuple):
 
 
 class MoveAnswer(NamedTuple):
-    """A move, or why there is none, or the verdict where that was wanted.
+    """A move, or what happened in its place, or the verdict where that was wanted.
 
-    ``failure`` is empty, "resign", "undo" (a person takes back), "swap" (a person changes sides), "refused" (an engine
+    ``event`` is empty, "resign", "undo" (a person takes back), "swap" (a person changes sides), "refused" (an engine
     takes a legal move of the others for illegal), or what an external engine did wrong: "time", "crash", "illegal",
     "error".
     """
@@ -65,7 +65,7 @@ class MoveAnswer(NamedTuple):
     lane: int
     action: int = -1
     thought: Thought | None = None
-    failure: str = ""
+    event: str = ""
     detail: str = ""
     seconds: float | None = None  # that the move took by the player's own clock; None: as long as the answer
     goes_on: bool = False  # the player is already at work on the next move of this game

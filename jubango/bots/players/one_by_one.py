@@ -87,13 +87,13 @@ class OneByOnePlayer(BatchPlayer):
             move = player.play(position)
             spent = time.perf_counter() - began
         except BaseException as error:
-            return MoveAnswer(request.lane, failure="crash", detail=f"raised {self._told(error)}")
+            return MoveAnswer(request.lane, event="crash", detail=f"raised {self._told(error)}")
         if isinstance(move, str) and move.strip().lower() == "resign":
-            return MoveAnswer(request.lane, failure="resign")
+            return MoveAnswer(request.lane, event="resign")
         try:
             return MoveAnswer(request.lane, action_of(position, move), seconds=spent)
         except UserError as error:
-            return MoveAnswer(request.lane, failure="illegal", detail=f"played {error}")
+            return MoveAnswer(request.lane, event="illegal", detail=f"played {error}")
 
     def _player(self, request: MoveRequest, position: PositionToPlay) -> Player:
         """Whose game it is: a copy of its own for each side of each game."""

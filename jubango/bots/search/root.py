@@ -60,18 +60,6 @@ def final_moves(
     return out
 
 
-def final_move(
-    found: RootStatistics[np.ndarray],
-    rule: MoveRule = "visits",
-    temperature: float = 0.0,
-    seed: int = 0,
-    ties: str = "first",
-) -> int:  # fmt: skip
-    """The move to play, from the statistics of ONE root; see :func:`final_moves`."""
-    batch = RootStatistics(*(np.asarray(x)[None] for x in found))
-    return int(final_moves(batch, [rule], [temperature], [seed], ties)[0])
-
-
 def settled(found: RootStatistics[np.ndarray], left: np.ndarray) -> np.ndarray:
     """bool [n]: whether no other move can have as many visits as the first, with ``left`` (float [n]) simulations still
     to be made, so that :func:`final_moves` by visits, without a temperature, is decided."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -28,7 +27,6 @@ class Compiled(Generic[P, R]):
         self._everywhere = everywhere
         self._parts = parts
         self._made: Any = None
-        _ALL.add(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return (self._made or self._jitted)(*args, **kwargs)
@@ -71,9 +69,6 @@ class Compiled(Generic[P, R]):
             self._made = None
 
 
-_ALL: weakref.WeakSet[Compiled[..., Any]] = weakref.WeakSet()
-
-
 def jit(function: Callable[P, R], everywhere: bool = False, parts: object = None, **options: Any) -> Compiled[P, R]:
     """``jax.jit`` with this project's compiler options (full-width vectors on CPUs); ``options`` are those of
     ``jax.jit``: ``static_argnums``, ``static_argnames``, ``donate_argnums``, ``in_shardings`` and so on. Search inside
@@ -85,10 +80,3 @@ def jit(function: Callable[P, R], everywhere: bool = False, parts: object = None
     (:mod:`jubango.sgf_games.compute.traced`); it takes no keywords then, and no ``vmap``.
     """
     return Compiled(function, options, everywhere, parts)
-
-
-def free_programs() -> None:
-    """Let go of every compiled program of this process."""
-    for compiled in list(_ALL):
-        compiled.free()
-    jax.clear_caches()

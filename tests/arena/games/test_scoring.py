@@ -54,7 +54,7 @@ def person(*moves: str) -> HumanPlayer:
     def answer(request: MoveRequest, _: object) -> MoveAnswer:
         word = left.pop(0) if left else "pass"
         if word == "undo":
-            return MoveAnswer(request.lane, failure="undo")
+            return MoveAnswer(request.lane, event="undo")
         return MoveAnswer(request.lane, GAME.parse_action(word))
 
     return HumanPlayer(answer)

@@ -100,7 +100,7 @@ def test_it_goes_on_when_the_tree_is_full(fresh):
     lines = [fresh.read_until("[^\n]*\n") for _ in range(12)]
     visits = [sum(int(move["visits"]) for move in moves(line)) for line in lines[1:]]
     assert visits == sorted(visits)
-    assert visits[-1] == visits[-2] == fresh.server.host.thinker.room
+    assert visits[-1] == visits[-2] == fresh.server.host.require_search().room
     fresh.write("\n")
     fresh.read_until("\n\n|^\n")
 
@@ -129,7 +129,7 @@ def test_gogui_ends_a_move_by_a_comment():
     for command in ("genmove w", "reg_genmove b", "jubango-pv"):  # the comment is read before the search begins
         talk.write(f"{command}\n# interrupt\n")
         said = talk.read_until("\n\n")
-        assert said[0] == "=" and talk.server.host.thinker.busy
+        assert said[0] == "=" and talk.server.host.require_search().busy
     talk.end()
 
 

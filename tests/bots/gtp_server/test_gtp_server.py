@@ -446,7 +446,7 @@ def test_a_bot_keeps_to_its_time(monkeypatch):
         assert talk.ask(line).startswith("=")
     (free, timed) = asked
     assert free == {"simulations": None, "seconds": math.inf, "playing": True}
-    assert timed["simulations"] == talk.server.host.thinker.room >= ROOM
+    assert timed["simulations"] == talk.server.host.require_search().room >= ROOM
     assert 0.5 < timed["seconds"] < 1
     talk.end()
 

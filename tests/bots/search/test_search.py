@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from final_move import final_move
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import full_but
@@ -23,7 +24,7 @@ from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.host.run import run, run_many
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.results.result import lane_of, search_tree
-from jubango.bots.search.root import final_move, final_moves, merged
+from jubango.bots.search.root import final_moves, merged
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.params import SearchParams

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from final_move import final_move
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_search import COMPOSITIONS, after
@@ -11,7 +12,7 @@ from test_search import COMPOSITIONS, after
 import jubango as jb
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
-from jubango.bots.search.root import final_move, final_moves, settled
+from jubango.bots.search.root import final_moves, settled
 from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.sgf_games.rules.compiled import rules, stacked

@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
             data().print(
                 "\nBOT:key=value,... changes a setting, e.g. uct:simulations=800,c=1; "
                 f"{shell.command('bots', 'BOT')} shows them all",
-                style="dim", highlight=False,
+                style="dim",
             )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def print_forecast(plan: Plan, folder: Path) -> None:
         from jubango.arena.screens.dashboard import Dashboard
 
     def say(what: str, text: str) -> None:
-        data().print(f"{what:<12} {printable(text)}", highlight=False, markup=False, soft_wrap=True)
+        data().print(f"{what:<12} {printable(text)}", soft_wrap=True)
 
     networks = check_stated(plan)
     finished, total, missing = 0, plan.total, plan.total

@@ -63,7 +63,7 @@ def register(app: typer.Typer) -> None:
             write_safely(out, openings_sgf(rules, found, f"{searching.spec}, {rules.spec}"))
             rates = [100 * one.win_rate for one in found]
             said = f"{len(found)} openings, Black's win rates {min(rates):.1f} to {max(rates):.1f} %"
-            data().print(f"{out}: {said} by {searching.spec}", highlight=False, markup=False, soft_wrap=True)
+            data().print(f"{out}: {said} by {searching.spec}", soft_wrap=True)
 
         try:
             with shown(messages(), busy):

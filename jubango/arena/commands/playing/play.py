@@ -75,7 +75,7 @@ def _own_file(game: Game) -> Path | None:
     except (OSError, UserError) as error:
         why = f"{file.parent}: cannot be made: {error.strerror}" if isinstance(error, OSError) else error
         messages().print(
-            f"the game is not kept: {why} (--sgf FILE keeps it)", style="yellow", markup=False, highlight=False,
+            f"the game is not kept: {why} (--sgf FILE keeps it)", style="yellow",
             soft_wrap=True,
         )  # fmt: skip
         return None

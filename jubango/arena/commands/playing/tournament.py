@@ -41,4 +41,4 @@ def register(app: typer.Typer) -> None:
             return
         run = play_shown(plan, folder, form, again, port if serve else None)
         print_run(run, form)
-        messages().print(f"games, ratings and crosstable are in {run.folder}", highlight=False, soft_wrap=True)
+        messages().print(f"games, ratings and crosstable are in {run.folder}", soft_wrap=True)

@@ -102,15 +102,14 @@ def register(app: typer.Typer) -> None:
                 f"nothing has been learnt in {clock(run.seconds)} of training: {counts['games']:,.0f} games have given "
                 f"{counts['positions']:,.0f} positions, and learning begins with {run.trainer.first_lesson:,}; the "
                 "same command goes on with more --minutes or --games",
-                style="yellow", highlight=False, soft_wrap=True,
+                style="yellow", soft_wrap=True,
             )  # fmt: skip
             return
         if run.elo:
             _, elo, error = run.elo[-1]
-            data().print(f"the newest network has {elo:+.0f} ± {error:.0f} Elo over random", highlight=False)
+            data().print(f"the newest network has {elo:+.0f} ± {error:.0f} Elo over random")
         best = f"gumbel:network={folder / BEST}"
         play = shell.command("play", "--game", run.game.spec, "--black", best, "--white", "human")
         messages().print(
-            f"the best network is {folder / BEST}, how it went {folder / CURVE}; play it: {play}",
-            highlight=False, soft_wrap=True,
+            f"the best network is {folder / BEST}, how it went {folder / CURVE}; play it: {play}", soft_wrap=True,
         )  # fmt: skip

@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
             raise Halted(f"{interrupted}; the same command goes on: {shell.command(*sys.argv[1:])}") from None
         print_tuning(tuning, form)
         written = f"{SETTINGS} and {PICTURE}" if installed("matplotlib") else SETTINGS
-        messages().print(f"games, {written} are in {folder}", highlight=False, soft_wrap=True)
+        messages().print(f"games, {written} are in {folder}", soft_wrap=True)
 
 
 def print_tuning(tuning: Tuning, form: Format) -> None:

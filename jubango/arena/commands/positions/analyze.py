@@ -192,26 +192,26 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     side = PLAYERS[one.player]
     if one.over:
         out.print(board_text(position.stones, position.last))
-        out.print(position.status, highlight=False)
+        out.print(position.status)
         return
-    out.print(f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move", highlight=False)
-    out.print(f"{one.simulations} simulations by {bot}", highlight=False)
+    out.print(f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move")
+    out.print(f"{one.simulations} simulations by {bot}")
     if one.note:
-        out.print(one.note, style="yellow", highlight=False)
+        out.print(one.note, style="yellow")
     assert one.best is not None
     out.print(
         f"{side}'s win rate: {one.win_rate.percent}, the mean of the search; after {one.best.move} alone "
-        f"{one.best.win_rate.percent}", highlight=False,
+        f"{one.best.win_rate.percent}",
     )  # fmt: skip
     out.print()
     if noise:
         out.print(board_text(position.stones, position.last))
-        out.print(noise, highlight=False)
+        out.print(noise)
         if position.next_move is not None:
-            out.print(f"played in the game: {_played(position)}", highlight=False)
+            out.print(f"played in the game: {_played(position)}")
         return
     if heat.name != "visits":
-        out.print(f"{heat.name}:", highlight=False)
+        out.print(f"{heat.name}:")
     out.print(heat_text(position.stones, position.last, heat, out.width))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -227,12 +227,12 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     rest = one.moves[SHOWN:]
     if rest:
         visits = sum(move.visits for move in rest)
-        out.print(f"and {len(rest)} more moves with {visits} visits", style="dim", highlight=False)
+        out.print(f"and {len(rest)} more moves with {visits} visits", style="dim")
     if position.next_move is not None:
         played = _played(position)
         rank = next((i for i, m in enumerate(one.moves, 1) if m.point == position.next_move[1]), None)
         place = f"number {rank} of the search" if rank else "not looked at by the search"
-        out.print(f"played in the game: {played}, {place}", highlight=False)
+        out.print(f"played in the game: {played}, {place}")
 
 
 def _played(position: Position) -> str | None:

@@ -119,7 +119,7 @@ def _readable(files: Sequence[Path], number: int) -> Sequence[Path]:
     if not kept:
         raise left_out[0]
     for why in left_out:
-        messages().print(f"left out: {why}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+        messages().print(f"left out: {why}", style="yellow", soft_wrap=True)
     return kept
 
 

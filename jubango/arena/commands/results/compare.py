@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
         if form is not Format.table:
             print_frame(found.frame, form)
             for line in map(printable, found.remarks):
-                messages().print(line, highlight=False, markup=False, soft_wrap=True)
+                messages().print(line, soft_wrap=True)
             return
         table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
         for heading, letter in zip(HEADINGS, ALIGN, strict=True):
@@ -53,9 +53,9 @@ def register(app: typer.Typer) -> None:
         for row in found.rows:
             table.add_row(*map(Text, row))
         for line in heads(found):
-            data().print(line, highlight=False, markup=False, soft_wrap=True)
+            data().print(line, soft_wrap=True)
         data().print()
         data().print(table)
         data().print()
         for line in map(printable, found.remarks):
-            data().print(line, highlight=False, markup=False, soft_wrap=True)
+            data().print(line, soft_wrap=True)

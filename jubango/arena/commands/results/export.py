@@ -45,4 +45,4 @@ def register(app: typer.Typer) -> None:
         for what, path, read in wanted:
             frame = read(folder)
             export_frame(frame, path)
-            messages().print(f"{len(frame):,} {what} are in {path}", highlight=False, markup=False, soft_wrap=True)
+            messages().print(f"{len(frame):,} {what} are in {path}", soft_wrap=True)

@@ -32,4 +32,4 @@ def register(app: typer.Typer) -> None:
         run.save_report(path)
         size = path.stat().st_size / 1e6
         said = f"{len(run.results):,} games are in {path}, {size:.1f} MB"
-        messages().print(said, highlight=False, markup=False, soft_wrap=True)
+        messages().print(said, soft_wrap=True)

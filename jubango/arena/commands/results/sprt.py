@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
                 f"LOS    {100 * found.los:.2f} %",
             ]
             for line in lines:
-                data().print(line, highlight=False, markup=False, soft_wrap=True)
+                data().print(line, soft_wrap=True)
         else:
             import pandas as pd
 

@@ -168,7 +168,7 @@ def show_notes(game: Game, bots: Iterable[BotConfig]) -> None:
 
     for note in dict.fromkeys(note_on(game, bot) for bot in bots):
         if note:
-            messages().print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
+            messages().print(note, style="yellow", soft_wrap=True)
 
 
 def read_record(path: Path, number: int) -> Record:
@@ -181,7 +181,7 @@ def read_record(path: Path, number: int) -> Record:
     if number > len(games):
         raise UserError(f"{path}: holds {len(games)} game(s); there is no game {number}")
     if len(games) > 1:
-        messages().print(f"{path} holds {len(games)} games; this is number {number}", highlight=False)
+        messages().print(f"{path} holds {len(games)} games; this is number {number}")
     record = Record(games[number - 1])
     for guess in record.sgf.guesses:
         messages().print(guess, style="yellow", soft_wrap=True)

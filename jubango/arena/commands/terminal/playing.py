@@ -57,7 +57,7 @@ def _served(plan: Plan, folder: Path, port: int, dashboard: Dashboard) -> Iterat
     from jubango.arena.screens.live import Live
 
     live = Live(plan, folder, port)
-    messages().print(f"the run's page is at {live.url}", highlight=False, soft_wrap=True)
+    messages().print(f"the run's page is at {live.url}", soft_wrap=True)
     dashboard.where = live.url
     said = "The run has stopped; this page stays as it is."
 

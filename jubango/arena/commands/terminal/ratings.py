@@ -32,7 +32,7 @@ def print_ratings(
         print_standings(data(), ratings, results)
         for i, line in enumerate(told):
             wraps = sys.stdout.isatty()  # at words; what is piped keeps its lines
-            data().print(f"\n{line}" if not i else line, highlight=False, markup=False, soft_wrap=not wraps)
+            data().print(f"\n{line}" if not i else line, soft_wrap=not wraps)
     elif form is Format.json:
         print_json({**summary(ratings, results), **more})
     elif form is Format.csv:

@@ -139,7 +139,7 @@ class EnginePlayer(BatchPlayer, Generic[E, P]):
             if request.wanted == "verdict":
                 refused = failure.kind == "refused"
                 return MoveAnswer(request.lane, verdict=Verdict(self._bot.name, problem=str(failure), refused=refused))
-            return MoveAnswer(request.lane, failure=failure.kind, detail=str(failure))
+            return MoveAnswer(request.lane, event=failure.kind, detail=str(failure))
         self._playing[request.game_id] = (engine, len(request.moves) + (request.wanted != "verdict"))
         return answer
 

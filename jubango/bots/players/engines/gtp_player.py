@@ -62,7 +62,7 @@ class GtpPlayer(EnginePlayer[GtpEngine, None]):
             self._tell_time(engine, request, limit)
         text = engine.ask(f"{COMMANDS[request.wanted]} {GTP_COLOURS[request.colour]}", limit).lower()
         if text == "resign":
-            return MoveAnswer(request.lane, failure="resign")
+            return MoveAnswer(request.lane, event="resign")
         action = self._action(text, request, f"genmove answered {brief(text)!r}")
         return MoveAnswer(request.lane, action, seconds=engine.seconds - before)
 

@@ -42,7 +42,7 @@ class ProcessPlayer(EnginePlayer["JsonEngine", PositionToPlay]):
         if not isinstance(move, str):
             raise EngineFailure("illegal", f"'move' was answered without a \"move\" that is text: {_brief(said)}")
         if move.strip().lower() == "resign":
-            return MoveAnswer(request.lane, failure="resign")
+            return MoveAnswer(request.lane, event="resign")
         action = self._action(move, request, f"'move' was answered with {brief(move)!r}, which is no move")
         return MoveAnswer(request.lane, action, seconds=engine.seconds - before)
 
