@@ -87,6 +87,7 @@ def test_the_commands_of_a_page_print_what_it_shows(page, exact, tmp_path):
             said = [line for _ in text.splitlines() for line in lines(next(outputs))]
 
 
+@pytest.mark.timeout(1500)  # seventeen commands, most of which compile
 def test_the_commands_of_the_readme_run(tmp_path):
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "ladder-go.toml").write_text(SMALL)

@@ -16,7 +16,8 @@ TRANSLATIONS = {
     "docs/first-tournament.md": "docs/zh/first-tournament.md",
     "docs/first-review.md": "docs/zh/first-review.md",
 }
-LONG = ("CHANGELOG.md", "benchmarks/README.md", "docs/design-notes.md")  # lists of facts, not pages to begin with
+LISTS = ("CHANGELOG.md", "benchmarks/README.md")  # of facts and numbers
+DENSE = ("docs/design-notes.md",)  # reasons, for those who change the code
 TYPES = {"Params", "State"}  # aliases of Any: what they are stands in the reference's table
 
 
@@ -59,9 +60,9 @@ def test_a_translation_has_the_same_code(english):
         assert (pages.ROOT / other).resolve() in there, f"{page} does not lead to {other}"
 
 
-@pytest.mark.parametrize("page", [page for page in pages.PAGES if page not in LONG])
+@pytest.mark.parametrize("page", [page for page in pages.PAGES if page not in LISTS])
 def test_sentences_are_short(page):
     lengths = {sentence: pages.words(sentence) for sentence in pages.sentences(page)}
     longest = max(lengths, key=lengths.__getitem__)
     assert lengths[longest] <= 40, f"{page}: {lengths[longest]} words: {longest}"
-    assert statistics.median(lengths.values()) < 16
+    assert statistics.median(lengths.values()) < 16 or page in DENSE
