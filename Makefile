@@ -17,7 +17,7 @@ COMPAT := compat-oldest compat-todays compat-newest
 OLDEST ?= python3.11
 TODAYS ?= $(PYTHON)
 NEWEST ?= python3.13
-# Tests lie side by side, most of their time being one core's compiling; a worker takes up to 2 GB.
+# Tests lie side by side, most of their time being one core's compiling; a worker takes up to 3 GB.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 .PHONY: demo test test-full test-rest lint check docs bench compat $(COMPAT) clean

@@ -18,7 +18,7 @@ from jubango.sgf_games.compute.machine import configure
 
 # Seconds that a test of `make test` may take; slower ones are marked `full`. 0 switches the guard off.
 LIMIT = float(os.environ.get("JUBANGO_TEST_LIMIT", "5"))
-MAPS = 40_000  # memory maps of one process, of which Linux allows 65,530
+MAPS = 20_000  # memory maps of one process: Linux allows 65,530, and these come with 2 to 3 GB of programs
 
 configure(cores=2)
 # Who started the tests may have had signals ignored or blocked (a shell in the background, nohup, a container), which

@@ -129,6 +129,7 @@ def test_a_match_keeps_what_a_preset_changes():
     assert first.spec == "alphazero:simulations=50,temperature=0,reuse=false"
 
 
+@pytest.mark.full
 def test_bots_share_programs_unless_they_keep_trees():
     bots = [bot_from_spec(s, n) for n, s in {
         "a": "uct:simulations=30", "b": "uct:simulations=90,c=0.5", "c": "uct:simulations=30,reuse=true",
@@ -167,6 +168,7 @@ def test_trees_of_a_position_lie_on_a_device_each(game, spec):
         assert bot.ensemble * bot.leaves * 64 <= max(64, simulations)
 
 
+@pytest.mark.full
 def test_a_position_alone_is_searched_in_many_leaves_where_the_machine_may_be_felt():
     timed, small = bot_from_spec("uct:seconds=1"), bot_from_spec("uct:simulations=100")
     one = with_parallel_leaves(C4, timed, 1)

@@ -164,6 +164,7 @@ def test_a_match_ends_where_its_test_does(tmp_path):
         jb.match(*bots, game="tic_tac_toe", games=100_000, out=tmp_path / "run", seed=5)
 
 
+@pytest.mark.full
 def test_the_command_says_what_was_accepted(capsys):
     words = ["match", "uct:simulations=40,name=a", "random", "--game", "tic_tac_toe", "--sprt", "0,100"]
     assert command(words) == 0

@@ -279,6 +279,7 @@ def test_files_of_all_kinds(text, judged):
         assert found.positions[-1].lead == 4
 
 
+@pytest.mark.full
 def test_moves_of_one_colour_are_compared_alike():
     """After the first of two black moves White would have been to move: that is where the move's worth is."""
     found = review(record("(;SZ[3]KM[0];B[bb];B[aa];W[ba])"), "uct", simulations=30)
@@ -287,6 +288,7 @@ def test_moves_of_one_colour_are_compared_alike():
     assert found.moves[0].win_rate_after != pytest.approx(found.positions[1].win_rate)
 
 
+@pytest.mark.full
 def test_bad_wishes_are_one_line(tmp_path):
     wrong = [
         ({"repeats": 0}, "repeats=0"), ({"thresholds": Thresholds(0.2, 0.1, 0.3)}, "should rise"),
