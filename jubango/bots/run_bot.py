@@ -31,10 +31,10 @@ def run_bot(
     """
     if not isinstance(bot, SearchConfig):
         raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
+    legal = legal_actions(game, states)
     bot = with_parallel_leaves(game, bot, len(states)).model_copy(update={"temperature": 0.0, **calm(bot)})
-    each = [params_of(game, bot, row) for row in legal_actions(game, states)]
-    params = evaluator_for(game, bot).params
+    search, weights = search_for(game, [bot]), evaluator_for(game, bot).params
     return run_many(
-        search_for(game, [bot]), states, each, params=params, seconds=bot.seconds, seeds=seeds,
+        search, states, [params_of(game, bot, row) for row in legal], params=weights, seconds=bot.seconds, seeds=seeds,
         move=bot.move, ensemble=bot.ensemble, lanes=lanes, on_progress=on_progress,
     )  # fmt: skip

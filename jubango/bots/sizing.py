@@ -22,14 +22,13 @@ def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     largest: dict[Any, int] = {}  # bytes of a game's trees, for each player
     for bot in bots:
         if isinstance(bot, SearchConfig):
-            room, amaf = room_for(simulations_for(game, bot)), bot.rule.amaf
+            kind, room, amaf = player_key(game, bot), room_for(simulations_for(game, bot)), bot.rule.amaf
             need = bot.ensemble * tree_bytes(game, room, bot.solver, amaf)
             if need > memory:
                 raise UserError(
                     f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
                     f"{need / 2**30:.1f} GiB, more than a quarter of this machine's memory; lower simulations"
                 )
-            kind = player_key(game, bot)
             largest[kind] = max(largest.get(kind, 0), need)
     each = sum(largest.values())
     lanes = memory // each if each else 16_384
@@ -49,22 +48,23 @@ def with_parallel_leaves(game: Game, bot: Bot, lanes: int) -> Bot:
     says of leaves and ensembles stays."""
     if not isinstance(bot, SearchConfig) or bot.rule.scheduled or {"leaves", "ensemble"} & bot.model_fields_set:
         return bot
-    budget, most = bot.simulations // WAVES, _most_leaves(game, bot)
+    budget, vector = bot.simulations // WAVES, evaluator_for(game, bot).evaluator.vector
+    most = _most_leaves(vector)
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
-    ensemble = 1 if one_tree else max(1, min(len(devices()), budget // evaluator_for(game, bot).evaluator.vector))
+    ensemble = 1 if one_tree else max(1, min(len(devices()), budget // vector))
     leaves = max(1, min(most, full_lanes(most) // (lanes * ensemble), budget // ensemble))
     return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
 
 
-def _most_leaves(game: Game, bot: SearchConfig) -> int:
-    """Leaves that keep a core busy: networks are done with few."""
-    return VECTOR if evaluator_for(game, bot).evaluator.vector >= VECTOR else LEAVES_OF_NETWORKS
+def _most_leaves(vector: int) -> int:
+    """Leaves that keep a core busy, by an evaluator's ``vector``: networks are done with few."""
+    return VECTOR if vector >= VECTOR else LEAVES_OF_NETWORKS
 
 
 def idle_note(game: Game, bots: Sequence[BotConfig], lanes: int) -> str:
     """Which bots leave most of the machine idle with so many games at once, and what would fill it; or nothing."""
     searches = [bot for bot in bots if isinstance(bot, SearchConfig) and bot.simulations > 1]
-    filled = {bot.name: full_lanes(_most_leaves(game, bot)) for bot in searches}
+    filled = {bot.name: full_lanes(_most_leaves(evaluator_for(game, bot).evaluator.vector)) for bot in searches}
     idle = [bot for bot in searches if 2 * lanes * bot.ensemble * bot.leaves <= filled[bot.name]]
     if not idle:
         return ""

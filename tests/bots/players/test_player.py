@@ -70,10 +70,7 @@ def frame(run):
 
 def test_a_player_is_a_bot_however_it_is_named():
     cls = register()
-    runs = [
-        jb.match(bot, "uct:simulations=20", "tic_tac_toe", games=4)
-        for bot in (cls(), cls, "dice", Bot("dice"), cls(lefty=False))
-    ]
+    runs = [jb.match(bot, "uct:simulations=4", "tic_tac_toe", games=4) for bot in (cls(), cls, "dice", Bot("dice"))]
     assert all(frame(run).equals(frame(runs[0])) for run in runs)
     assert set(runs[0].games["reason"]) <= {"line", "full"}
     lefty = [jb.match(bot, "random", "tic_tac_toe", games=2) for bot in (cls(lefty=True), "dice:lefty=true")]
@@ -190,6 +187,7 @@ def test_the_clock_is_the_players_own():
     assert slow.failures == {"Sleeps": {"time": 2}}
 
 
+@pytest.mark.full
 def test_ctrl_c_leaves_a_player_that_hangs(tmp_path):
     code = (
         "import time, sys\nimport jubango as jb\nclass Hangs(jb.Player):\n    def play(self, position):\n"
@@ -244,6 +242,7 @@ def test_names_that_are_taken_and_players_that_cannot_be_made():
         jb.player("clashes")(Clashes)
 
 
+@pytest.mark.full
 def test_a_plug_in_plays_by_the_command(tmp_path):
     """A user's player from an empty folder, in under 40 lines."""
     (tmp_path / "mine.py").write_text(

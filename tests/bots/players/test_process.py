@@ -12,6 +12,7 @@ import time
 import psutil
 import pytest
 from test_engine import ROOT, assert_gone, descriptors
+from tiers import full_but
 
 import jubango as jb
 from jubango.arena.runs.play import Interrupted, play_plan
@@ -36,7 +37,7 @@ class First(jb.Player):
         return position.legal_moves[0]
 
 
-@pytest.mark.parametrize("game", ["connect_four", "gomoku:6,k=4", "go:3", "pgx:hex"])
+@pytest.mark.parametrize("game", full_but(["connect_four"], ["connect_four", "gomoku:6,k=4", "go:3", "pgx:hex"]))
 def test_it_plays_as_a_player_in_python_does(game):
     if game.startswith("pgx"):
         pytest.importorskip("pgx")
@@ -63,6 +64,7 @@ def test_whatever_it_answers_costs_it_that_game(mode, reason, words):
     assert run.games["detail"].str.len().max() < 600
 
 
+@pytest.mark.full
 def test_one_that_hangs_loses_by_time():
     run = jb.match(engine("hangs", move_seconds=0.5), "random", "tic_tac_toe", games=2)
     assert run.failures == {"engine": {"time": 2}}
@@ -137,6 +139,7 @@ def test_no_more_processes_than_it_may_have_and_none_left_behind(tmp_path):
     assert descriptors() <= before + 1
 
 
+@pytest.mark.full
 def test_a_run_goes_on_where_it_stopped(tmp_path):
     plan = jb.tournament("tic_tac_toe", [engine("last"), "random"], games=8).plan
     whole = play_plan(plan, tmp_path / "whole")
@@ -150,7 +153,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
     assert frame(play_plan(plan, tmp_path / "half")).equals(frame(whole))
 
 
-@pytest.mark.parametrize("language", ["perl", "node", "python"])
+@pytest.mark.parametrize("language", full_but(["python"], ["perl", "node", "python"]))
 def test_the_examples_of_the_page_play(tmp_path, language):
     """docs/engines.md has a program in each language; they are run as they stand there."""
     program = sys.executable if language == "python" else shutil.which(language)
