@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import textwrap
 
 from docutils.nodes import Element, TextElement
 from sphinx.addnodes import pending_xref
@@ -43,6 +45,8 @@ html_theme_options = {"navigation_with_keys": True, "footer_icons": []}
 pygments_style, pygments_dark_style = "tango", "monokai"
 
 NAME = re.compile(r"^\| \[`jb\.(\w+)`\]", re.M)
+FIELD = re.compile(r"    ([a-z]\w*): [^#]+?  # (.+)")
+QUOTED = re.compile(r"(``.*?``|`[^`]*`)")
 ARGUMENT = re.compile(r"((?:[a-z_]\w*(?:\([\w, ]*\))?(?:, |$|(?=:)))+): (.+)")
 
 
@@ -65,8 +69,26 @@ def directive(name: str) -> str:
     return f"```{{eval-rst}}\n.. {what}:: jubango.{name}\n   {option}\n```\n\n"
 
 
+def fields(value: type) -> list[str]:
+    """A list of a class's fields with the comments that stand beside them: `visits: jax.Array  # [B, A]`."""
+    try:
+        source = textwrap.dedent(inspect.getsource(value))
+    except (OSError, TypeError):
+        return []
+    found = [line for line in map(FIELD.match, source.splitlines()) if line]
+    return ["", *(f"- **{one.group(1)}**: {escaped(one.group(2))}" for one in found), ""] if found else []
+
+
+def escaped(comment: str) -> str:
+    """A comment as text, in which nothing is markup but names in ``quotes``."""
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([*|_\\])", r"\\\1", part) for part in QUOTED.split(comment)
+    )
+
+
 def arguments(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Lines of a docstring that describe arguments ("bot: a spec string") as a list, an argument each."""
+    """Lines of a docstring that describe arguments ("bot: a spec string") as a list, an argument each; a class's fields
+    after them."""
     done: list[str] = []
     within = False
     for line in lines:
@@ -78,7 +100,12 @@ def arguments(app: Sphinx, what: str, name: str, value: object, options: object,
         else:
             done += [""] * (within and bool(line.strip())) + [line]
         within = bool(match) or (within and line.startswith("    "))
-    lines[:] = done
+    lines[:] = [*done, *fields(value)] if isinstance(value, type) else done
+
+
+def alias(app: Sphinx, what: str, name: str, value: object, skip: bool, options: object) -> bool | None:
+    """Leaves out the fields of named tuples, which are listed with their comments."""
+    return True if "Alias for field number" in (inspect.getdoc(value) or "") else None
 
 
 def door(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: TextElement) -> Element | None:
@@ -95,3 +122,4 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", door)
     app.connect("source-read", reference)
     app.connect("autodoc-process-docstring", arguments)
+    app.connect("autodoc-skip-member", alias)
