@@ -147,7 +147,7 @@ _HOME_OF = {name: f"jubango.{home}" for home, names in _HOMES.items() for name i
 _OLD = {
     "Firsts": ("jubango.bots.evaluators.evaluator", "Amaf"),
     "Numbers": ("jubango.bots.search.rules.params", "SearchParams"),
-    "Settings": ("jubango.bots.search.rules.rule", "TracedParams"),
+    "Settings": ("jubango.bots.search.rules.params", "TracedParams"),
 }
 
 __all__ = sorted(_HOME_OF)

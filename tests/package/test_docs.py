@@ -13,6 +13,7 @@ import pytest
 from jubango.arena.tournament import tournament
 from jubango.bots.config import KINDS, PRESETS, Bot
 from jubango.bots.evaluators.evaluator import EVALUATORS
+from jubango.bots.search.rules.registry import RULES
 from jubango.sgf_games.rules.catalogue import CATALOGUE
 
 pytestmark = pytest.mark.full
@@ -41,7 +42,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     if '"runs/demo"' in text:  # what the page looks into
         bots = [Bot("random", name="uct-800"), Bot("random", name="uct-200")]
         tournament("tic_tac_toe", bots, games=4, out="runs/demo")
-    kept = [(registry, dict(registry)) for registry in (CATALOGUE, EVALUATORS, KINDS, PRESETS)]
+    kept = [(registry, dict(registry)) for registry in (CATALOGUE, EVALUATORS, KINDS, PRESETS, RULES)]
     names: dict = {"__name__": "page"}
     sys.modules["page"] = type(sys)("page")  # dataclasses look their module up
     try:

@@ -34,6 +34,8 @@ def rule(name: str, about: str = "") -> Callable[[_Made], _Made]:
         raise UserError(f'rule "{name}": jubango has a bot or a rule of this name; choose another')
 
     def register(cls: _Made) -> _Made:
+        if not (isinstance(cls, type) and issubclass(cls, Rule)):
+            raise UserError(f'rule "{name}": should be a class derived from jb.Rule')
         made: _Made = cls if "__dataclass_params__" in vars(cls) else dataclass(frozen=True)(cls)  # type: ignore[assignment]
         _check(made, name)
         RULES[name] = made
@@ -49,8 +51,6 @@ def rule(name: str, about: str = "") -> Callable[[_Made], _Made]:
 
 def _check(made: type[Rule], name: str) -> None:
     """Raises UserError."""
-    if not (isinstance(made, type) and issubclass(made, Rule)):
-        raise UserError(f'rule "{name}": should be a class derived from jb.Rule')
     missing = made.__abstractmethods__ or {
         field.name
         for field in dataclasses.fields(made)  # type: ignore[arg-type]
@@ -66,4 +66,7 @@ def _check(made: type[Rule], name: str) -> None:
     for own in made.params:
         if own.name in taken:
             raise UserError(f'rule "{name}": parameter "{own.name}": searches have a key of this name; choose another')
-    search_model(made)
+    try:
+        search_model(made)
+    except (NameError, TypeError) as error:  # an annotation that only type checkers can read
+        raise UserError(f'rule "{name}": its fields should be int, float, bool, str or a Literal: {error}') from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypedDict
@@ -64,6 +65,10 @@ class TracedParams(NamedTuple):
         return _own(self.own, name)
 
 
+# Of jb.Numbers, as SearchParams was called, after simulations and c.
+OLD_ORDER = "fpu_reduction", "depth", "noise", "alpha", "considered", "gumbel_scale", "equivalence", "bias"
+
+
 @dataclass(frozen=True, init=False)
 class SearchParams:
     """The parameters of one tree, as a person gives them: ``SearchParams(400, c=1.3)``.
@@ -83,8 +88,15 @@ class SearchParams:
     own: Mapping[str, Any]
 
     def __init__(
-        self, simulations: Any = 400, c: Any = None, *, depth: Any = 0, noise: Any = 0.0, alpha: Any = 0.0, **own: Any
-    ) -> None:
+        self, simulations: Any = 400, c: Any = None, *old: Any, depth: Any = 0, noise: Any = 0.0, alpha: Any = 0.0,
+        **own: Any,
+    ) -> None:  # fmt: skip
+        if old:
+            named = dict(zip(OLD_ORDER, old, strict=False))
+            said = ", ".join(f"{name}={value}" for name, value in named.items())
+            warnings.warn(f"SearchParams: after simulations and c write {said}", DeprecationWarning, stacklevel=2)
+            self.__init__(simulations, c, **{"depth": depth, "noise": noise, "alpha": alpha, **own, **named})  # type: ignore[misc]
+            return
         given = {name: value for name, value in {"c": c, **own}.items() if value is not None}
         self.__dict__.update(simulations=simulations, depth=depth, noise=noise, alpha=alpha, own=given)
 
@@ -99,6 +111,8 @@ class SearchParams:
         """The same with other values."""
         kept = {name: value for name, value in self.__dict__.items() if name != "own"}
         return SearchParams(**{**kept, **self.own, **changes})
+
+    _replace = replace  # its old name
 
 
 class SearchParamsKeys(TypedDict, total=False):
@@ -115,23 +129,6 @@ class SearchParamsKeys(TypedDict, total=False):
     bias: float
     considered: int
     gumbel_scale: float
-
-
-class Numbers(SearchParams):
-    """The old name of :class:`SearchParams`, with its arguments in their old order. Deprecated."""
-
-    def __init__(
-        self, simulations: int = 400, c: float | None = None, fpu_reduction: float = 0.0, depth: int = 0,
-        noise: float = 0.0, alpha: float = 0.0, considered: int = 16, gumbel_scale: float = 1.0,
-        equivalence: float = 1000.0, bias: float = 0.0,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            simulations, c, depth=depth, noise=noise, alpha=alpha, fpu_reduction=fpu_reduction, considered=considered,
-            gumbel_scale=gumbel_scale, equivalence=equivalence, bias=bias,
-        )  # fmt: skip
-
-    def _replace(self, **changes: Any) -> SearchParams:
-        return self.replace(**changes)
 
 
 def _own(own: Mapping[str, Any], name: str) -> Any:

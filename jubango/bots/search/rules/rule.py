@@ -158,4 +158,3 @@ def steady_sum(x: jax.Array) -> jax.Array:
     return x[..., 0]
 
 
-Settings = TracedParams  # the old name
