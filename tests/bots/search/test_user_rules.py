@@ -83,6 +83,7 @@ def test_the_page_s_rule_by_hand(plugged):
     assert found[2] > 1e5
 
 
+@pytest.mark.full
 def test_it_plays_in_a_tournament(plugged, capsys):
     bots = ["ucbv:zeta=0.3,simulations=24", "uct:selection=ucbv,simulations=24"]
     assert command(["match", *bots, "--game", "tic_tac_toe", "--games", "4", "--out", "run", "--format", "json"]) == 0
@@ -131,6 +132,7 @@ def test_it_is_a_setting_of_tunings(plugged):
         make_tune_plan("tic_tac_toe", "gumbel", {"c": (0.1, 2.0)}, {})
 
 
+@pytest.mark.full
 def test_it_speaks_gtp(plugged):
     talk = Talk("go:3", "ucbv:simulations=16,zeta=0.4,leaves=1,ensemble=1")
     assert re.fullmatch(r"= (pass|[A-C][1-3])", talk.ask("genmove b"))

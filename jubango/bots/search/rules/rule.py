@@ -156,5 +156,3 @@ def steady_sum(x: jax.Array) -> jax.Array:
         size //= 2
         x = x[..., :size] + x[..., size:]
     return x[..., 0]
-
-
