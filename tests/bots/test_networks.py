@@ -171,6 +171,7 @@ AS_EVER = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("head", AS_EVER)
 def test_networks_begin_and_compute_as_ever(head):
     """The numbers of flax's modules, which these were once made of: the weights of a seed, and what others say."""
@@ -199,6 +200,7 @@ def test_weights_are_read_without_the_library_that_trains_them(tmp_path, honest)
     assert done.stdout.strip() == "False"
 
 
+@pytest.mark.full
 def test_an_untrained_network_knows_nothing():
     """Every move alike, every position even: whatever it learns, it begins with no opinion."""
     for spec in ("go:5", "connect_four:5x4", "tic_tac_toe"):

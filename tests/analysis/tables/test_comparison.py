@@ -29,6 +29,7 @@ def played(rng, truth, games=40, first=35.0):
     ]
 
 
+@pytest.mark.full
 def test_changes_are_the_simulated_truth_s():
     """Of 150 pairs of runs: no bias, errors as large as the scatter, and 95 % intervals that hold the truth."""
     rng, found = np.random.default_rng(8), []

@@ -119,6 +119,7 @@ def test_in_memory_and_on_disk_are_one(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(moves_frame(tmp_path / "none"), empty)
 
 
+@pytest.mark.full
 def test_rows_made_again_know_what_the_comments_say(folder, tmp_path):
     bots = ["random", "uct:simulations=20"]
     jb.tournament("tic_tac_toe", bots, games=4, out=tmp_path, progress=False)
