@@ -15,20 +15,11 @@ from gtp_talk import Talk
 import jubango as jb
 from jubango.arena.commands import run as run_command
 from jubango.arena.runs.play import Interrupted, play_plan
-from jubango.bots.config import KINDS, PRESETS, Bot
+from jubango.bots.config import Bot
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.compiled import initial_state, legal_actions, rules
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(autouse=True)
-def _no_player_stays():
-    kinds, presets = dict(KINDS), dict(PRESETS)
-    yield
-    for registry, before in ((KINDS, kinds), (PRESETS, presets)):
-        registry.clear()
-        registry.update(before)
 
 
 def register() -> type[jb.Player]:
