@@ -17,6 +17,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -37,7 +38,7 @@ from jubango.sgf_games.compute import machine
 from jubango.sgf_games.compute.cache import cache_folder, read_own
 
 OURS = "jubango."
-FLOORS = "jubango.sgf_games", "jubango.bots", "jubango.analysis"  # whose code decides programs
+PACKAGE = "jubango"
 LIBRARIES = "jax", "jaxlib", "numpy"
 OLD = 30 * 86_400  # seconds after which what other versions of the code have left is thrown away
 LEAF = 0
@@ -57,7 +58,7 @@ def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) 
     def program(*args: Any) -> Any:  # is itself being traced: the shapes are known
         leaves, tree = jax.tree.flatten(args)
         shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in map(jax.typeof, leaves)]
-        path = _path(f"{name} {places} {tree} {shapes}")
+        path = _path(f"{name} {places} {tree} {shapes}", code)
         if path is None:
             return function(*args)
         found = _read(path)
@@ -72,6 +73,7 @@ def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) 
         exported, out = found
         return jax.tree.unflatten(out, exported.call(*leaves))
 
+    code = _deciding(function, name)
     program.__name__ = function.__name__ if hasattr(function, "__name__") else "program"
     return program
 
@@ -99,13 +101,37 @@ def identity(value: object) -> str | None:
     return None if foreign else f"{where}({', '.join(map(str, parts))})"
 
 
-def _path(program: str) -> Path | None:
+def _deciding(function: Callable[..., Any], name: str) -> frozenset[str]:
+    """The floors (``jubango.bots``, ...) whose code decides a program: that of the function, those of its parts, and
+    those which they import from. Of a function that is not ours, such as a partial one, nobody knows: all of them."""
+    module = getattr(inspect.unwrap(function), "__module__", None) or ""
+    if not module.startswith(OURS):
+        return frozenset((PACKAGE,))
+    return _needed(frozenset(re.findall(rf"\b{OURS}\w+", f"{module} {name}")))
+
+
+@functools.cache
+def _needed(floors: frozenset[str]) -> frozenset[str]:
+    """These and all that they import from."""
+    found, left = set[str](), set(floors)
+    while left:
+        floor = left.pop()
+        found.add(floor)
+        texts = (path.read_text("utf-8") for path in _folder_sources(floor))
+        left |= {f"{OURS}{name}" for text in texts for name in _IMPORT.findall(text)} - found
+    return frozenset(found)
+
+
+_IMPORT = re.compile(rf"^\s*(?:from|import) {PACKAGE}\.(\w+)", re.MULTILINE)
+
+
+def _path(program: str, floors: frozenset[str]) -> Path | None:
     """Where it is kept; nowhere, if JAX is to keep nothing either, or if nobody knows the code that runs."""
     config: Any = jax.config
     if not config.jax_enable_compilation_cache or config.jax_default_device is not None:
         return None
-    code = _code()
-    if code is None or not _unchanged():
+    code = _code(floors)
+    if code is None or not _unchanged(floors):
         return None
     name = hashlib.sha256("\n".join([program, *_circumstances()]).encode()).hexdigest()[:32]
     folder = cache_folder("traced", code)
@@ -121,32 +147,34 @@ def _circumstances() -> list[str]:
 
 
 @functools.cache
-def _code() -> str | None:
-    """The digest of our code and of what makes programs of it."""
+def _code(floors: frozenset[str]) -> str | None:
+    """The digest of the code of these floors and of what makes programs of it."""
     digest = hashlib.sha256(" ".join(map(importlib.metadata.version, LIBRARIES)).encode())
-    for path in _sources():
+    sources = _sources(floors)
+    for path in sources:
         digest.update(f"{path.parent.name} {path.name} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:16] if _sources() else None
+    return digest.hexdigest()[:16] if sources else None
 
 
 @functools.cache
-def _sources() -> tuple[Path, ...]:
-    found: list[Path] = []
-    for floor in FLOORS:
-        spec = importlib.util.find_spec(floor)
-        folders = spec.submodule_search_locations if spec else None
-        own = sorted(Path(folders[0]).resolve().rglob("*.py")) if folders else []
-        if not own:  # in an archive
-            return ()
-        found += own
-    return tuple(found)
+def _sources(floors: frozenset[str]) -> tuple[Path, ...]:
+    """Nothing where a floor is in an archive."""
+    found = [_folder_sources(floor) for floor in sorted(floors)]
+    return tuple(path for own in found for path in own) if all(found) else ()
 
 
-def _unchanged() -> bool:
+@functools.cache
+def _folder_sources(package: str) -> tuple[Path, ...]:
+    spec = importlib.util.find_spec(package)
+    folders = spec.submodule_search_locations if spec else None
+    return tuple(sorted(Path(folders[0]).resolve().rglob("*.py"))) if folders else ()
+
+
+def _unchanged(floors: frozenset[str]) -> bool:
     """Is the code on the disk what this process has loaded?"""
     began = psutil.Process().create_time()
     try:
-        return all(max(stat.st_mtime, stat.st_ctime) < began for stat in map(Path.stat, _sources()))
+        return all(max(stat.st_mtime, stat.st_ctime) < began for stat in map(Path.stat, _sources(floors)))
     except OSError:
         return False
 

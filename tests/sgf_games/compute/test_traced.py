@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jubango as jb
 from jubango.bots.composition import search_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Uniform, as_evaluator
@@ -85,7 +86,7 @@ def test_others_are_traced(folder, monkeypatch):
     assert anew(3, make_game("go:9,ko=positional")) == 1
     assert anew(3, "another", make_game("go:9")) == 1
     with monkeypatch.context() as changed:
-        changed.setattr(traced, "_code", lambda: "other")
+        changed.setattr(traced, "_code", lambda floors: "other")
         assert anew(3, make_game("go:9")) == 1
     with jax.numpy_dtype_promotion("strict"):
         assert anew(3, make_game("go:9")) == 1
@@ -145,8 +146,8 @@ def test_code_that_has_changed_since_the_start_is_nobody_s(folder, tmp_path, mon
     new.touch()
     for sources in ((new,), (tmp_path / "gone.py",), ()):
         with monkeypatch.context() as changed:
-            changed.setattr(traced, "_sources", lambda sources=sources: sources)
-            changed.setattr(traced, "_code", lambda known=bool(sources): "code" if known else None)
+            changed.setattr(traced, "_sources", lambda floors, sources=sources: sources)
+            changed.setattr(traced, "_code", lambda floors, known=bool(sources): "code" if known else None)
             function = Counted()
             assert call(function.program())["view"].returns.tolist() == [0, 2, 4]
             assert not folder.exists()
@@ -294,3 +295,18 @@ def test_the_shape_of_an_observation(spec):
     game = make_game(spec)
     assert game.observe(game.init()).shape == game.observation_shape
     assert rules(game).view(game.init()).legal.shape == (game.num_actions,)
+
+
+def test_code_of_the_floors_above_decides_nothing(folder, monkeypatch):
+    """What is edited there leaves the programs of searches as they are."""
+    asked, path_of = [], traced._path
+    monkeypatch.setattr(traced, "_path", lambda program, floors: asked.append(floors) or path_of(program, floors))
+    search = jb.Search(make_game("mnk:4,k=3"), jb.Ucb1(), jb.Rollout(), capacity=8)
+    jb.run(search, search.game.init(), simulations=4)
+    below = {"jubango.sgf_games", "jubango.bots"}
+    assert asked
+    assert all(floors <= below for floors in asked)
+    assert any("jubango.bots" in floors for floors in asked)
+    assert traced._needed(frozenset(["jubango.bots"])) == below
+    assert traced._needed(frozenset(["jubango.sgf_games"])) == {"jubango.sgf_games"}
+    assert traced._deciding(Counted(), "'counted'") == {"jubango"}, "of others nobody knows what they call"
