@@ -98,5 +98,12 @@ def test_links_of_the_site_lead_somewhere(site, built):
                 assert urllib.parse.unquote(there.fragment) in built[target].ids, f"{name}: {link}"
 
 
+def test_no_markup_is_left_in_the_text(site):
+    for path in site.rglob("*.html"):
+        text = re.sub(r"<(pre|code|script|style)\b.*?</\1>|<dt .*?</dt>", "", path.read_text(), flags=re.S)
+        found = re.search(r".*(\*\*|\]\(|``).*", re.sub(r"<[^>]*>", "", text))
+        assert not found, f"{path.relative_to(site)}: {found and found.group()}"
+
+
 def test_the_reference_has_every_name(built):
     assert {f"jubango.{name}" for name in jb.__all__} <= built["docs/reference.html"].ids
