@@ -120,6 +120,20 @@ def test_imports_are_where_they_are_looked_for():
     assert not hidden
 
 
+def test_no_class_of_game_is_asked_for_above_its_floor():
+    """A question to a game is a hook of ``Game``, so that a user's game can answer it, too."""
+    rules = "jubango.sgf_games.rules."
+    classes = [rules + name for name in ("go", "mnk", "connect_four", "pgx_adapter")]
+    asked = [
+        f"{name}:{found.line}: {found.module}"
+        for name, own in IMPORTS.items()
+        if name.split(".")[1:2] not in ([], ["sgf_games"])
+        for found in own
+        if any(f"{found.module}.".startswith(f"{known}.") for known in classes)
+    ]
+    assert not asked
+
+
 def test_a_circle_would_be_seen():
     code = "import a\nif TYPE_CHECKING:\n    from jubango.bots.players import batch_player\ndef f():\n    from jubango.arena.runs.run import Run\n"
     assert list(imports(code)) == [

@@ -114,8 +114,10 @@ def _check_shapes(game: Game) -> None:
         if found != kind:
             raise _error(game, method, f"returns {found}; expected {kind}, {why}")
     planes = _made(game, "observe", lambda: jax.eval_shape(game.observe, first))
-    if not _kind(planes).startswith(f"float32[{game.height},{game.width},") or len(planes.shape) != 3:
-        what = f"expected float32[{game.height},{game.width},C], planes of the board"
+    board = "H,W" if game.actions_are == "dense" else f"{game.height},{game.width}"  # whose board may be one of actions
+    sized = board == "H,W" or planes.shape[:2] == (game.height, game.width)
+    if planes.dtype != jnp.float32 or len(planes.shape) != 3 or not sized:
+        what = f"expected float32[{board},C], planes of the board"
         raise _error(game, "observe", f"returns {_kind(planes)}; {what}")
     if planes.shape != game.observation_shape:
         raise _error(game, "observation_shape", f"is {game.observation_shape}, but observe returns {planes.shape}")
@@ -132,7 +134,9 @@ def _check_texts(game: Game) -> None:
     for action in range(game.num_actions):
         text = _made(game, "action_text", lambda action=action: game.action_text(action))  # type: ignore[misc]
         if not isinstance(text, str) or len(text.split()) != 1 or text.split() != [text]:
-            raise _error(game, "action_text", f"action {action} is {text!r}; expected one word")
+            raise _error(
+                game, "action_text", f"action {action} is {text!r}; expected one word: records put blanks between"
+            )
         if text in seen:
             raise _error(game, "action_text", f'actions {seen[text]} and {action} are both "{text}"')
         seen[text] = action
@@ -145,7 +149,8 @@ def _check_texts(game: Game) -> None:
 
 def _check_symmetries(game: Game) -> None:
     points, actions = _made(game, "symmetries", lambda: game.symmetries)
-    for rows, number, what in ((points, game.height * game.width, "points"), (actions, game.num_actions, "actions")):
+    height, width, _ = game.observation_shape
+    for rows, number, what in ((points, height * width, "points"), (actions, game.num_actions, "actions")):
         if rows.ndim != 2 or len(rows) != len(points) or rows.shape[1] != number:
             raise _error(game, "symmetries", f"{what} are of shape {rows.shape}; expected (S, {number})")
         for i, row in enumerate(rows):

@@ -111,7 +111,7 @@ def _images(spec: str) -> dict[str, tuple[str, ...]] | None:
 def _points(game: Game) -> np.ndarray:
     """int [S, H * W]: where each point is on the boards."""
     same = np.arange(game.height * game.width)[None]
-    if type(game).symmetries is Game.symmetries:
+    if not game.has("symmetries"):
         return same
     points = game.symmetries[0]
     return points if points.shape[1] == same.shape[1] else same

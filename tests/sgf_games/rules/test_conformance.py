@@ -45,7 +45,7 @@ SHAPES = {
     "a plain if": ({"step": lambda game, state, action: state if state.passes > 1 else own(game).step(state, action)}, "Wrong.step: raises TracerBoolConversionError"),
     "two moves with one name": ({"action_text": lambda game, action: "A1" if action < 2 else own(game).action_text(action)}, 'Wrong.parse_action: "A1" is action 6; action_text says it is 0'),
     "names that cannot be told apart": ({"action_text": lambda game, action: f"{action // 2}", "parse_action": lambda game, text: 2 * int(text)}, 'Wrong.action_text: actions 0 and 1 are both "0"'),
-    "two words": ({"action_text": lambda game, action: f"to {action}"}, "Wrong.action_text: action 0 is 'to 0'; expected one word"),
+    "two words": ({"action_text": lambda game, action: f"to {action}"}, "Wrong.action_text: action 0 is 'to 0'; expected one word: records put blanks between"),
     "a pass that is none": ({"pass_action": lambda game: 10}, "Wrong.pass_action: is 10; expected an action below 10, or -1"),
     "no whole number": ({"max_plies": lambda game: 27.0}, "Wrong.max_plies: is 27.0; expected a whole number"),
     "no permutation": ({"symmetries": lambda game: (np.zeros((1, 9), int), np.arange(10)[None])}, "Wrong.symmetries: number 0 does not take every one of the points once"),
