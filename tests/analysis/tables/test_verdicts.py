@@ -41,6 +41,7 @@ def status_of(capsys, *arguments: str) -> tuple[int, str, str]:
     return status, *capsys.readouterr()
 
 
+@pytest.mark.full
 def test_a_match_that_an_engine_forfeits(tmp_path, capsys):
     """The winner's strength is not what decided: the reason stands under the verdict, in every format."""
     arguments = ["match", f"gtp:command={FAKE} nonsense", "random", "--game", "go:3", "--games", "4"]
@@ -259,6 +260,7 @@ def test_results_that_the_ratings_do_not_explain():
     )
 
 
+@pytest.mark.full
 def test_what_the_model_explains_is_no_surprise():
     """In 200 tables of players who play as they are rated about one in twenty has a surprise."""
     rng, names, elo = np.random.default_rng(5), "abcd", {"a": 150, "b": 60, "c": -20, "d": -190}
