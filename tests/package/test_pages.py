@@ -36,6 +36,12 @@ def test_every_name_of_the_door_is_in_the_reference():
     assert all(name == anchor and said.strip() for name, anchor, said in rows)
 
 
+def test_the_pages_name_what_there_is():
+    pages_of_today = [page for page in pages.PAGES if page != "CHANGELOG.md"]
+    named = {name for page in pages_of_today for name in re.findall(r"\bjb\.([A-Za-z]\w*)", pages.read(page))}
+    assert named <= set(jb.__all__)
+
+
 @pytest.mark.parametrize("name", sorted(set(jb.__all__) - TYPES))
 def test_every_name_of_the_door_has_a_docstring(name):
     value = getattr(jb, name)
