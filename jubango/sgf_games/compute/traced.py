@@ -17,7 +17,6 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
-import inspect
 import json
 import os
 import re
@@ -103,8 +102,10 @@ def identity(value: object) -> str | None:
 
 def _deciding(function: Callable[..., Any], name: str) -> frozenset[str]:
     """The floors (``jubango.bots``, ...) whose code decides a program: that of the function, those of its parts, and
-    those which they import from. Of a function that is not ours, such as a partial one, nobody knows: all of them."""
-    module = getattr(inspect.unwrap(function), "__module__", None) or ""
+    those which they import from. What a function calls that is not ours nobody knows: all of them."""
+    while inner := getattr(function, "__wrapped__", None) or getattr(function, "func", None):  # of vmap, of a partial
+        function = inner
+    module = getattr(function, "__module__", None) or ""
     if not module.startswith(OURS):
         return frozenset((PACKAGE,))
     return _needed(frozenset(re.findall(rf"\b{OURS}\w+", f"{module} {name}")))
