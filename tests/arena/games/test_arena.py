@@ -213,8 +213,8 @@ def test_a_run_is_kept_and_goes_on(tmp_path):
     assert len(table_of(part)) == 6 * 12
     for text, what in (
         (plan_text(games=12, simulations="[5, 16]", more=more), "missing now"), (plan_text(games=8), "12 games per pairing"),
-        (plan_text(games=12, more=more).replace("seed = 3", "seed = 4"), "seed 3"),
-        (plan_text(games=12, more=more).replace("tic_tac_toe", "connect_four"), "game tic_tac_toe"),
+        (plan_text(games=12, more=more).replace("seed = 3", "seed = 4"), "seed = 3"),
+        (plan_text(games=12, more=more).replace("tic_tac_toe", "connect_four"), "game = tic_tac_toe"),
         (plan_text(games=12, more='[[bots]]\nname = "late"\nuse = "uct"'), 'bot "late"'),
     ):  # fmt: skip
         with pytest.raises(UserError, match=what):
