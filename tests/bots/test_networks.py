@@ -193,7 +193,7 @@ def test_weights_are_read_without_the_library_that_trains_them(tmp_path, honest)
     shape, weights = honest
     (tmp_path / "net").write_bytes(packed_weights(weights, shape))
     code = (
-        "import sys; from jubango.bots.gtp import host; from jubango.bots.networks.checkpoint import load_weights;"
+        "import sys; from jubango.bots.gtp_server import host; from jubango.bots.networks.checkpoint import load_weights;"
         f"load_weights({str(tmp_path / 'net')!r}); print('optax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
