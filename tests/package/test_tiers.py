@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import conftest
 import jax
+import limit as guard
 import numpy as np
 import pytest
 
@@ -15,9 +15,9 @@ def outcome(clock, computing, idle=0.0, compiling=0.0, marked=False, limit=5.0):
     clocks = iter([np.zeros(4), np.array([clock, computing, idle, compiling])])
     item = SimpleNamespace(get_closest_marker=lambda name: name if marked else None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conftest, "_clocks", lambda: next(clocks))
-        patch.setattr(conftest, "LIMIT", limit)
-        call = conftest.pytest_runtest_call(item)
+        patch.setattr(guard, "_clocks", lambda: next(clocks))
+        patch.setattr(guard, "LIMIT", limit)
+        call = guard.pytest_runtest_call(item)
         next(call)
         try:
             call.send(None)
@@ -52,7 +52,7 @@ def test_a_quick_test_passes_on_a_busy_machine_too(seconds):
 
 
 def test_compiling_is_counted():
-    before = conftest._clocks()
+    before = guard._clocks()
     jax.jit(lambda x: x * 3 + 1)(np.arange(3))
-    clock, computing, idle, compiling = conftest._clocks() - before
+    clock, computing, idle, compiling = guard._clocks() - before
     assert 0 < compiling <= clock and computing > 0 and idle >= 0

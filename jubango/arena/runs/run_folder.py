@@ -76,9 +76,9 @@ class RunFolder:
     claims it first."""
 
     def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
+        self._work = work_folder(folder)
+        self.folder = self._work.path
         self.notes: list[str] = []
-        self._work = work_folder(self.folder)
         self._library: Library | None = None
         self._networks: dict[str, str] = {}  # digests of the weights that are played with
 
@@ -139,7 +139,7 @@ class RunFolder:
         self._work.write(CROSSTABLE, run.crosstable.to_csv())
 
 
-def work_folder(folder: Path) -> WorkFolder:
+def work_folder(folder: Path | str) -> WorkFolder:
     """As a folder that is worked in."""
     return WorkFolder(folder, PLAN_FILE, (RATINGS, CROSSTABLE, MACHINES))
 

@@ -51,7 +51,7 @@ def tuned(elo, dimensions, games, rng, batch=64):
 @pytest.mark.parametrize(
     ("dimensions", "games", "regret"),
     [
-        (1, 1024, 8),
+        pytest.param(1, 1024, 8, marks=pytest.mark.full),
         pytest.param(2, 1536, 12, marks=pytest.mark.full),
         pytest.param(3, 2048, 15, marks=pytest.mark.full),
     ],

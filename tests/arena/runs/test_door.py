@@ -138,7 +138,7 @@ def test_a_bot_is_checked_as_in_a_file():
         (["tic_tac_toe", BOTS], {"games": 7}, "tournament: games = 7: should be an even number; games come in colour-swapped"),
         (["tic_tac_toe", BOTS], {"seed": -1}, "tournament: seed = -1"), (["tic_tac_toe", BOTS], {"games": "8"}, "games = '8': should be a valid integer"), (["tic_tac_toe", BOTS], {"games_at_once": 0}, "games_at_once = 0"),
         (["tic_tac_toe", ["uct"]], {}, "two or more"), (["tic_tac_toe", ["uct", "uct"]], {}, "two bots are called"),
-        (["tic_tac_toe", "uct"], {}, "must be a list"), (["tic_tac_toe", ["uct", 3]], {}, "must be a list"),
+        (["tic_tac_toe", "uct"], {}, "must be a list"), (["tic_tac_toe", ["uct", 3]], {}, "objects of jb.Player, not 3"),
         (["tictactoe", BOTS], {}, 'did you mean "tic_tac_toe"'), (["tic_tac_toe"], {}, "is no file"), (["no.toml"], {}, "cannot be read"),
         (["tic_tac_toe", ["random", "uct:sims=4"]], {}, 'no key "sims"'), (["tic_tac_toe", BOTS], {"clock": "fast"}, 'clock "fast"'),
         (["tic_tac_toe", BOTS], {"name": "a/b"}, "nor hold /"), ([make_game("tic_tac_toe")], {}, "needs bots"),

@@ -329,6 +329,7 @@ def test_openings_that_are_turned_into_each_other_are_one():
     assert sorted(found[:3]) == sorted(found[3:]) == [0, 1, 2]
 
 
+@pytest.mark.full
 def test_openings_come_from_files_and_stay_when_these_change(tmp_path):
     book = tmp_path / "book.sgf"
     book.write_text("(;GM[1]SZ[5];B[cc];W[bb])(;GM[1]SZ[5]ON[tengen];B[cc];W[cb];B[dd])(;GM[1]SZ[5];B[cc];W[bb])")

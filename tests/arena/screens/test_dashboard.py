@@ -29,6 +29,7 @@ from jubango.arena.runs.run_folder import Memory
 from jubango.arena.schedule.plan import parse_plan
 from jubango.arena.schedule.waiting import Waiting
 from jubango.arena.screens.dashboard import Dashboard, between, clock
+from jubango.arena.text.console import Console as OwnConsole
 from jubango.arena.text.names import short_names, stay_apart
 from jubango.arena.text.preparing import Preparing, shown
 from jubango.arena.text.standings import cross_for, standings_for
@@ -197,7 +198,7 @@ def test_making_programs_is_announced(monkeypatch):
     """On a terminal by a spinner, elsewhere by one line, if it takes long enough to wonder."""
     monkeypatch.setattr("jubango.arena.text.preparing.SILENT_SECONDS", 0.02)
     what = f"go:9 for {'a [bold]name, ' * 20}"
-    console = Console(file=io.StringIO(), force_terminal=False, width=20)
+    console = OwnConsole(file=io.StringIO(), force_terminal=False, width=20)
     with Dashboard(console).preparing(what):
         for _ in range(500):
             if not console.file.getvalue().endswith("\n"):

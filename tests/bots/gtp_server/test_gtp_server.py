@@ -502,6 +502,7 @@ def test_the_ruler_shows_other_games(game, name, size):
     talk.end()
 
 
+@pytest.mark.full
 def test_a_network_speaks_in_whites_view(tmp_path):
     game = make_game("go:5,komi=0")
     shape = random_network(tmp_path / "w.safetensors", game)

@@ -78,6 +78,7 @@ for i in range(0, len(waiting), 16):
 """
 
 
+@pytest.mark.full
 def test_kill_9_loses_no_finished_game_and_counts_none_twice(tmp_path):
     records = some_records(6400)
     expected = {record.game_id: write_record(record) for record in records}

@@ -179,7 +179,7 @@ def test_rebuilding(tmp_path):
 
 FULL = """
 import resource, sys
-sys.path.insert(0, "tests/tools")
+sys.path[:0] = ["tests/tools", "tests/sgf_games/library"]
 from test_library import some_records
 from jubango.sgf_games.base.errors import CannotGoOn
 from jubango.sgf_games.library.library import Library

@@ -172,6 +172,7 @@ def test_snapback_ko_and_capture_by_drawing():
     assert compiled.view(state).legal[game.parse_action("B4")]
 
 
+@pytest.mark.full
 def test_random_playouts_end_in_finished_positions_of_legal_games():
     """A playout's games are legal move by move, and end only when nothing but eyes is left."""
     from jubango.sgf_games.compute import bitboard as bb
