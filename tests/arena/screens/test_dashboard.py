@@ -243,6 +243,7 @@ def test_off_a_terminal_lines_say_how_a_long_wait_goes_on(monkeypatch):
     assert len(console.file.getvalue().splitlines()) == said, "it is over"
 
 
+@pytest.mark.full
 def test_programs_that_are_made_are_counted(tmp_path):
     """In a process of its own, with a cache of its own: compiled the first time, loaded the second."""
     code = (

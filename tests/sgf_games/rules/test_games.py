@@ -140,6 +140,7 @@ def test_connect_four_counts():
     assert positions[:6] == [7, 49, 238, 1120, 4263, 16422]
 
 
+@pytest.mark.full
 def test_tic_tac_toe_counts():
     """255,168 games; 5,478 positions."""
     game = make_game("tic_tac_toe")
