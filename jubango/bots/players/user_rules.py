@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar, dataclass_transform
+
+import jax
+import jax.numpy as jnp
 
 from jubango.bots.config import HUMAN, PRESETS, SearchConfig, search_model
 from jubango.bots.search.host.run import run_many
+from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.registry import RULES, SHIPPED, shipped_params
-from jubango.bots.search.rules.rule import Rule, numbers_of
+from jubango.bots.search.rules.rule import Edges, Rule, numbers_of
 from jubango.bots.search.search import Search
 from jubango.sgf_games.base.errors import UserError
 
@@ -38,6 +45,9 @@ def rule(name: str, about: str = "") -> Callable[[_Made], _Made]:
             raise UserError(f'rule "{name}": should be a class derived from jb.Rule')
         made: _Made = cls if "__dataclass_params__" in vars(cls) else dataclass(frozen=True)(cls)  # type: ignore[assignment]
         _check(made, name)
+        for method in ("__call__", "root", "final", "policy"):
+            if method in vars(made):
+                setattr(made, method, _named(name, vars(made)[method]))
         RULES[name] = made
         keys: dict[str, object] = {"selection": name}
         if made.move != "visits":
@@ -47,6 +57,29 @@ def rule(name: str, about: str = "") -> Callable[[_Made], _Made]:
         return made
 
     return register
+
+
+def _named(name: str, method: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """The method of a user's rule; what goes wrong in it is a UserError that names the rule and the line."""
+
+    @functools.wraps(method)
+    def named(self: Rule, edges: Edges, params: TracedParams) -> jax.Array:
+        try:
+            found = method(self, edges, params)
+        except UserError:
+            raise
+        except Exception as error:
+            at = traceback.extract_tb(error.__traceback__)[1:]
+            own = next((f for f in reversed(at) if f.filename == method.__code__.co_filename), None)
+            place = f" ({Path(own.filename).name}:{own.lineno})" if own else ""
+            said = str(error).strip().split("\n")[0]
+            raise UserError(f'rule "{name}": raised {type(error).__name__}: {said}{place}') from error
+        if jnp.shape(found) != edges.visits.shape:
+            shapes = f"an array of shape {jnp.shape(found)}, not {edges.visits.shape} as edges.visits"
+            raise UserError(f'rule "{name}": {method.__name__} gives {shapes}; a parameter x is params.x[:, None]')
+        return found
+
+    return named
 
 
 def _check(made: type[Rule], name: str) -> None:

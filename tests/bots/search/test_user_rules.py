@@ -255,6 +255,27 @@ def test_what_is_wrong_with_a_rule_is_said(name, param, message):
     assert name in ("uct", "gumbel") or name not in RULES
 
 
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda edges, params: edges.q + params["x"], r'rule "mine": raised TypeError: .*\(test_user_rules\.py:\d+\)'),
+        (lambda edges, params: edges.visits.sum(axis=-1), r'rule "mine": __call__ gives an array of shape \(1,\), not \(1, 9\)'),
+    ],
+)  # fmt: skip
+def test_a_rule_that_fails_is_named(score, message):
+    @jb.rule("mine")
+    class Mine(jb.Rule):
+        params = (jb.Param("x", 1.0, 0, 10),)
+
+        def __call__(self, edges, params):
+            return score(edges, params)
+
+    edges = Edges(*[jnp.ones((1, 9))] * 3, jnp.zeros(1))
+    with pytest.raises(UserError, match=message) as error:
+        Mine()(edges, traced(x=1.0))
+    assert "\n" not in str(error.value)
+
+
 def test_no_rule_at_all():
     with pytest.raises(UserError, match=r"should be a class derived from jb\.Rule"):
         jb.rule("mine")(int)
