@@ -190,6 +190,7 @@ def killed_and_gone_on_with(file, tmp_path):
     return whole, jb.tournament(tmp_path / "ko.toml", out=tmp_path / "run")
 
 
+@pytest.mark.full
 def test_a_knockout_goes_on_where_it_was_killed(tmp_path):
     whole, run = killed_and_gone_on_with(KNOCKOUT, tmp_path)
     assert run.missing == 0
