@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jubango.sgf_games.compute.dice import random_bits
+from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.environments.env import auto_reset, env
 
 STEPS = 50

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from jubango.bots.search.rules.params import TracedParams as TracedParams
     from jubango.bots.search.rules.puct import Puct as Puct
     from jubango.bots.search.rules.rave import Rave as Rave
-    from jubango.bots.search.rules.root_dice import RootDice as RootDice
+    from jubango.bots.search.rules.root_noise import RootNoise as RootNoise
     from jubango.bots.search.rules.rule import Edges as Edges
     from jubango.bots.search.rules.rule import Rule as Rule
     from jubango.bots.search.rules.ucb1 import Ucb1 as Ucb1
@@ -127,7 +127,7 @@ _HOMES = {
     "bots.search.rules.rave": ("Rave",),
     "bots.search.rules.rule": ("Edges", "Rule"),
     "bots.search.rules.params": ("Param", "SearchParams", "TracedParams"),
-    "bots.search.rules.root_dice": ("RootDice",),
+    "bots.search.rules.root_noise": ("RootNoise",),
     "bots.search.rules.ucb1": ("Ucb1",),
     "bots.search.host.run": ("run", "run_many"),
     "bots.search.search": ("Search",),
@@ -147,6 +147,7 @@ _HOME_OF = {name: f"jubango.{home}" for home, names in _HOMES.items() for name i
 _OLD = {
     "Firsts": ("jubango.bots.evaluators.evaluator", "Amaf"),
     "Numbers": ("jubango.bots.search.rules.params", "SearchParams"),
+    "RootDice": ("jubango.bots.search.rules.root_noise", "RootNoise"),
     "Settings": ("jubango.bots.search.rules.params", "TracedParams"),
 }
 

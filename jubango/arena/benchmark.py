@@ -32,10 +32,10 @@ from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import twice
 from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOST_TOLD, table_program
 from jubango.sgf_games.rules.game import Game, State

@@ -48,7 +48,7 @@ def tournament(
     :func:`jubango.bots.config.Bot` makes, and players in Python
     (:class:`jubango.bots.players.player.Player`). The other keys of a file:
 
-    - ``games`` per pairing (20; an even number), ``seed`` (1) of all dice, ``games_at_once`` (128), ``name``;
+    - ``games`` per pairing (20; an even number), ``seed`` (1) of all that is random, ``games_at_once`` (128), ``name``;
     - ``clock``: seconds of each player in each game, "60", "60+1", "300+3x30";
     - ``sprt``: of two bots, see :func:`match`;
     - ``format``: "round-robin", "gauntlet" (of the first bot), "match", "knockout", "swiss" (``rounds``),

@@ -95,7 +95,7 @@ def temperature_for(bot: SearchConfig, ply: int) -> float:
 
 
 def most_visits_decide(bot: SearchConfig, ply: int) -> bool:
-    """Does the most visited move get played, without dice?"""
+    """Does the most visited move get played, with nothing random?"""
     return bot.move == "visits" and not temperature_for(bot, ply)
 
 

@@ -23,7 +23,7 @@ def run_bot(
     lanes: int = 0,
 ) -> list[SearchResult]:
     """What a configured bot finds in positions, its ensemble, seconds and choice of the move included. The move is the
-    best it finds: what a bot's dice add to its games (temperature, noise at the root) is left out. Of few positions it
+    best it finds: what chance adds to its games (temperature, noise at the root) is left out. Of few positions it
     searches as many leaves at once as fill the machine, see :func:`with_parallel_leaves`. ``lanes``: as in
     ``run_many``.
 

@@ -48,23 +48,25 @@ def with_parallel_leaves(game: Game, bot: Bot, lanes: int) -> Bot:
     says of leaves and ensembles stays."""
     if not isinstance(bot, SearchConfig) or bot.rule.scheduled or {"leaves", "ensemble"} & bot.model_fields_set:
         return bot
-    budget, vector = bot.simulations // WAVES, evaluator_for(game, bot).evaluator.vector
-    most = _most_leaves(vector)
+    budget, batch = bot.simulations // WAVES, evaluator_for(game, bot).evaluator.saturating_batch
+    most = _most_leaves(batch)
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
-    ensemble = 1 if one_tree else max(1, min(len(devices()), budget // vector))
+    ensemble = 1 if one_tree else max(1, min(len(devices()), budget // batch))
     leaves = max(1, min(most, full_lanes(most) // (lanes * ensemble), budget // ensemble))
     return bot.model_copy(update={"leaves": leaves, "ensemble": ensemble})
 
 
-def _most_leaves(vector: int) -> int:
-    """Leaves that keep a core busy, by an evaluator's ``vector``: networks are done with few."""
-    return VECTOR if vector >= VECTOR else LEAVES_OF_NETWORKS
+def _most_leaves(batch: int) -> int:
+    """Leaves that keep a core busy, by an evaluator's ``saturating_batch``: networks are done with few."""
+    return VECTOR if batch >= VECTOR else LEAVES_OF_NETWORKS
 
 
 def idle_note(game: Game, bots: Sequence[BotConfig], lanes: int) -> str:
     """Which bots leave most of the machine idle with so many games at once, and what would fill it; or nothing."""
     searches = [bot for bot in bots if isinstance(bot, SearchConfig) and bot.simulations > 1]
-    filled = {bot.name: full_lanes(_most_leaves(evaluator_for(game, bot).evaluator.vector)) for bot in searches}
+    filled = {
+        bot.name: full_lanes(_most_leaves(evaluator_for(game, bot).evaluator.saturating_batch)) for bot in searches
+    }
     idle = [bot for bot in searches if 2 * lanes * bot.ensemble * bot.leaves <= filled[bot.name]]
     if not idle:
         return ""

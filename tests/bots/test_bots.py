@@ -162,9 +162,9 @@ def test_trees_of_a_position_lie_on_a_device_each(game, spec):
     game = make_game(game)
     for simulations in (1, 63, 64, 128, 191, 192, 400, 1600, 2111, 2112, 3200, 4095, 4096, 12_800, 100_000):
         bot = with_parallel_leaves(game, bot_from_spec(f"{spec}simulations={simulations}"), 1)
-        vector = evaluator_for(game, bot).evaluator.vector
+        batch = evaluator_for(game, bot).evaluator.saturating_batch
         assert bot.ensemble in (1, len(jax.devices()))
-        assert device_layout(bot.ensemble, bot.leaves, vector) == (bot.ensemble, bot.ensemble), simulations
+        assert device_layout(bot.ensemble, bot.leaves, batch) == (bot.ensemble, bot.ensemble), simulations
         assert bot.ensemble * bot.leaves * 64 <= max(64, simulations)
 
 

@@ -19,7 +19,7 @@ from jubango.bots.learning.learner import Recipe
 from jubango.bots.learning.position_files import PositionFiles, blank_samples
 from jubango.bots.learning.replay import Collector, Games, Moves, Replay, Samples
 from jubango.bots.learning.self_play import SelfPlay, starts_of
-from jubango.bots.learning.trainer import Settings, variations
+from jubango.bots.learning.trainer import TrainingConfig, variations
 from jubango.bots.networks.model import new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.bots.search.rules.gumbel import Gumbel
@@ -236,7 +236,7 @@ def test_a_network_learns_what_it_is_shown(spec):
 def test_a_step_goes_as_far_as_it_is_told_to():
     game = make_game("tic_tac_toe")
     shape, recipe = Shape.of(game, 8, 1), Recipe(batch=32, warm_up=1)
-    batch, turn = some_samples(game, 32), learner.turns(game, 32, np.random.default_rng(3))
+    batch, turn = some_samples(game, 32), learner.random_symmetries(game, 32, np.random.default_rng(3))
     step, learning = learner.program(game, shape, recipe, 2), learner.begin(random_weights(shape), recipe)
     for _ in range(2):  # the first is at the rate 0
         learning, _ = step(learning, batch, turn)
@@ -250,7 +250,7 @@ def test_a_step_goes_as_far_as_it_is_told_to():
 def test_two_devices_learn_as_one_does():
     game = make_game("go:4")
     shape, recipe = Shape.of(game, 8, 1), Recipe(batch=32, warm_up=1)
-    batch, turn = some_samples(game, 32), learner.turns(game, 32, np.random.default_rng(3))
+    batch, turn = some_samples(game, 32), learner.random_symmetries(game, 32, np.random.default_rng(3))
     found = []
     for number in (1, 2):
         learning, step = learner.begin(random_weights(shape), recipe), learner.program(game, shape, recipe, number)
@@ -288,7 +288,7 @@ def test_a_symmetry_turns_all_that_is_learnt_alike():
 )
 def test_settings_that_cannot_be(specs, message):
     with pytest.raises(UserError, match=message):
-        Settings(games=specs).chosen()
+        TrainingConfig(games=specs).chosen()
 
 
 def test_games_are_counted():

@@ -12,7 +12,7 @@ import pytest
 import jubango as jb
 
 ROOT = Path(__file__).parents[2]
-OLD = {"Firsts": "Amaf", "Numbers": "SearchParams", "Settings": "TracedParams"}
+OLD = {"Firsts": "Amaf", "Numbers": "SearchParams", "RootDice": "RootNoise", "Settings": "TracedParams"}
 
 
 def test_the_door_knows_the_old_names():
@@ -58,3 +58,12 @@ def test_a_game_with_the_old_name_of_a_playout():
                 return "its own"
 
     assert Older(3, 3, 3).random_playout_with_amaf(None, None) == "its own"
+
+
+def test_an_evaluator_with_the_old_name_of_its_batch():
+    with pytest.deprecated_call(match=r"Older\.vector is now called saturating_batch"):
+
+        class Older(jb.Uniform):
+            vector = 7
+
+    assert Older().saturating_batch == 7

@@ -108,6 +108,15 @@ def test_folders_are_rooms_too():
     assert len(rooms()) > 30
 
 
+def test_no_two_public_classes_have_one_name():
+    homes: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name)
+    assert not {name: where for name, where in homes.items() if len(where) > 1}
+
+
 def test_imports_are_where_they_are_looked_for():
     """At the top of the file, but for the commands', so that --help answers without JAX, and the lazy door's."""
     hidden = [

@@ -256,7 +256,7 @@ def _batch(
     positions: Sequence[Position], bot: SearchConfig, seed: int, on_progress: Callable[[int, int], bool]
 ) -> list[PositionAnalysis]:
     going = [i for i, position in enumerate(positions) if not position.over]
-    # A position's dice depend on the seed and its place in the game, not on what is searched beside it.
+    # A position's seed depends on the seed and its place in the game, not on what is searched beside it.
     seeds = [(positions[i].number + seed) * 2654435761 % 2**32 for i in going]
     game, states = positions[0].game, [positions[i].state for i in going]
     found = dict(zip(going, run_bot(game, bot, states, seeds, on_progress) if going else [], strict=True))

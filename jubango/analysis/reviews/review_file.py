@@ -37,7 +37,7 @@ class ReviewKey:
 
 @dataclass(frozen=True)
 class Saved:
-    """What a file holds. The searches of a place are in the order of their dice, from the first."""
+    """What a file holds. The searches of a place are in the order of their seeds, from the first."""
 
     subject: ReviewKey
     repeats: int  # searches of a place that were wanted

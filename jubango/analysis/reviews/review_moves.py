@@ -4,7 +4,7 @@ A move's loss is what the bot's own choice would have been worth less what the m
 position AFTER it, for who moved. These are equals: as many searches of as many simulations, with the other side to
 move in both. The two positions' searches have had no part in choosing, so that no choice is flattered by its own luck.
 
-How surely: a search's win rate scatters, and every position is searched several times with other dice. The variance of
+How surely: a search's win rate scatters, and every position is searched several times with other seeds. The variance of
 one search is taken to be the largest of what the position's own searches show, of what those of the whole game show
 (in units of p (1 - p), pooled), and of that of as many games played out as it has simulations, p (1 - p) / n.
 """
@@ -140,17 +140,17 @@ class Evidence:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scatter", _scatter(self.findings.values()))
 
-    def of(self, place: PositionKey) -> Estimate:
+    def of(self, place: PositionKey) -> WinRateEstimate:
         """Black's win rate at a place, and the variance of that."""
         found = self.findings[place]
         rates = [one.win_rate for one in found]
         mean = math.fsum(rates) / len(rates)
         if not found[0].moves:
-            return Estimate(mean, 0.0)
+            return WinRateEstimate(mean, 0.0)
         number = math.fsum(one.simulations for one in found) / len(found)
         unit = _unit(mean, number)
         own = math.fsum((rate - mean) ** 2 for rate in rates) / max(1, len(rates) - 1)
-        return Estimate(mean, max(own, self.scatter * unit, unit / max(1.0, number)) / len(rates))
+        return WinRateEstimate(mean, max(own, self.scatter * unit, unit / max(1.0, number)) / len(rates))
 
     def lead(self, place: PositionKey) -> float | None:
         """Black's in points, the mean of what was found."""
@@ -158,7 +158,7 @@ class Evidence:
         return math.fsum(leads) / len(leads) if leads else None
 
 
-class Estimate(NamedTuple):
+class WinRateEstimate(NamedTuple):
     """Of Black's win rate."""
 
     win_rate: float
@@ -281,7 +281,7 @@ def reviewed_move(
     )
 
 
-def loss_between(player: int, played: Estimate, chosen: Estimate) -> tuple[float, float, float]:
+def loss_between(player: int, played: WinRateEstimate, chosen: WinRateEstimate) -> tuple[float, float, float]:
     """(what ``player`` has lost, half of its 95 % interval, how sure it is that it is anything)."""
     loss = (chosen.win_rate - played.win_rate) * (-1 if player else 1)
     deviation = math.sqrt(chosen.variance + played.variance)

@@ -22,7 +22,7 @@ from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.sgf.positions import Position
 from jubango.sgf_games.sgf.symmetries import turned_actions
 
-TOLD = 10  # moves of a position whose variations are kept
+VARIATIONS_KEPT = 10  # moves of a position whose variations are kept
 
 
 class SearchJob(NamedTuple):
@@ -31,17 +31,17 @@ class SearchJob(NamedTuple):
     game: int  # whose
     place: PositionKey
     repeat: int  # which search of the place, from 0
-    position: Position  # on a board that is turned by ``turn``
-    turn: int = 0
+    position: Position  # on a board that is turned by ``symmetry``
+    symmetry: int = 0
 
 
-def seed_of(wish: SearchJob, seed: int) -> int:
-    """uint32: the dice of a search, which depend on nothing but the review's seed and the place in the game."""
-    return zlib.crc32(f"{seed} {wish.place.number} {wish.place.after} {wish.repeat}".encode())
+def seed_of(job: SearchJob, seed: int) -> int:
+    """uint32: the seed of a search, which depends on nothing but the review's seed and the place in the game."""
+    return zlib.crc32(f"{seed} {job.place.number} {job.place.after} {job.repeat}".encode())
 
 
 def search(
-    wishes: Sequence[SearchJob], bot: SearchConfig, seed: int,
+    jobs: Sequence[SearchJob], bot: SearchConfig, seed: int,
     on_progress: Callable[[float, int], None] = lambda done, total: None,
 ) -> Iterator[list[tuple[SearchJob, Finding]]]:  # fmt: skip
     """What is found, batch by batch, as many positions side by side as the machine searches well. All are of games that
@@ -49,43 +49,43 @@ def search(
 
     on_progress(done, total), of searches. Raises UserError if a tree is too large.
     """
-    if not wishes:
+    if not jobs:
         return
     # One leaf at a time, however few positions there are, so that a search finds the same beside any others.
     bot = bot.model_copy(update={"leaves": bot.leaves})
-    at_once = _at_once(wishes[0].position.game, bot, len(wishes))
-    for first in range(0, len(wishes), at_once):
-        batch = wishes[first : first + at_once]
+    at_once = _at_once(jobs[0].position.game, bot, len(jobs))
+    for first in range(0, len(jobs), at_once):
+        batch = jobs[first : first + at_once]
 
         def look(done: int, wanted: int, first: int = first, size: int = len(batch)) -> None:
-            on_progress(first + size * done / max(1, wanted), len(wishes))
+            on_progress(first + size * done / max(1, wanted), len(jobs))
 
-        positions, dice = [wish.position for wish in batch], [seed_of(wish, seed) for wish in batch]
-        found = run_bot(positions[0].game, bot, [position.state for position in positions], dice, look, at_once)
+        positions, seeds = [job.position for job in batch], [seed_of(job, seed) for job in batch]
+        found = run_bot(positions[0].game, bot, [position.state for position in positions], seeds, look, at_once)
         # Of the bot's choices too only what a network says: elsewhere the difference of two leads is noise.
-        ahead = leads(positions, found, dice, bot, by_games=not all(wish.place.after for wish in batch))
+        ahead = leads(positions, found, seeds, bot, by_games=not all(job.place.after for job in batch))
         has_prior = evaluator_for(positions[0].game, bot).evaluator.has_prior
         told = zip(batch, found, ahead, strict=True)
-        yield [(wish, finding(wish, result, lead, has_prior)) for wish, result, lead in told]
+        yield [(job, finding(job, result, lead, has_prior)) for job, result, lead in told]
 
 
 def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
     """Positions side by side, in one program for all batches: for rollouts up to four times what fills the machine, as
     everybody waits for the longest game; a step costs as much as 96 positions and then by the position."""
-    most = 4 * full_lanes(evaluator_for(game, bot).evaluator.vector)
+    most = 4 * full_lanes(evaluator_for(game, bot).evaluator.saturating_batch)
     sizes = [size for size in (MOST_LANES, 2 * MOST_LANES, 4 * MOST_LANES) if size <= max(most, MOST_LANES)]
     best = min(sizes, key=lambda size: -(-number // size) * (size + 96))
     return min(best, affordable_lanes(game, [bot]))
 
 
-def finding(wish: SearchJob, result: SearchResult, lead: float | None, has_prior: bool = True) -> Finding:
+def finding(job: SearchJob, result: SearchResult, lead: float | None, has_prior: bool = True) -> Finding:
     """What is kept of a search, as it is on the game's own board: its visited moves, with variations of the most
     visited. Of a position that is not the game's own only the best move."""
-    position, game, visits = wish.position, wish.position.game, result.visits
-    back = turned_actions(game)[wish.turn]
+    position, game, visits = job.position, job.position.game, result.visits
+    back = turned_actions(game)[job.symmetry]
     shown = {int(action) for action in visits.nonzero()[0]} | {result.action}
     order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -result.values[a], a))
-    order, told = (order[:1], 0) if wish.place.after else (order, TOLD)
+    order, told = (order[:1], 0) if job.place.after else (order, VARIATIONS_KEPT)
 
     sign = -0.5 if position.player else 0.5
 

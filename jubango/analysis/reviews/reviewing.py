@@ -31,7 +31,7 @@ Stage = Literal["positions", "choices"]  # of the game; and what the bot's own c
 STAGES: tuple[Stage, ...] = ("positions", "choices")
 
 
-class Progress(NamedTuple):
+class ReviewProgress(NamedTuple):
     """How far a review is."""
 
     stage: Stage
@@ -126,30 +126,30 @@ class GameUnderReview:
         look_at([*places.values()])
         return places
 
-    def wishes(self, stage: Stage, number: int) -> list[SearchJob]:
-        """The searches that are missing. Each of a place has other dice, and the board turned another way: a network
-        that has no dice does not say quite the same then."""
-        wishes = [
-            SearchJob(number, place, repeat, self.on_board(place, turn), turn)
+    def jobs(self, stage: Stage, number: int) -> list[SearchJob]:
+        """The searches that are missing. Each of a place has another seed, and the board turned another way: a network
+        that uses no random numbers does not say quite the same then."""
+        jobs = [
+            SearchJob(number, place, repeat, self.on_board(place, symmetry), symmetry)
             for place, position in self.places(stage).items()
             if not self._settled(place, position)
             for repeat in range(len(self.found(place, position)), self.repeats)
-            for turn in [repeat % turns_of(position.game)]
+            for symmetry in [repeat % turns_of(position.game)]
         ]
-        look_at([wish.position for wish in wishes])
-        return wishes
+        look_at([job.position for job in jobs])
+        return jobs
 
-    def on_board(self, place: PositionKey, turn: int) -> Position:
+    def on_board(self, place: PositionKey, symmetry: int) -> Position:
         """The position of a place on a board that is turned."""
-        if place.after and not turn:
+        if place.after and not symmetry:
             return self._onward[place]
-        if turn not in self._boards:
-            self._boards[turn] = positions(turned(self.record.sgf, turn))
-        here = self._boards[turn][place.number]
+        if symmetry not in self._boards:
+            self._boards[symmetry] = positions(turned(self.record.sgf, symmetry))
+        here = self._boards[symmetry][place.number]
         if not place.after:
             return here
         game = self.record.game
-        (action,) = np.flatnonzero(turned_actions(game)[turn] == game.parse_action(place.after))
+        (action,) = np.flatnonzero(turned_actions(game)[symmetry] == game.parse_action(place.after))
         return here.after(game.action_text(int(action)))
 
     def keep(self) -> None:
@@ -166,7 +166,7 @@ class GameUnderReview:
 def searched(
     cases: Sequence[GameUnderReview],
     bots: Sequence[SearchConfig],
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[ReviewProgress], None] = lambda progress: None,
 ) -> None:
     """Make all the searches that are missing, those of games that can share a program side by side, and write down what
     was found after every batch. ``bots``: one for each game."""
@@ -174,18 +174,18 @@ def searched(
     for i, (case, bot) in enumerate(zip(cases, bots, strict=True)):
         groups.setdefault((case.record.game.compiled_as, bot.spec, case.subject.seed), []).append(i)
     for stage in STAGES:
-        wishes = {key: [wish for i in own for wish in cases[i].wishes(stage, i)] for key, own in groups.items()}
-        done, total = 0, sum(map(len, wishes.values()))
-        for (_, _, seed), own in wishes.items():
+        jobs = {key: [job for i in own for job in cases[i].jobs(stage, i)] for key, own in groups.items()}
+        done, total = 0, sum(map(len, jobs.values()))
+        for (_, _, seed), own in jobs.items():
             before = done
 
             def report(now: float, _: int, before: int = before, stage: Stage = stage, total: int = total) -> None:
-                on_progress(Progress(stage, before + now, total))
+                on_progress(ReviewProgress(stage, before + now, total))
 
             for batch in search(own, bots[own[0].game], seed, report) if own else ():
-                for wish, found in batch:
-                    cases[wish.game].findings.setdefault(wish.place, []).append(found)
-                for i in {wish.game for wish, _ in batch}:
+                for job, found in batch:
+                    cases[job.game].findings.setdefault(job.place, []).append(found)
+                for i in {job.game for job, _ in batch}:
                     cases[i].keep()
                 done += len(batch)
 
@@ -193,13 +193,13 @@ def searched(
 @overload
 def review(
     games: Record | Path | str, bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
-    thresholds: Thresholds = ..., file: Path | str | None = ..., on_progress: Callable[[Progress], None] = ...,
+    thresholds: Thresholds = ..., file: Path | str | None = ..., on_progress: Callable[[ReviewProgress], None] = ...,
     **keys: Unpack[BotKeys],
 ) -> Review: ...  # fmt: skip
 @overload
 def review(
     games: list[Record | Path | str], bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
-    thresholds: Thresholds = ..., file: None = ..., on_progress: Callable[[Progress], None] = ...,
+    thresholds: Thresholds = ..., file: None = ..., on_progress: Callable[[ReviewProgress], None] = ...,
     **keys: Unpack[BotKeys],
 ) -> list[Review]: ...  # fmt: skip
 def review(
@@ -210,7 +210,7 @@ def review(
     seed: int = 1,
     thresholds: Thresholds = Thresholds(),  # noqa: B008 - a tuple
     file: Path | str | None = None,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[ReviewProgress], None] = lambda progress: None,
     **keys: Unpack[BotKeys],
 ) -> Review | list[Review]:
     """Look a game through, or many at once: what every move lost, how surely, and what would have been better.
@@ -218,7 +218,7 @@ def review(
     games: records, or names of SGF files.
     bot: a spec string or a configuration, by default the strongest there is for the game; ``keys`` change it:
         ``simulations=200``.
-    repeats: searches of every position, each with its own dice.
+    repeats: searches of every position, each with its own seed.
     thresholds: from what loss on a move is called an inaccuracy, a mistake, a blunder.
     file: keep the searches of a game there, and take those that are there already.
     on_progress: told how far the searches are; of many games, some are finished before others begin.
@@ -234,7 +234,7 @@ def review(
 
 def _review(
     games: Sequence[Record | Path | str], bot: str | BotConfig | None, repeats: int, seed: int, thresholds: Thresholds,
-    file: Path | str | None, on_progress: Callable[[Progress], None], keys: dict[str, object],
+    file: Path | str | None, on_progress: Callable[[ReviewProgress], None], keys: dict[str, object],
 ) -> list[Review]:  # fmt: skip
     if not 1 <= repeats <= MOST_REPEATS:
         raise UserError(f"review: repeats={repeats}: should be from 1 to {MOST_REPEATS}")

@@ -17,7 +17,7 @@ from jubango.arena.games.scoring import score
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask, move_seed
 from jubango.bots.config import BotConfig
-from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, Verdict, WholeGame
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, ScoringVerdict, WholeGame
 from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
 from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.records.record import VOID, GameRecord, score_of
@@ -48,7 +48,7 @@ class GameSlot:
     renewed: int = 0  # how often it went on otherwise than by a move
     opening: int = 0  # moves that were made for the players
     values: list[float] = field(default_factory=list)  # of the moves, what their players said, for Black; or nan
-    verdicts: list[Verdict] = field(default_factory=list)  # so far, if it has been played out
+    verdicts: list[ScoringVerdict] = field(default_factory=list)  # so far, if it has been played out
     played_out: bool = False
     disputed: str = ""  # why it went on after it had been played out
     counted: str = ""  # the engines' own scores, where they differ
@@ -92,7 +92,7 @@ class GameBatch:
         self._new = np.ones(size, bool)  # lanes at a first position
         self._step()
         if self._judged:  # the programs are there when a clock runs
-            score(game, self.states([0])[0], [Verdict("", dead=())])
+            score(game, self.states([0])[0], [ScoringVerdict("", dead=())])
 
     @property
     def busy(self) -> int:
@@ -271,7 +271,7 @@ class GameBatch:
         assert lane is not None
         return lane
 
-    def _hear(self, verdict: Verdict, i: int) -> bool:
+    def _hear(self, verdict: ScoringVerdict, i: int) -> bool:
         """Is it the last of the game's verdicts?"""
         lane = self._at(i)
         lane.verdicts.append(verdict)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jubango.bots.players.batch_player import Verdict
+from jubango.bots.players.batch_player import ScoringVerdict
 from jubango.sgf_games.records.record import VOID
 from jubango.sgf_games.rules.coordinates import Point
 from jubango.sgf_games.rules.game import Game, State
@@ -25,7 +25,7 @@ class Score(NamedTuple):
     counted: str = ""  # what engines make of the score where that is another one: "gnugo B+3.5"
 
 
-def score(game: Game, state: State, verdicts: Sequence[Verdict]) -> Score:
+def score(game: Game, state: State, verdicts: Sequence[ScoringVerdict]) -> Score:
     """What follows from the engines' verdicts. Two have to agree on the dead stones; where less than two engines name
     them, random playouts are the other."""
     named = {v.name: whole_chains(game, state, v.dead) for v in verdicts if v.dead is not None}
@@ -55,7 +55,7 @@ def whole_chains(game: Game, state: State, points: Iterable[Point]) -> np.ndarra
     return np.any([named & False, *found], axis=0)
 
 
-def _otherwise(result: str, verdicts: Sequence[Verdict]) -> str:
+def _otherwise(result: str, verdicts: Sequence[ScoringVerdict]) -> str:
     """The engines' own scores that differ from the result."""
     return "; ".join(f"{v.name} {v.own_score}" for v in verdicts if v.own_score and not _same(v.own_score, result))
 

@@ -21,7 +21,7 @@ from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.ended_games import EndedGames
 from jubango.arena.runs.outcome import Outcome
 from jubango.arena.runs.page import page_of, write_page
-from jubango.arena.schedule.pace import Pace, Playing
+from jubango.arena.schedule.pace import GameUnderWay, Pace
 from jubango.arena.schedule.pairings import GameTask, Pairing, pairing
 from jubango.arena.schedule.plan import Plan
 from jubango.arena.text.standings import standings_html, standings_text
@@ -100,7 +100,7 @@ class Run:
         for record in records:
             self._outcome.add(record.game_id, record.black, record.white, record.score)
             pair, moves = pairing(record.black, record.white), len(record.moves) - record.opening_plies
-            self.pace.add(Playing(record.game_id, pair, moves, record.seconds))
+            self.pace.add(GameUnderWay(record.game_id, pair, moves, record.seconds))
 
     def next_games(self) -> Iterator[GameTask]:
         """Those that are to be played as far as the results tell, in their order. Raises CannotGoOn."""
@@ -165,7 +165,9 @@ class Run:
         now = time.perf_counter()
         lanes = self.table.lanes if self.table else []
         under_way = [
-            Playing(task.game_id, pairing(task.black, task.white), len(lane.moves) - lane.opening, now - lane.began)
+            GameUnderWay(
+                task.game_id, pairing(task.black, task.white), len(lane.moves) - lane.opening, now - lane.began
+            )
             for lane in lanes
             if lane and (task := lane.task)
         ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from jubango.arena.runs.weights import SHIPPED, network_name
-from jubango.arena.runs.work_folder import Change, WorkFolder, changes
+from jubango.arena.runs.work_folder import ChangedField, WorkFolder, changes
 from jubango.arena.schedule.formats import OPEN
 from jubango.arena.schedule.pairings import pairings
 from jubango.arena.schedule.plan import Plan
@@ -46,7 +46,7 @@ def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: Wo
             refuse(other)
 
 
-def _said(old: Plan, change: Change) -> str:
+def _said(old: Plan, change: ChangedField) -> str:
     if change.key == "openings":
         return f"{old.openings.told if old.openings else 'no openings'}, and these are others"
     return "another [adjudication]" if change.key == "adjudication" else str(change)

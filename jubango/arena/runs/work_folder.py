@@ -63,7 +63,7 @@ class WorkFolder:
             self.files.write(name, data.encode() if isinstance(data, str) else data)
 
 
-class Change(NamedTuple):
+class ChangedField(NamedTuple):
     """A field that had another value when the work was begun."""
 
     key: str
@@ -74,14 +74,14 @@ class Change(NamedTuple):
         return f"{self.key} = {_said(self.before)}, not {_said(self.now)}"
 
 
-def changes(before: object, now: object, may_change: Collection[str]) -> Iterator[Change]:
+def changes(before: object, now: object, may_change: Collection[str]) -> Iterator[ChangedField]:
     """Every field of two plans (dataclasses or pydantic models of one type) that differs, but for those that may. A
     field that nobody has thought of may not."""
     names = type(before).model_fields if isinstance(before, BaseModel) else _fields(before)
     for name in names:
         was, is_now = getattr(before, name), getattr(now, name)
         if name not in may_change and was != is_now:
-            yield Change(name, was, is_now)
+            yield ChangedField(name, was, is_now)
 
 
 def _fields(plan: object) -> list[str]:

@@ -39,7 +39,7 @@ class TooFew(UserError):
         self.found = found
 
 
-class Interrupted(KeyboardInterrupt):
+class BalanceInterrupted(KeyboardInterrupt):
     """Ctrl-C; ``found`` are those so far, the most even first."""
 
     def __init__(self, found: list[Balanced]) -> None:
@@ -70,7 +70,7 @@ def balanced_openings(
     try:
         _look(game, count, plies, searching, informed, between, seed, on_progress, kept)
     except KeyboardInterrupt:
-        raise Interrupted(_even(kept, count)) from None
+        raise BalanceInterrupted(_even(kept, count)) from None
     return _even(kept, count)
 
 
@@ -123,8 +123,8 @@ def _drawn(
     game: Game, plies: int, bot: BotConfig | None, seed: int, first: int
 ) -> list[tuple[Position, tuple[str, ...]]]:
     """Candidates by their numbers, of which the next is ``first``."""
-    dice = [random.Random(drawn(seed, f"candidate {first + i}")) for i in range(OPENINGS_AT_ONCE)]
-    lines: list[list[str]] = [[] for _ in dice]
+    generators = [random.Random(drawn(seed, f"candidate {first + i}")) for i in range(OPENINGS_AT_ONCE)]
+    lines: list[list[str]] = [[] for _ in generators]
     for _ in range(plies):
         places = [position(game, line) for line in lines]
         going = [i for i, place in enumerate(places) if not place.over]
@@ -136,5 +136,5 @@ def _drawn(
             able = [a for a in np.flatnonzero(places[i].legal).tolist() if game.action_text(a) != "pass"]
             weights = [float(shares[i][a]) ** FLATTER for a in able] if i in shares else None
             if able:
-                lines[i].append(game.action_text(dice[i].choices(able, weights)[0]))
+                lines[i].append(game.action_text(generators[i].choices(able, weights)[0]))
     return [(position(game, line), tuple(line)) for line in lines if len(line) == plies]

@@ -33,7 +33,7 @@ Round = dict[Pairing, int]  # how many games of which pairings
 
 
 @dataclass(frozen=True)
-class Format:
+class TournamentFormat:
     """``games`` are those of a pairing, ``rounds`` those of a Swiss tournament. "best" has
     neither: a :meth:`race` says what is played."""
 

@@ -208,13 +208,15 @@ class _Random:
         return self._found[index]
 
     def _draw(self) -> None:
-        dice = [random.Random(drawn(self._seed, f"opening {self._candidates + i}")) for i in range(OPENINGS_AT_ONCE)]
+        generators = [
+            random.Random(drawn(self._seed, f"opening {self._candidates + i}")) for i in range(OPENINGS_AT_ONCE)
+        ]
         self._candidates += OPENINGS_AT_ONCE
-        moves: list[list[str]] = [[] for _ in dice]
+        moves: list[list[str]] = [[] for _ in generators]
 
         def chosen(ply: int, legal: np.ndarray, over: np.ndarray) -> np.ndarray:
             found = np.zeros(OPENINGS_AT_ONCE, np.int32)
-            for i, own in enumerate(dice):
+            for i, own in enumerate(generators):
                 able = [a for a in np.flatnonzero(legal[i]).tolist() if self._game.action_text(a) != "pass"]
                 if able and ply < self._plies:
                     found[i] = own.choice(able)

@@ -28,7 +28,7 @@ SOON = 1.0  # seconds that a game takes at least to end
 Seconds = Callable[[Pairing], float]
 
 
-class Playing(NamedTuple):
+class GameUnderWay(NamedTuple):
     """A game under way."""
 
     game_id: str
@@ -83,7 +83,7 @@ class Pace:
         spent.moves += (moves - spent.moves) / games
         spent.seconds += (seconds - spent.seconds) / games
 
-    def add(self, game: Playing) -> None:
+    def add(self, game: GameUnderWay) -> None:
         """A game has ended."""
         self.missing[game.pair] = self.missing.get(game.pair, 0) - 1
         self._end(game.pair, game.moves)
@@ -96,7 +96,7 @@ class Pace:
         lengths.moves += moves
         lengths.squares += moves**2
 
-    def _look(self, game: Playing) -> None:
+    def _look(self, game: GameUnderWay) -> None:
         """Count what is new of a game."""
         moves, seconds = self._seen.get(game.game_id, (0, 0.0))
         spent = self._spent[game.pair]
@@ -105,7 +105,7 @@ class Pace:
         self._seen[game.game_id] = game.moves, game.seconds
 
     def left(
-        self, under_way: Sequence[Playing], elapsed: float, lanes: int = 1, rounds: Sequence[int] = ()
+        self, under_way: Sequence[GameUnderWay], elapsed: float, lanes: int = 1, rounds: Sequence[int] = ()
     ) -> float | None:
         """Seconds until all games are played, with ``elapsed`` ones behind; None if nobody knows yet.
 
@@ -146,7 +146,7 @@ class Pace:
         usual = sum(known.values()) / len(known) * sum(map(length, known)) / len(known)
         return found + sum(max(usual, games * usual / lanes) for games in rounds)
 
-    def _fit(self, under_way: Sequence[Playing]) -> tuple[Seconds, float]:
+    def _fit(self, under_way: Sequence[GameUnderWay]) -> tuple[Seconds, float]:
         """(a pairing's mean length, the standard deviation of all), in moves: of greatest likelihood, nearly, a few
         games as are usual counted in."""
         pairs = list(dict.fromkeys([*self._lengths, *(game.pair for game in under_way)]))

@@ -1,4 +1,4 @@
-"""One pairing's games: who takes which colour, from which opening, by which dice."""
+"""One pairing's games: who takes which colour, from which opening, with which seed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOWHERE = Opening()  # the first position
 
 @dataclass(frozen=True)
 class GameTask:
-    """One game to play. ``seed`` is all that decides the bots' dice."""
+    """One game to play. ``seed`` decides all random numbers of the bots."""
 
     game_id: str
     black: str
@@ -59,12 +59,12 @@ def colours(pair: Pairing, number: int) -> Pairing:
 
 
 def game_seed(seed: int, game_id: str) -> int:
-    """The dice of one game of the tournament that has this ``seed``."""
+    """The seed of one game of the tournament that has this ``seed``."""
     return drawn(seed, game_id)
 
 
 def move_seed(game_seed: int, ply: int) -> int:
-    """uint32: the dice of one move."""
+    """uint32: the seed of one move."""
     digest = hashlib.sha256(f"{game_seed}\n{ply}".encode()).digest()
     return int.from_bytes(digest[:4], "big")
 

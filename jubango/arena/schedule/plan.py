@@ -14,7 +14,7 @@ from pydantic import Field
 from jubango.analysis.ratings.best_arm import Duel
 from jubango.analysis.ratings.sprt import Sprt
 from jubango.arena.schedule.adjudication import Adjudication
-from jubango.arena.schedule.formats import Format, Kind
+from jubango.arena.schedule.formats import Kind, TournamentFormat
 from jubango.arena.schedule.openings import Openings, handicap_opening, listed_openings, openings_of, texts_of
 from jubango.arena.schedule.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
 from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
@@ -28,7 +28,7 @@ from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.race import Race, for_two
 
 MOST_OF_A_TEST = 100_000  # games, unless somebody says otherwise
-WORDS = COLOUR_PAIRS | {
+ERROR_TEXTS = COLOUR_PAIRS | {
     "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
     "list_type": "must be a list of tables",
     "dict_type": "must be a table",
@@ -96,7 +96,7 @@ class Plan:
     name: str
     game: Game
     bots: tuple[BotConfig, ...]
-    format: Format  # who meets whom
+    format: TournamentFormat  # who meets whom
     games_per_pairing: int
     seed: int
     games_at_once: int
@@ -222,7 +222,7 @@ def _as_in_a_file(keys: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _head(data: dict[str, Any], source: str, called: dict[str, str] | None = None) -> _TournamentFile:
-    return checked_table(_TournamentFile, data, source, WORDS, called)
+    return checked_table(_TournamentFile, data, source, ERROR_TEXTS, called)
 
 
 def _plan(head: _TournamentFile, game: Game, bots: list[BotConfig], text: str, source: str) -> Plan:
@@ -251,7 +251,7 @@ def _plan(head: _TournamentFile, game: Game, bots: list[BotConfig], text: str, s
                 raise UserError('games_per_pairing: is not for format = "best", which takes as many as it needs')
         elif unused := given & {"indifference", "alpha"}:
             raise UserError(f'{min(unused)}: is for format = "best"')
-        kind = Format(
+        kind = TournamentFormat(
             head.format, tuple(names), head.games_per_pairing, head.seed, head.rounds, head.indifference, head.alpha
         )
         plan = Plan(
@@ -296,7 +296,7 @@ def _terms(head: _TournamentFile, game: Game, names: Sequence[str]) -> dict[Pair
     terms: dict[Pairing, Terms] = {}
     for i, given in enumerate(head.matchups, 1):
         where = f"[[matchups]] number {i}"
-        table = checked_table(_Matchup, given, where, WORDS)
+        table = checked_table(_Matchup, given, where, ERROR_TEXTS)
         for name in [*table.bots, *filter(None, [table.black])]:
             if name not in names:
                 raise UserError(f'{where}: no bot is called "{name}"{nearest(name, names)}')

@@ -22,7 +22,7 @@ from jubango.arena.text.console import Console
 from jubango.arena.text.preparing import Busy, Line, Preparing, shown
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec
-from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, Position
+from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, SearchedPosition
 from jubango.bots.interactive.watched import WatchedPlayer
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.players.human import HumanConfig, HumanPlayer
@@ -49,7 +49,7 @@ class BrokenOff(KeyboardInterrupt):
     """Ctrl-C at the board; the text says what has become of the game."""
 
 
-class Session:
+class TerminalGame:
     """One game of the arena's table, with people asked at the terminal. It is kept in ``sgf`` from its first move on.
 
     The board is there before the bots are: their programs may take a while.
@@ -198,7 +198,8 @@ class Session:
         state = jax.tree.map(lambda x: x[..., request.lane], states)
         with shown(self.console, Busy(f"{bot.name} thinks for you")):
             self._adviser.begin(
-                Position(state, request.legal, len(request.moves), request.seed), seconds=bot.seconds or float("inf")
+                SearchedPosition(state, request.legal, len(request.moves), request.seed),
+                seconds=bot.seconds or float("inf"),
             )
             while self._adviser.busy:
                 self._adviser.advance()

@@ -17,7 +17,7 @@ from jubango.arena.runs.machines import this_machine
 from jubango.arena.runs.page import page_of
 from jubango.arena.runs.run import Run
 from jubango.arena.schedule.plan import Plan
-from jubango.arena.screens.page_server import HOST, Answer, PageServer
+from jubango.arena.screens.page_server import HOST, PageResponse, PageServer
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.database import DATABASE
 
@@ -64,14 +64,14 @@ class Live:
 
     # -- for the thread that answers -------------------------------------------------------------
 
-    def _answer(self, asked: str) -> Answer:
+    def _answer(self, asked: str) -> PageResponse:
         path, _, query = asked.partition("?")
         since = parse_qs(query).get("since", ["0"])[0]
         if path == "/":
-            return Answer(HTTPStatus.OK, "text/html", self._whole())
+            return PageResponse(HTTPStatus.OK, "text/html", self._whole())
         if path == "/new" and re.fullmatch("[0-9]{1,9}", since):
-            return Answer(HTTPStatus.OK, "application/json", self._new(int(since)).encode())
-        return Answer(HTTPStatus.NOT_FOUND)
+            return PageResponse(HTTPStatus.OK, "application/json", self._new(int(since)).encode())
+        return PageResponse(HTTPStatus.NOT_FOUND)
 
     def _whole(self) -> bytes:
         """The page, the same until there is more to look at."""

@@ -25,7 +25,7 @@ FAREWELL = 2.0  # seconds at the end for answers on their way
 PAUSE = 0.1  # seconds before a connection is tried again that could not be taken
 
 
-class Answer(NamedTuple):
+class PageResponse(NamedTuple):
     status: HTTPStatus
     kind: str = "text/plain"  # its media type
     body: bytes = b""
@@ -37,7 +37,7 @@ class PageServer:
     port: of the loopback address, 0 for any that is free. Raises OSError and OverflowError for one that cannot be had.
     """
 
-    def __init__(self, answer: Callable[[str], Answer], port: int = 0) -> None:
+    def __init__(self, answer: Callable[[str], PageResponse], port: int = 0) -> None:
         self._answer = answer
         self._most = _most_open()
         self._socket = socket.create_server((HOST, port), backlog=QUEUE)
@@ -135,24 +135,24 @@ class PageServer:
 
     # -- in the worker's -------------------------------------------------------------------------
 
-    def _say(self, head: bytes) -> Answer:
+    def _say(self, head: bytes) -> PageResponse:
         if len(head) > LONGEST_HEAD:
-            return Answer(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            return PageResponse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         asked = re.match(rb"([A-Z]+) (/[!-~]*) HTTP/1\.[01]\r\n", head)
         if asked is None:
-            return Answer(HTTPStatus.BAD_REQUEST)
+            return PageResponse(HTTPStatus.BAD_REQUEST)
         hosts = re.findall(rb"(?im)^host:[ \t]*(\S*)[ \t]*\r$", head)
         if hosts not in ([b"%s:%d" % (name, self.port)] for name in (HOST.encode(), b"localhost")):
-            return Answer(HTTPStatus.FORBIDDEN)  # another site's name for us
+            return PageResponse(HTTPStatus.FORBIDDEN)  # another site's name for us
         if asked[1] != b"GET":
-            return Answer(HTTPStatus.METHOD_NOT_ALLOWED)
+            return PageResponse(HTTPStatus.METHOD_NOT_ALLOWED)
         try:
             return self._answer(asked[2].decode())
         except Exception as error:  # one visitor's misfortune
-            return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, body=f"{type(error).__name__}: {error}".encode())
+            return PageResponse(HTTPStatus.INTERNAL_SERVER_ERROR, body=f"{type(error).__name__}: {error}".encode())
 
 
-def _bytes(answer: Answer) -> bytes:
+def _bytes(answer: PageResponse) -> bytes:
     """An answer as it is sent; pages of others may not frame it."""
     headers = {
         "Content-Type": f"{answer.kind}; charset=utf-8", "Content-Length": str(len(answer.body)), "Connection": "close",

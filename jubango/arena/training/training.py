@@ -21,7 +21,7 @@ from jubango.arena.schedule.toml_tables import checked_table
 from jubango.arena.training.tables import NAME, PROGRESS_COLUMNS, Match, matches_of, progress_of
 from jubango.bots.config import Bot, BotConfig, bot_from_spec
 from jubango.bots.learning.position_files import set_aside
-from jubango.bots.learning.trainer import NEWEST, Settings, Trainer, Turn
+from jubango.bots.learning.trainer import NEWEST, Trainer, TrainingConfig, TrainingStep
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.bots.players.engines.engine import program
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
@@ -77,11 +77,11 @@ class Measuring:
     simulations: int = 32
 
 
-class Progress(NamedTuple):
+class TrainingProgress(NamedTuple):
     """How a training run stands."""
 
     training: Training
-    turn: Turn | None
+    step: TrainingStep | None
     stage: str
     seconds: float  # trained so far, all sittings, without compiling and measuring
     left: float | None  # seconds, if known
@@ -89,8 +89,11 @@ class Progress(NamedTuple):
 
 
 class Training:
-    """A run in ``folder``; what is there is gone on with. ``given``: keys of :class:`Settings`, ``games`` among them;
-    of a run that goes on, those that are to be different now. Raises UserError."""
+    """A run in ``folder``; one that is there goes on.
+
+    given: keys of :class:`TrainingConfig`, ``games`` among them; of a run that goes on, those that change.
+    Raises UserError.
+    """
 
     def __init__(self, given: Mapping[str, object], folder: Path, measuring: Measuring | None = None) -> None:
         self.folder, self._work = folder, work_folder(folder)
@@ -131,7 +134,7 @@ class Training:
     def seconds(self) -> float:
         return self.trainer.counts["seconds"]
 
-    def run(self, minutes: float = math.inf, games: float = math.inf) -> Iterator[Progress]:
+    def run(self, minutes: float = math.inf, games: float = math.inf) -> Iterator[TrainingProgress]:
         """Train until so many minutes or games of self-play have been spent in all; yields after every turn and stage.
         Leaving it at any time loses nothing but the last minutes; :meth:`save` before keeps these too."""
         trainer, began, begun_games = self.trainer, self.seconds, self.trainer.counts["games"]
@@ -149,30 +152,30 @@ class Training:
 
         if self.seconds < 60 * minutes and trainer.counts["games"] < games:
             for program in trainer.compile():
-                yield Progress(self, None, "compiling", self.seconds, left(), program)
+                yield TrainingProgress(self, None, "compiling", self.seconds, left(), program)
         last_row = last_save = time.perf_counter()
         while self.seconds < 60 * minutes and trainer.counts["games"] < games:
             trainer.pace = pace(max(self.seconds / (60 * minutes), trainer.counts["games"] / games))
-            turn = trainer.turn()
+            step = trainer.step()
             now = time.perf_counter()
-            if turn.losses and (now - last_row > ROW_SECONDS or not self.rows):
-                self._note(turn)
+            if step.losses and (now - last_row > ROW_SECONDS or not self.rows):
+                self._note(step)
                 last_row = now
-            yield Progress(self, turn, turn.stage, self.seconds, left())
+            yield TrainingProgress(self, step, step.stage, self.seconds, left())
             if now - last_save > SAVE_SECONDS:
                 self.save()
                 last_save = now
             if self.seconds >= due and trainer.steps:
                 self.save()  # measuring may take longer than what it measures
                 for opponent in self.measure():
-                    yield Progress(self, turn, "measuring", self.seconds, left(), opponent)
+                    yield TrainingProgress(self, step, "measuring", self.seconds, left(), opponent)
                 last_save = time.perf_counter()
                 due = self.seconds + often
         self.save()
         if trainer.steps and (not self.matches or self.matches[-1].seconds < self.seconds):
             for opponent in self.measure():
-                yield Progress(self, None, "measuring", self.seconds, 0.0, opponent)
-        yield Progress(self, None, "done", self.seconds, 0.0)
+                yield TrainingProgress(self, None, "measuring", self.seconds, 0.0, opponent)
+        yield TrainingProgress(self, None, "done", self.seconds, 0.0)
 
     def save(self) -> None:
         """Keep everything: a checkpoint, the newest network, the tables' pictures. Of a network that has learnt nothing
@@ -312,7 +315,7 @@ class Training:
 
     # -- on disk -----------------------------------------------------------------------------
 
-    def _stated(self, given: Mapping[str, object]) -> Settings:
+    def _stated(self, given: Mapping[str, object]) -> TrainingConfig:
         """The settings of the run: those it was begun with, but for what may change on the way. Raises UserError."""
         settings, path = _settings(given), str(self.folder / SETTINGS)
         text = self._run.read_text(SETTINGS)
@@ -324,7 +327,7 @@ class Training:
         if games[:both] != before.games[:both]:  # boards may come and go, after the one that counts
             self._work.refuse(f"{' + '.join(before.games)}, not {' + '.join(games)}")
         changed: dict[str, object] = {"games": games}
-        for change in changes(before, settings, {"games"} | (Settings.model_fields.keys() - given.keys())):
+        for change in changes(before, settings, {"games"} | (TrainingConfig.model_fields.keys() - given.keys())):
             if not change.now and change.key != "rollouts":  # to be chosen is what has been chosen
                 continue
             if change.key not in MAY_CHANGE:
@@ -347,13 +350,13 @@ class Training:
         }
         self._run.write(file, packed_weights(self.trainer.weights, self.trainer.shape, how))
 
-    def _note(self, turn: Turn) -> None:
-        assert turn.losses is not None
+    def _note(self, step: TrainingStep) -> None:
+        assert step.losses is not None
         counts = self.trainer.counts
         row: list[float] = [
             round(self.seconds, 1), int(counts["games"]), int(counts["positions"]), self.trainer.steps,
-            *(round(float(value), 5) for value in turn.losses), turn.games.plies / max(1, turn.games.number),
-            round(turn.games.first_won, 4), turn.resign,
+            *(round(float(value), 5) for value in step.losses), step.games.plies / max(1, step.games.number),
+            round(step.games.first_won, 4), step.resign,
         ]  # fmt: skip
         self._progress.append(dict(zip(PROGRESS_COLUMNS, map(float, row), strict=True)), row)
 
@@ -389,13 +392,17 @@ def train(
     *,
     measuring: Measuring | None = None,
     **settings: object,
-) -> Iterator[Progress]:
-    """Train a network by self-play: ``for progress in train("connect_four", "runs/c4", minutes=10): ...``.
+) -> Iterator[TrainingProgress]:
+    """How a training by self-play stands, after every step: ``for progress in train("connect_four", "runs/c4"): ...``.
 
-    ``game`` is a spec, or several of one family, the first of which counts. ``out``, a folder, is gone
-    on with if it has been begun; the best network is there as ``best.safetensors``. ``minutes`` and ``games`` are those
-    of the whole run. Other keys are those of :class:`jubango.bots.learning.trainer.Settings`; a run that is gone on
-    with keeps its own, unless they are given and may change. Raises UserError.
+    game: a spec, or several of one family; the first is the one that is measured.
+    out: a folder; a run that is there goes on. The best network lies in it as ``best.safetensors``.
+    minutes, games: those of the whole run, earlier sittings included; by default without end.
+    measuring: how often, and in how many games, the network is measured.
+    settings: keys of :class:`jubango.bots.learning.trainer.TrainingConfig`. A run that goes on keeps what it had,
+        unless a key is given and may change.
+
+    Raises UserError for what cannot be trained, or for a folder of another run.
     """
     claim()
     given = {"games": (game,) if isinstance(game, str) else tuple(game), **settings}
@@ -409,6 +416,6 @@ def train(
             raise
 
 
-def _settings(given: Mapping[str, object], where: str = "train") -> Settings:
+def _settings(given: Mapping[str, object], where: str = "train") -> TrainingConfig:
     """What is given, checked. Raises UserError."""
-    return checked_table(Settings, given, where)
+    return checked_table(TrainingConfig, given, where)

@@ -16,7 +16,7 @@ from jubango.analysis.positions.plot import board_text
 from jubango.arena.screens.dashboard import clock
 from jubango.arena.text.console import Console
 from jubango.arena.text.preparing import Busy, Line, Preparing
-from jubango.arena.training.training import Progress
+from jubango.arena.training.training import TrainingProgress
 
 BARS = "▁▂▃▄▅▆▇█"
 LINE_SECONDS = 10.0  # between two plain lines
@@ -51,10 +51,10 @@ class TrainingView:
                 self._live.stop()
                 self._live = None
 
-    def show(self, progress: Progress) -> None:
-        turn = progress.turn
-        if turn is not None:
-            self._recent.append((sum(turn.seconds), turn.games.number, turn.samples))
+    def show(self, progress: TrainingProgress) -> None:
+        step = progress.step
+        if step is not None:
+            self._recent.append((sum(step.seconds), step.games.number, step.samples))
         new = (progress.stage, progress.doing) != self._stage
         if new:
             self._stage = progress.stage, progress.doing
@@ -74,7 +74,7 @@ class TrainingView:
             self._last = now
             self.console.print(self.line(progress), soft_wrap=True)
 
-    def line(self, progress: Progress) -> Text:
+    def line(self, progress: TrainingProgress) -> Text:
         counts, training = progress.training.trainer.counts, progress.training
         parts = [
             doing(progress),
@@ -90,21 +90,21 @@ class TrainingView:
             parts.append(f"{elo:+.0f} ± {error:.0f} Elo")
         return Text(", ".join(parts))
 
-    def render(self, progress: Progress) -> Group:
+    def render(self, progress: TrainingProgress) -> Group:
         """A whole screen."""
-        training, turn = progress.training, progress.turn
+        training, step = progress.training, progress.step
         title = Text("Training ", style="bold").append(training.title, style="cyan")
         grid = RichTable.grid(padding=(0, 3, 0, 0))
         facts = self._facts(progress)
-        if turn is not None:
-            grid.add_row(board_text(turn.game.stones(turn.state)), facts)
+        if step is not None:
+            grid.add_row(board_text(step.game.stones(step.state)), facts)
         else:
             grid.add_row(facts)
         notes = [Text(note, style="yellow") for note in training.notes[-3:]]
         foot = Text(f"Ctrl-C saves and ends; the same command goes on. {training.folder}", style="dim")
         return Group(title, Text(), grid, Text(), *notes, foot)
 
-    def _facts(self, progress: Progress) -> RichTable:
+    def _facts(self, progress: TrainingProgress) -> RichTable:
         training, trainer = progress.training, progress.training.trainer
         counts = trainer.counts
         table = RichTable.grid(padding=(0, 2, 0, 0))
@@ -136,7 +136,7 @@ class TrainingView:
         return table
 
 
-def doing(progress: Progress) -> str:
+def doing(progress: TrainingProgress) -> str:
     """The stage in words, with what is compiled or measured against."""
     if progress.stage == "compiling":  # which is said of all programs that are made
         return progress.doing

@@ -31,7 +31,7 @@ PASSED_ON = "seed", "games_at_once", "openings", "opening_plies", "networks"  # 
 # The numbers that every game has of its own, so that bots which differ in them play in one program, beside those of
 # their selection rules.
 TUNABLE = "simulations", "depth", "noise", "alpha", "temperature", "temperature_moves"
-WORDS = COLOUR_PAIRS | {
+ERROR_TEXTS = COLOUR_PAIRS | {
     "too_short": "name one setting or more, in [[settings]] tables with key, low and high",
     "too_long": f"has more than {MOST_SETTINGS} settings",
 }
@@ -185,7 +185,7 @@ def make_tune_plan(
 
 def _tune_plan(data: dict[str, Any], source: str, text: str, made: Game | None = None) -> TunePlan:
     """``text``: of the file that says the same; "": there is none."""
-    head = checked_table(_TuningFile, data, source, WORDS)
+    head = checked_table(_TuningFile, data, source, ERROR_TEXTS)
     try:
         game = make_game(head.game) if made is None else made
         confirm = Sprt.parse(head.confirm) if head.confirm else None

@@ -247,7 +247,7 @@ def tune(
     "log". The other keys of a file:
 
     - ``opponents``: whom the bot plays, spec strings and what :func:`jubango.bots.config.Bot` makes (itself as it is);
-    - ``games`` (2000), ``games_per_round`` (128), ``seed`` (1) of proposals and dice, ``games_at_once`` (128);
+    - ``games`` (2000), ``games_per_round`` (128), ``seed`` (1) of proposals and games, ``games_at_once`` (128);
     - ``confirm``: the test of the best settings against those without tuning ("0,20"; "": none), with up to
       ``confirm_games`` (4000);
     - ``openings`` and ``opening_plies``, see :func:`jubango.arena.tournament.tournament`.

@@ -51,7 +51,7 @@ class Trial(NamedTuple):
         return f"{TUNED}-{self.number:05d}"
 
 
-class Found(NamedTuple):
+class BestSetting(NamedTuple):
     """What is known of a setting: its best value, and the 95 % interval of where that is."""
 
     key: str
@@ -163,15 +163,17 @@ class Tuning:
         return Response(trials, len(plan.settings), len(plan.opponents), plan.known())
 
     @property
-    def best(self) -> list[Found]:
+    def best(self) -> list[BestSetting]:
         """The best settings by the latest response; those without tuning, and no interval, before there is one."""
         plan, response = self.plan, self.latest
         start = plan.values_of(plan.start)
         if response is None:
-            return [Found(s.key, value, s.low, s.high, value) for s, value in zip(plan.settings, start, strict=True)]
+            return [
+                BestSetting(s.key, value, s.low, s.high, value) for s, value in zip(plan.settings, start, strict=True)
+            ]
         places = response.optimum.place, response.optimum.low, response.optimum.high
         columns = [plan.values(place) for place in places]
-        return [Found(s.key, *row) for s, *row in zip(plan.settings, *columns, start, strict=True)]
+        return [BestSetting(s.key, *row) for s, *row in zip(plan.settings, *columns, start, strict=True)]
 
     @property
     def bot(self) -> SearchConfig:
@@ -284,7 +286,7 @@ def elo_text(elo: Estimate) -> str:
     return f"{signed(elo.value)} Elo (95 %: {signed(elo.low)} to {signed(elo.high)})"
 
 
-def interval_text(found: Found) -> str:
+def interval_text(found: BestSetting) -> str:
     return f"{value_text(found.low)} to {value_text(found.high)}"
 
 

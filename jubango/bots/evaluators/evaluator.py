@@ -69,6 +69,12 @@ class Evaluator(ABC):
     Weights are an argument, so that a network that learns, or another of the same shape, needs no other program.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "vector" in vars(cls):
+            warnings.warn(f"{cls.__name__}.vector is now called saturating_batch", DeprecationWarning, stacklevel=2)
+            setattr(cls, "saturating_batch", vars(cls)["vector"])  # noqa: B010  # a property, or a number
+
     @property
     def trusted(self) -> bool:
         """Are its numbers known to be what they should be?"""
@@ -80,7 +86,7 @@ class Evaluator(ABC):
         return type(self).__name__
 
     @property
-    def vector(self) -> int:
+    def saturating_batch(self) -> int:
         """The batch size per core beyond which the time grows linearly."""
         return VECTOR
 

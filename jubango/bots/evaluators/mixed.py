@@ -8,7 +8,7 @@ import jax
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
 from jubango.bots.evaluators.judgement import judged
-from jubango.sgf_games.compute.dice import mix
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.game import Game, State
 
 
@@ -33,8 +33,8 @@ class Mixed(Evaluator):
         return self.first.trusted and self.second.trusted
 
     @property
-    def vector(self) -> int:
-        return min(self.first.vector, self.second.vector)
+    def saturating_batch(self) -> int:
+        return min(self.first.saturating_batch, self.second.saturating_batch)
 
     @property
     def has_prior(self) -> bool:
@@ -42,6 +42,8 @@ class Mixed(Evaluator):
 
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         first, second = params or ((), ())
-        prior, a, some = judged(self.first, first, game, states, legal, mix(seeds))  # its dice are not the second's
+        prior, a, some = judged(
+            self.first, first, game, states, legal, mix(seeds)
+        )  # its random numbers are not the second's
         _, b, others = judged(self.second, second, game, states, legal, seeds)
         return Evaluation(prior, (1 - self.weight) * a + self.weight * b, some if others is None else others)

@@ -18,7 +18,7 @@ from jubango.sgf_games.compute.loops import alike
 from jubango.sgf_games.compute.machine import on_cpu
 from jubango.sgf_games.rules.game import Game, State
 
-FEW = 2  # a batch of 2 already reaches nearly the throughput (positions a second) of a batch of 100
+SATURATING_BATCH = 2  # a batch of 2 already reaches nearly the throughput (positions a second) of a batch of 100
 POSITIONS_PER_CORE = 8  # positions that a core evaluates together
 
 
@@ -39,8 +39,8 @@ class NetworkEvaluator(Evaluator):
         return True
 
     @property
-    def vector(self) -> int:
-        return FEW
+    def saturating_batch(self) -> int:
+        return SATURATING_BATCH
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> tuple[NetworkEvaluator, Params]:

@@ -13,9 +13,9 @@ from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator, Param
 from jubango.bots.evaluators.judgement import judged
 from jubango.sgf_games.base.checks import one_of, whole
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.compute.dice import coin, gumbel_max_scores, mix, random_bits
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.random_numbers import coin, gumbel_max_scores, mix, random_bits
 from jubango.sgf_games.rules.game import Game, State
 
 Moves = Literal["game", "tactical", "uniform", "policy"]
@@ -105,7 +105,7 @@ def _policy_playout(params: Params, game: Game, policy: Evaluator, states: State
         states, t = carry
         legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
         throw = random_bits(seeds, jnp.full(seeds.shape, t))
-        prior, *_ = judged(policy, params, game, states, legal, mix(throw))  # with dice of its own
+        prior, *_ = judged(policy, params, game, states, legal, mix(throw))  # with a seed of its own
         action = first_largest(jnp.where(legal, gumbel_max_scores(prior, throw), -jnp.inf))
         return step(states, action), t + 1
 

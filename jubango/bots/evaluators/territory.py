@@ -27,13 +27,13 @@ from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Outputs, Shape
-from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.machine import device_layout, shard, split_last
 from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.compiled import rules, stacked
 from jubango.sgf_games.rules.game import GAMES_PER_ROUND, Game, State
 
-FEW = 3  # positions that make a batch of the machine's
+SMALLEST_BATCH = 3  # positions that make a batch of the machine's
 OWNER_ROUNDS = 4  # of random games, GAMES_PER_ROUND each, from which ownership is told
 MARGIN_GAMES = 64  # random games from a position, from which the lead is told
 CLOSE_GAMES, CLOSE_LANES = 512, 32  # the same where a position is looked at closely, and how many of them at once
@@ -93,7 +93,7 @@ def scorer_of(judge: LoadedEvaluator) -> tuple[NetworkEvaluator, Params] | None:
 def opinions(game: Game, states: Sequence[State], network: NetworkEvaluator, params: Params) -> Outputs:
     """What the network itself says of ``states``, a row each, for the player to move."""
     plain = [game.without_history(state) for state in states]
-    plain += plain[:1] * (FEW - len(plain))  # one program for all that few
+    plain += plain[:1] * (SMALLEST_BATCH - len(plain))  # one program for all that few
     outputs = _program(game.compiled_as, network.shape)(params, stacked(plain))
     return Outputs(*(np.asarray(x)[: len(states)] for x in outputs))  # type: ignore[arg-type]
 
@@ -143,8 +143,8 @@ def margins(game: Game, states: Sequence[State], seeds: Sequence[int], closely: 
     rounds = (CLOSE_GAMES if closely else MARGIN_GAMES) // lanes_each
     batch = stacked([game.without_history(state) for state in states for _ in range(lanes_each)])
     lanes = jax.tree.leaves(batch)[0].shape[-1]
-    dice = np.resize(np.array([seed + 40503 * k for seed in seeds for k in range(lanes_each)], np.uint64), lanes)
-    sums = _played(game.compiled_as, lanes)(batch, (dice & 0xFFFFFFFF).astype(np.uint32), np.int32(rounds))
+    lane_seeds = np.resize(np.array([seed + 40503 * k for seed in seeds for k in range(lanes_each)], np.uint64), lanes)
+    sums = _played(game.compiled_as, lanes)(batch, (lane_seeds & 0xFFFFFFFF).astype(np.uint32), np.int32(rounds))
     own = np.asarray(sums, float)[:, : len(states) * lanes_each].reshape(2, len(states), lanes_each)
     mean, square = own.sum(axis=-1) / (rounds * lanes_each)
     return Margins(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), rounds * lanes_each)
@@ -164,7 +164,7 @@ def _played(game: Game, lanes: int) -> Callable[..., jax.Array]:
     number, _ = device_layout(lanes)
     sharding, whole = shard(number)
     split = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
-    states, dice, out = jax.tree.map(
+    states, lane_seeds, out = jax.tree.map(
         lambda spec: NamedSharding(sharding.mesh, spec), (split, split_last(1), split_last(2))
     )
     return jit(
@@ -177,7 +177,7 @@ def _played(game: Game, lanes: int) -> Callable[..., jax.Array]:
         ),
         number > 1,
         ("margins", game, lanes, number),
-        in_shardings=(states, dice, whole),
+        in_shardings=(states, lane_seeds, whole),
         out_shardings=out,
     )
 

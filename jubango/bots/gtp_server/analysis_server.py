@@ -19,8 +19,8 @@ import numpy as np
 from jubango.bots.composition import judging_note, strongest
 from jubango.bots.config import SearchConfig, bot_from_spec
 from jubango.bots.gtp_server.analyze import restricted
-from jubango.bots.gtp_server.query import Query, QueryError, Replay, Stopped, read_query
-from jubango.bots.gtp_server.session import Session, Turn
+from jubango.bots.gtp_server.query import Query, QueryError, QueryReplay, QueryStopped, read_query
+from jubango.bots.gtp_server.session import Session, TurnToMove
 from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.gtp_server.wire import GtpError, Lines, Output, Spool, complain
 from jubango.bots.interactive.interactive_search import (
@@ -29,7 +29,7 @@ from jubango.bots.interactive.interactive_search import (
     AnalysisInfo,
     InteractiveSearch,
     MoveInfo,
-    Position,
+    SearchedPosition,
 )
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.base.errors import UserError
@@ -60,7 +60,7 @@ class AnalysisServer:
         self._bot, self._lines, self._output, self._seed, self._room = bot, lines, Spool(output), seed, room
         self._number = itertools.count()
         self._minds: OrderedDict[Game, BoardSearch] = OrderedDict()
-        self._replay = Replay()
+        self._replay = QueryReplay()
         # What is asked comes in by a thread of its own, which never waits; the rest is the worker's.
         self._changed = threading.Condition()  # guards all below
         self._tasks: list[Task] = []
@@ -188,7 +188,7 @@ class AnalysisServer:
             raise
         except Exception as error:
             self._minds.clear()  # whatever state they are in
-            self._replay = Replay()
+            self._replay = QueryReplay()
             self._say({"error": f"internal error: {type(error).__name__}: {error}", "id": task.query.id})
         finally:
             with self._changed:
@@ -201,8 +201,8 @@ class AnalysisServer:
             mind = self._mind(query.game)
             legal = restricted(session, query.allow, query.avoid, turn)
             if self._enough:
-                raise Stopped
-        except Stopped:
+                raise QueryStopped
+        except QueryStopped:
             self._say(_nothing(task))
             return
         except QueryError as error:  # of all of its turns
@@ -218,7 +218,7 @@ class AnalysisServer:
         began = time.perf_counter()
         report = began + query.first_report
         seed = int(np.random.SeedSequence([self._seed, task.turn]).generate_state(1)[0])
-        position = Position(turn.state, legal, turn.ply, seed)
+        position = SearchedPosition(turn.state, legal, turn.ply, seed)
         mind.thinker.begin(position, simulations=query.visits, seconds=query.seconds)
         mind.thinker.advance(TICK)
         while mind.thinker.busy and not self._enough:
@@ -248,7 +248,7 @@ class AnalysisServer:
         return self._minds[key]
 
     def _answer(
-        self, query: Query, session: Session, turn: Turn, mind: BoardSearch, found: AnalysisInfo, during: bool
+        self, query: Query, session: Session, turn: TurnToMove, mind: BoardSearch, found: AnalysisInfo, during: bool
     ) -> dict[str, Any]:
         player, state, territory = turn.player, turn.state, mind.territory
         shown = [move for i, move in enumerate(found.moves) if move.visits or not i]

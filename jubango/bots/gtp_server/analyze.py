@@ -14,7 +14,7 @@ import numpy as np
 
 from jubango.bots.gtp_server.core import made
 from jubango.bots.gtp_server.host import TICK, Host
-from jubango.bots.gtp_server.session import Session, Turn, is_player, player_of
+from jubango.bots.gtp_server.session import Session, TurnToMove, is_player, player_of
 from jubango.bots.gtp_server.wire import Command, GtpError
 from jubango.bots.interactive.interactive_search import AnalysisInfo, MoveInfo
 
@@ -39,40 +39,40 @@ class AnalyzeOptions:
     flags: set[str] = field(default_factory=set)
 
 
-def wish_of(words: list[str]) -> AnalyzeOptions:
+def analyze_options(words: list[str]) -> AnalyzeOptions:
     """Raises GtpError."""
-    wish, rest = AnalyzeOptions(), list(words)
+    options, rest = AnalyzeOptions(), list(words)
     if rest and is_player(rest[0]):
-        wish.player = player_of(rest.pop(0))
+        options.player = player_of(rest.pop(0))
     if rest and re.fullmatch(r"\d+\.?\d*|\.\d+", rest[0], re.ASCII):
-        wish.interval = float(rest.pop(0)) / 100
+        options.interval = float(rest.pop(0)) / 100
     while rest:
         key = rest.pop(0).lower()
         try:
             if key == "interval":
-                wish.interval = float(rest.pop(0)) / 100
+                options.interval = float(rest.pop(0)) / 100
             elif key in ("minmoves", "maxmoves"):
                 number = int(rest.pop(0))
-                wish.least, wish.most = (number, wish.most) if key == "minmoves" else (wish.least, number)
+                options.least, options.most = (number, options.most) if key == "minmoves" else (options.least, number)
             elif key in ("avoid", "allow"):
                 player, vertices, _ = player_of(rest.pop(0)), rest.pop(0).split(","), int(rest.pop(0))
-                (wish.avoid if key == "avoid" else wish.allow).append((player, vertices))
+                (options.avoid if key == "avoid" else options.allow).append((player, vertices))
             elif key in FLAGS:
                 value = rest.pop(0).lower()
                 if value not in ("true", "false"):
                     raise ValueError
                 if value == "true":
-                    wish.flags.add(key)
+                    options.flags.add(key)
             else:
                 raise GtpError(f"syntax error: {key} is not understood")
         except (IndexError, ValueError):
             raise GtpError(f"syntax error after {key}") from None
-    wish.interval = max(SHORTEST, wish.interval)
-    return wish
+    options.interval = max(SHORTEST, options.interval)
+    return options
 
 
 def restricted(
-    session: Session, allow: list[tuple[int, list[str]]], avoid: list[tuple[int, list[str]]], turn: Turn
+    session: Session, allow: list[tuple[int, list[str]]], avoid: list[tuple[int, list[str]]], turn: TurnToMove
 ) -> np.ndarray:
     """bool [A]: the moves at the root that are looked at; those wished, if any of them is legal. Raises GtpError."""
     legal = turn.legal.copy()
@@ -90,21 +90,23 @@ def restricted(
 class Reporter:
     """Lines of what is found, one an interval."""
 
-    def __init__(self, host: Host, wish: AnalyzeOptions, kata: bool, turn: Turn) -> None:
-        self._host, self._wish, self._kata, self._turn = host, wish, kata, turn
-        self._next = time.perf_counter() + wish.interval
-        self.tick = min(TICK, wish.interval)
+    def __init__(self, host: Host, options: AnalyzeOptions, kata: bool, turn: TurnToMove) -> None:
+        self._host, self._options, self._kata, self._turn = host, options, kata, turn
+        self._next = time.perf_counter() + options.interval
+        self.tick = min(TICK, options.interval)
 
     def look(self) -> None:
         """Say something if it is time."""
         if time.perf_counter() < self._next:
             return
-        self._next = max(self._next + self._wish.interval, time.perf_counter())
+        self._next = max(self._next + self._options.interval, time.perf_counter())
         self.say()
 
     def say(self) -> None:
         found = self._host.require_search().findings()
-        shown = [m for i, m in enumerate(found.moves) if m.visits or i < max(1, self._wish.least)][: self._wish.most]
+        shown = [m for i, m in enumerate(found.moves) if m.visits or i < max(1, self._options.least)][
+            : self._options.most
+        ]
         if shown:
             self._host.output.write(f"{self._line(found, shown)}\n")
 
@@ -119,7 +121,7 @@ class Reporter:
             kata_info(move, i, pv, judged.deviation, sign * judged.score_after(move), has_prior)
             for i, (move, pv) in enumerate(zip(shown, vertices, strict=True))
         ]
-        flags = self._wish.flags
+        flags = self._options.flags
         if "rootinfo" in flags:
             parts.append(
                 f"rootInfo visits {found.visits} utility {2 * found.win_rate - 1:.6g} winrate {found.win_rate:.6g} "
@@ -153,12 +155,12 @@ def kata_info(move: MoveInfo, order: int, vertices: list[str], deviation: float,
 
 def analyze(host: Host, command: Command, kata: bool) -> None:
     """Until there is a line, whatever it holds, or the end of them."""
-    wish = wish_of(command.words)
-    thinker, turn = host.require_search(), host.session.turn(wish.player)
+    options = analyze_options(command.words)
+    thinker, turn = host.require_search(), host.session.turn(options.player)
     if turn.over:
         raise GtpError("the game is over")
-    position = host.position(turn, restricted(host.session, wish.allow, wish.avoid, turn))
-    reporter = Reporter(host, wish, kata, turn)
+    position = host.position(turn, restricted(host.session, options.allow, options.avoid, turn))
+    reporter = Reporter(host, options, kata, turn)
     host.output.begin(command)
     thinker.begin(position, simulations=thinker.room)
     while not host.lines.waiting:
@@ -172,12 +174,12 @@ def analyze(host: Host, command: Command, kata: bool) -> None:
 
 def genmove_analyze(host: Host, command: Command, kata: bool, plays: bool = True) -> None:
     """A move, and what is thought meanwhile; input waits."""
-    wish = wish_of(command.words)
-    turn = host.session.turn(wish.player)
+    options = analyze_options(command.words)
+    turn = host.session.turn(options.player)
     host.require_search()  # says so if there is none
     if turn.over and not host.session.game.has("resumed"):
         raise GtpError("the game is over")
-    reporter = Reporter(host, wish, kata, turn)
+    reporter = Reporter(host, options, kata, turn)
     host.output.begin(command)
     choice = host.choose(turn.player, reporter.look, reporter.tick)
     if choice.findings:

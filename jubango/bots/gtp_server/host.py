@@ -12,10 +12,10 @@ import numpy as np
 
 from jubango.bots.composition import evaluator_for, judging_note, strongest
 from jubango.bots.config import BotConfig, GtpConfig, SearchConfig, bot_from_spec, bot_from_table
-from jubango.bots.gtp_server.session import Session, Turn
+from jubango.bots.gtp_server.session import Session, TurnToMove
 from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.gtp_server.wire import GtpError, Lines, Output, complain
-from jubango.bots.interactive.interactive_search import ROOM, AnalysisInfo, InteractiveSearch, Position
+from jubango.bots.interactive.interactive_search import ROOM, AnalysisInfo, InteractiveSearch, SearchedPosition
 from jubango.bots.players.batch_player import BatchPlayer, MoveRequest
 from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
@@ -145,7 +145,7 @@ class Host:
         return choice
 
     def _search(
-        self, thinker: InteractiveSearch, turn: Turn, seconds: float, on_tick: Callable[[], None], tick: float
+        self, thinker: InteractiveSearch, turn: TurnToMove, seconds: float, on_tick: Callable[[], None], tick: float
     ) -> Choice:
         own = thinker.bot.seconds
         limit = min([s for s in (seconds, own) if s], default=math.inf)
@@ -164,7 +164,7 @@ class Host:
             self._leave_if_alone()
             thinker.advance(tick)
 
-    def _ask(self, turn: Turn, seconds: float) -> Choice:
+    def _ask(self, turn: TurnToMove, seconds: float) -> Choice:
         player = self._player
         assert player is not None
         moves = [own.action for own in self.session.played]
@@ -189,11 +189,13 @@ class Host:
             if self.lines.interrupted:
                 player.hurry()
 
-    def position(self, turn: Turn, legal: np.ndarray | None = None) -> Position:
+    def position(self, turn: TurnToMove, legal: np.ndarray | None = None) -> SearchedPosition:
         """What a thinker is asked about; only ``legal`` moves are looked at."""
-        return Position(turn.state, turn.legal if legal is None else legal, turn.ply, self._seed(turn), turn.line)
+        return SearchedPosition(
+            turn.state, turn.legal if legal is None else legal, turn.ply, self._seed(turn), turn.line
+        )
 
-    def _seed(self, turn: Turn) -> int:
+    def _seed(self, turn: TurnToMove) -> int:
         entropy = [self.options.seed, turn.ply, *(own.action for own in self.session.played[-1:])]
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jubango.bots.gtp_server.kata_rules import rules_named
-from jubango.bots.gtp_server.session import Session, Turn, is_player, player_of
+from jubango.bots.gtp_server.session import Session, TurnToMove, is_player, player_of
 from jubango.bots.gtp_server.wire import GtpError
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import make_game
@@ -30,7 +30,7 @@ KNOWN = {
 }  # fmt: skip
 
 
-class Stopped(Exception):
+class QueryStopped(Exception):
     """Nobody wants it any more."""
 
 
@@ -66,7 +66,7 @@ class Query:
     warnings: list[tuple[str, str]] = field(default_factory=list)  # (field, text)
 
 
-class Replay:
+class QueryReplay:
     """The positions of queries, one query after another: the next mostly has the moves of the one before and one more,
     and plays no other."""
 
@@ -74,7 +74,7 @@ class Replay:
         self._from: tuple[Game, list[tuple[int, Point]], int] | None = None
         self._session: Session | None = None
 
-    def at(self, query: Query, number: int, stopped: Callable[[], bool] = lambda: False) -> tuple[Session, Turn]:
+    def at(self, query: Query, number: int, stopped: Callable[[], bool] = lambda: False) -> tuple[Session, TurnToMove]:
         """The game and its position after so many moves. Raises QueryError for stones and moves against the rules, and
         Stopped as soon as it is ``stopped``."""
         begun = query.game, query.stones, query.first
@@ -87,7 +87,7 @@ class Replay:
             session.undo(len(session.played) - same)
         for player, action in moves[same:]:
             if stopped():
-                raise Stopped
+                raise QueryStopped
             try:
                 session.play(player, action)
             except GtpError:

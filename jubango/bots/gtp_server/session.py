@@ -37,7 +37,7 @@ class Played(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurnToMove:
     """A position with somebody to move."""
 
     state: State
@@ -226,14 +226,14 @@ class Session:
         before = self.played[i - 1].state if i else self._base
         return self.game.action_point(before, self.played[i].action)
 
-    def turn(self, player: int | None = None) -> Turn:
+    def turn(self, player: int | None = None) -> TurnToMove:
         """The position with ``player`` to move, by default whose turn it is. In Go anybody may move, and play may go on
         after passes have ended it."""
         state, view = self._to_move(player)
         line = line_of([(own.player, own.action) for own in self.played], self._first)
         if state is not self.state:
             line = (*line, "turned")
-        return Turn(state, view, len(self.played), (self._serial, *line))
+        return TurnToMove(state, view, len(self.played), (self._serial, *line))
 
     def _to_move(self, player: int | None) -> tuple[State, View[np.ndarray]]:
         state = self.state if player is None else self.game.with_player(self.state, player)

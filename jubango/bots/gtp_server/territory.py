@@ -114,7 +114,7 @@ class Territory:
         ply = int(getattr(state, "ply", 0))  # whatever tells positions apart will do
         for action in actions:
             if action not in self._margins:
-                dice = [ply * self._game.num_actions + action + 1]
-                found = margins(self._game, self._states(state, [action]), dice, closely=True)
+                seeds = [ply * self._game.num_actions + action + 1]
+                found = margins(self._game, self._states(state, [action]), seeds, closely=True)
                 self._margins[action] = float(found.mean[0]), float(found.spread[0])
         return [self._margins[action] for action in actions]

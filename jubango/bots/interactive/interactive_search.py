@@ -49,7 +49,7 @@ class AnalysisInfo(NamedTuple):
 NOTHING = AnalysisInfo((), 0, 0.5)
 
 
-class Position(NamedTuple):
+class SearchedPosition(NamedTuple):
     """What is searched."""
 
     state: State
@@ -73,15 +73,20 @@ class InteractiveSearch:
         roomy = self.bot.model_copy(update={"simulations": self.room})
         self.judge = evaluator_for(game, bot)
         self.driver = Driver(search_for(game, [roomy]), 1, self.bot.ensemble, self.judge.params, bot.reuse)
-        self.position: Position | None = None
+        self.position: SearchedPosition | None = None
         self._began = 0.0
-        self.begin(Position(initial_state(game), np.ones(game.num_actions, bool), 0, 0), simulations=1)
+        self.begin(SearchedPosition(initial_state(game), np.ones(game.num_actions, bool), 0, 0), simulations=1)
         self.advance()
         self.findings()  # all programs have run once: compiling is on nobody's clock
         self.position = None
 
     def begin(
-        self, position: Position, *, simulations: int | None = None, seconds: float = math.inf, playing: bool = False
+        self,
+        position: SearchedPosition,
+        *,
+        simulations: int | None = None,
+        seconds: float = math.inf,
+        playing: bool = False,
     ) -> None:
         """Search ``position``, whatever was searched before: with the bot's simulations by default, or with as many as
         there is room for; ``playing``: with the noise that a bot's games have, and content once more
@@ -96,7 +101,7 @@ class InteractiveSearch:
         self.driver.begin([order], stacked([position.state]))
         self.position = position
 
-    def _line(self, position: Position) -> list[int] | None:
+    def _line(self, position: SearchedPosition) -> list[int] | None:
         """The moves since the last root, if they go on from there."""
         if self.position is None:
             return None
@@ -179,6 +184,6 @@ def lower(rate: float, visits: int) -> float:
 
 
 def line_of(moves: Sequence[tuple[int, int]], first: int) -> tuple[object, ...]:
-    """(player, action) pairs as a :class:`Position`'s line: the actions, while players take turns from ``first`` on;
-    what is out of turn is told apart from every tree's moves."""
+    """(player, action) pairs as a :class:`SearchedPosition`'s line: the actions, while players take turns from
+    ``first`` on; what is out of turn equals no tree's moves."""
     return tuple(action if player == (first + i) % 2 else (player, action) for i, (player, action) in enumerate(moves))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import jax
 
 from jubango.bots.config import SearchConfig
-from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, Position
+from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, SearchedPosition
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.game import Game, State
@@ -35,7 +35,7 @@ class WatchedPlayer(BatchPlayer):
         (self._request,) = requests
         request, bot = self._request, self.thinker.bot
         state = jax.tree.map(lambda x: x[..., request.lane], states)
-        position = Position(state, request.legal, len(request.moves), request.seed, tuple(request.moves))
+        position = SearchedPosition(state, request.legal, len(request.moves), request.seed, tuple(request.moves))
         limits = [seconds for seconds in (bot.seconds, request.seconds) if seconds]
         self.thinker.begin(position, seconds=min(limits, default=float("inf")), playing=True)
         self._looked = time.perf_counter()

@@ -84,11 +84,11 @@ def begin(weights: Weights, recipe: Recipe) -> Learning:
 
 
 def loss(
-    game: Game, shape: Shape, recipe: Recipe, weights: Weights, batch: Samples, turn: jax.Array
+    game: Game, shape: Shape, recipe: Recipe, weights: Weights, batch: Samples, symmetry: jax.Array
 ) -> tuple[jax.Array, Losses]:
-    """(the sum that is minimised, its parts). turn: int32 [N], the symmetry that each position is looked at in."""
+    """(the sum that is minimised, its parts). symmetry: int32 [N], that each position is looked at in."""
     planes = jax.vmap(game.observe)(batch.state)  # [N, H, W, C]
-    points, actions = (jnp.asarray(table)[turn] for table in game.symmetries)
+    points, actions = (jnp.asarray(table)[symmetry] for table in game.symmetries)
     number, height, width, channels = planes.shape
     flat = jnp.take_along_axis(planes.reshape(number, height * width, channels), points[..., None], axis=1)
     target = jnp.take_along_axis(batch.policy.astype(jnp.float32), actions, axis=1)
@@ -117,10 +117,10 @@ def loss(
 
 
 def gradients(
-    game: Game, shape: Shape, recipe: Recipe, weights: Weights, batch: Samples, turn: jax.Array
+    game: Game, shape: Shape, recipe: Recipe, weights: Weights, batch: Samples, symmetry: jax.Array
 ) -> tuple[Weights, Losses]:
     """(the loss's gradients, its parts). A pure function."""
-    return jax.grad(lambda weights: loss(game, shape, recipe, weights, batch, turn), has_aux=True)(weights)
+    return jax.grad(lambda weights: loss(game, shape, recipe, weights, batch, symmetry), has_aux=True)(weights)
 
 
 def update(recipe: Recipe, learning: Learning, gradients: Weights, pace: jax.Array | float = 1.0) -> Learning:
@@ -134,15 +134,15 @@ def update(recipe: Recipe, learning: Learning, gradients: Weights, pace: jax.Arr
 
 @functools.cache
 def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[..., tuple[Learning, Losses]]:
-    """A step of learning from a batch, split over ``number`` devices, compiled: ``step(learning, batch, turn)``, and
-    ``pace``, the share of the recipe's rate.
+    """A step of learning from a batch, split over ``number`` devices, compiled: ``step(learning, batch,
+    symmetry)``, and ``pace``, the share of the recipe's rate.
 
     The devices' gradients meet on the host: a sum between devices that share a pool of threads can wait for ever."""
     split, whole = shard(number)
     own = functools.partial(gradients, game.compiled_as, shape, recipe)
 
-    def part(weights: Weights, batch: Samples, turn: jax.Array) -> jax.Array:
-        return ravel_pytree(own(weights, batch, turn))[0][None]
+    def part(weights: Weights, batch: Samples, symmetry: jax.Array) -> jax.Array:
+        return ravel_pytree(own(weights, batch, symmetry))[0][None]
 
     def move(learning: Learning, together: jax.Array, pace: jax.Array) -> tuple[Learning, Losses]:
         found, losses = _apart(learning.weights, together)
@@ -152,8 +152,8 @@ def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[.
     each = jit(mapped(part, in_specs=(whole.spec, split.spec, split.spec), out_specs=split.spec), number > 1)
     both = jit(mapped(move, in_specs=(whole.spec, whole.spec, whole.spec), out_specs=whole.spec), number > 1)
 
-    def step(learning: Learning, batch: Samples, turn: np.ndarray, pace: float = 1.0) -> tuple[Learning, Losses]:
-        return both(learning, gathered(each(learning.weights, batch, turn)).mean(axis=0), np.float32(pace))
+    def step(learning: Learning, batch: Samples, symmetry: np.ndarray, pace: float = 1.0) -> tuple[Learning, Losses]:
+        return both(learning, gathered(each(learning.weights, batch, symmetry)).mean(axis=0), np.float32(pace))
 
     return step
 
@@ -164,6 +164,6 @@ def _apart(weights: Weights, together: jax.Array) -> tuple[Weights, Losses]:
     return ravel_pytree((weights, Losses(*[zero] * len(Losses._fields))))[1](together)
 
 
-def turns(game: Game, number: int, rng: np.random.Generator) -> np.ndarray:
+def random_symmetries(game: Game, number: int, rng: np.random.Generator) -> np.ndarray:
     """int32 [N]: a symmetry for each of so many positions."""
     return rng.integers(0, len(game.symmetries[0]), number).astype(np.int32)

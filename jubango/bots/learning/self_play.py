@@ -119,7 +119,7 @@ def play(
 @functools.cache
 def program(plan: SelfPlay, lanes: int, number: int, moves: int) -> tuple[Begin, Play]:
     """(:func:`begin` of (starts, key), :func:`play` of (params, lanes, starts, key, resign)), compiled for ``lanes``
-    split over ``number`` devices, each with dice of its own."""
+    split over ``number`` devices, each with a key of its own."""
     split, whole = shard(number)
     each = lanes // number
 
@@ -169,7 +169,7 @@ def _move(
     plan: SelfPlay, params: Params, lanes: Lanes, starts: State, key: jax.Array, resign: jax.Array
 ) -> tuple[Lanes, Moves]:
     game, size = plan.game, lanes.ply.shape[0]
-    which, dice, draw, new = jax.random.split(key, 4)
+    which, move_key, draw, new = jax.random.split(key, 4)
     temperature = jnp.where(lanes.ply < plan.temperature_plies, plan.temperature, 0.0)
     kept = jax.random.bernoulli(which, plan.share)
 
@@ -178,7 +178,7 @@ def _move(
         return lambda: plan.search(
             params,
             lanes.states,
-            dice,
+            move_key,
             simulations=simulations,
             c=plan.c,
             temperature=temperature,

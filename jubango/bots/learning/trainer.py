@@ -47,7 +47,7 @@ WRONG = 0.05  # share of the resignations that may be wrong
 KOMIS = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5, -1.0, -2.0, 1.0, 2.0  # what komi differs by, in so many games each
 
 
-class Settings(BaseModel):
+class TrainingConfig(BaseModel):
     """What is trained and how; what is 0 is chosen for the game.
 
     games: specs of one family of games, the first of which is the one that counts.
@@ -81,7 +81,7 @@ class Settings(BaseModel):
     rate: Annotated[float, Field(gt=0, le=1)] = 1e-3
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
-    def chosen(self) -> Settings:
+    def chosen(self) -> TrainingConfig:
         """The same with everything chosen. Raises UserError."""
         games = [for_two(make_game(spec)) for spec in self.games]
         if len({game.family for game in games}) > 1:
@@ -100,8 +100,8 @@ class Settings(BaseModel):
         return type(self).model_validate({**chosen, "games": tuple(game.spec for game in games)})
 
 
-class Turn(NamedTuple):
-    """What a turn of the loop has done."""
+class TrainingStep(NamedTuple):
+    """What a step of the loop has done: games played, then learning."""
 
     stage: str
     game: Game
@@ -116,7 +116,7 @@ class Turn(NamedTuple):
 class Trainer:
     """Trains in ``folder``, and goes on with what is there. Raises UserError for a folder of other settings."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
+    def __init__(self, settings: TrainingConfig, folder: Path) -> None:
         self.settings, self.run = settings, Folder(folder)
         self.notes: list[str] = []
         self.games = [for_two(make_game(spec)) for spec in settings.games]
@@ -181,13 +181,13 @@ class Trainer:
                 weights = () if rollouts else self.weights
                 jax.block_until_ready(play(weights, begin(starts, key), starts, key, jnp.float32(-2)))
             yield f"learning from {game.spec}"
-            batch, turns = blank_samples(game, self.recipe.batch), np.zeros(self.recipe.batch, np.int32)
+            batch, symmetry = blank_samples(game, self.recipe.batch), np.zeros(self.recipe.batch, np.int32)
             step = learner.program(game, self.shape, self.recipe, self.devices)
-            jax.block_until_ready(step(self.learning, batch, turns, 0.0))
+            jax.block_until_ready(step(self.learning, batch, symmetry, 0.0))
             states = blank_samples(game, COMPARED).state
             jax.block_until_ready(_values(game.compiled_as, self.shape)(self.weights, states))
 
-    def turn(self) -> Turn:
+    def step(self) -> TrainingStep:
         """Some moves in every lane, then learning from what is known by them."""
         began = time.perf_counter()
         number = int(self.counts["turns"])
@@ -200,7 +200,7 @@ class Trainer:
             self.counts["seconds"] += spent
             nothing = Games(0, 0, 0.5, 0, 0, 0)
             first = jax.tree.map(np.asarray, initial_state(game))
-            return Turn("catching up", game, nothing, 0, losses, self.resign, (0.0, spent), first)
+            return TrainingStep("catching up", game, nothing, 0, losses, self.resign, (0.0, spent), first)
         play, lanes, starts, collector = self._player(which, rollouts)
         key = jax.random.fold_in(jax.random.key(self.settings.seed), number)
         resign = jnp.float32(-0.85 if rollouts else self.resign if self.steps > 1000 else -2.0)
@@ -221,7 +221,9 @@ class Trainer:
         self.counts["seconds"] += learned - began
         shown = jax.tree.map(lambda x: np.asarray(x[0]), lanes.states)
         stage = "rollouts" if rollouts else "self-play"
-        return Turn(stage, game, games, samples.number, losses, self.resign, (played - began, learned - played), shown)
+        return TrainingStep(
+            stage, game, games, samples.number, losses, self.resign, (played - began, learned - played), shown
+        )
 
     def add(self, which: int, samples: Samples) -> None:
         """Remember positions of the game with this number, here and on disk."""
@@ -244,8 +246,8 @@ class Trainer:
         step = learner.program(self.games[which], self.shape, self.recipe, self.devices)
         for _ in range(min(MOST_STEPS, int(self._owed // batch))):
             self._owed -= batch
-            turns = learner.turns(self.games[which], batch, self._rng)
-            self.learning, losses = step(self.learning, replay.draw(batch, self._rng, remembered), turns, self.pace)
+            symmetry = learner.random_symmetries(self.games[which], batch, self._rng)
+            self.learning, losses = step(self.learning, replay.draw(batch, self._rng, remembered), symmetry, self.pace)
         return None if losses is None else jax.tree.map(np.asarray, losses)
 
     def _compare(self, which: int, samples: Samples) -> None:

@@ -42,7 +42,7 @@ class MoveRequest(NamedTuple):
     wanted: Literal["move", "cleanup", "verdict"] = "move"  # the latter two of players that judge
 
 
-class Verdict(NamedTuple):
+class ScoringVerdict(NamedTuple):
     """What a player says of a game that has been played out: its dead stones, or who has won, or why neither."""
 
     name: str  # of the bot
@@ -69,7 +69,7 @@ class MoveAnswer(NamedTuple):
     detail: str = ""
     seconds: float | None = None  # that the move took by the player's own clock; None: as long as the answer
     goes_on: bool = False  # the player is already at work on the next move of this game
-    verdict: Verdict | None = None
+    verdict: ScoringVerdict | None = None
 
 
 class BatchPlayer(ABC):

@@ -28,9 +28,9 @@ from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.search.tree.tree import add, lanes_first, lanes_last, pick, put
-from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.machine import device_layout, gathered, shard, split_last
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.compiled import table_program
 from jubango.sgf_games.rules.game import Game, State
@@ -61,7 +61,7 @@ class Stack(NamedTuple):
     seed: jax.Array  # uint32 [B]
 
 
-class Turn(NamedTuple):
+class LaneStep(NamedTuple):
     """What each lane does in a step."""
 
     place: jax.Array  # int32 [B], the action's in the order of trying; A if none is left
@@ -84,7 +84,7 @@ def _lanes(s: Stack) -> jax.Array:
     return jnp.arange(s.ply.shape[0], dtype=jnp.int32)
 
 
-class Found(NamedTuple):
+class MinimaxResult(NamedTuple):
     """What a :class:`Minimax` knows by now of the roots."""
 
     active: jax.Array  # bool [B]: still looking
@@ -156,7 +156,7 @@ class Minimax:
         child = self._reach(s, turn)
         return self._descend(self._settle(s, turn, child), s, turn, child)
 
-    def _choose(self, s: Stack) -> Turn:
+    def _choose(self, s: Stack) -> LaneStep:
         """The action each lane tries next, or that its node is done with: none is left, or
         the opponent has better."""
         b, d = _lanes(s), s.ply
@@ -165,9 +165,9 @@ class Minimax:
         place = jnp.min(jnp.where(untried, actions, self.game.num_actions), axis=-1)
         back = (place == self.game.num_actions) | (pick(s.best, b, d) >= pick(s.beta, b, d))
         action = pick(s.order, b, jnp.minimum(place, self.game.num_actions - 1))
-        return Turn(place, action, back, s.active & ~back)
+        return LaneStep(place, action, back, s.active & ~back)
 
-    def _reach(self, s: Stack, turn: Turn) -> Child:
+    def _reach(self, s: Stack, turn: LaneStep) -> Child:
         """The positions that the actions lead to, judged where they are leaves."""
         b, d = _lanes(s), s.ply
         parents = lanes_last(jax.tree.map(lambda x: pick(x, b, d), s.state))
@@ -186,7 +186,7 @@ class Minimax:
         )
         return Child(states, legal, player, leaf, jnp.where(terminal, exact, estimate))
 
-    def _settle(self, s: Stack, turn: Turn, child: Child) -> Stack:
+    def _settle(self, s: Stack, turn: LaneStep, child: Child) -> Stack:
         """A value arrives: of a leaf at the node itself, of a finished node at the one above it."""
         b, d = _lanes(s), s.ply
         value = jnp.where(turn.back, pick(s.best, b, d), child.value)
@@ -205,7 +205,7 @@ class Minimax:
             nodes=s.nodes + turn.trying,
         )
 
-    def _descend(self, s: Stack, before: Stack, turn: Turn, child: Child) -> Stack:
+    def _descend(self, s: Stack, before: Stack, turn: LaneStep, child: Child) -> Stack:
         """Go down to children that are no leaves, and up from nodes that are done with."""
         b, d = _lanes(s), before.ply
         push = turn.trying & ~child.leaf
@@ -230,27 +230,27 @@ class Minimax:
             active=s.active & ~(back & (d == 0)),
         )
 
-    def advance(self, s: Stack, steps: jax.Array) -> tuple[Stack, Found]:
+    def advance(self, s: Stack, steps: jax.Array) -> tuple[Stack, MinimaxResult]:
         """Up to ``steps`` steps."""
 
         def going_on(carry: tuple[jax.Array, Stack]) -> jax.Array:
             return (carry[0] < steps) & jnp.any(carry[1].active)
 
         _, s = lax.while_loop(going_on, lambda c: (c[0] + 1, self.step(c[1])), (jnp.int32(0), s))
-        return s, Found(s.active, s.action, s.best[:, 0], s.nodes)
+        return s, MinimaxResult(s.active, s.action, s.best[:, 0], s.nodes)
 
 
-class Program(NamedTuple):
+class MinimaxProgram(NamedTuple):
     """Compiled methods of :class:`Minimax`; they take the host's arrays too."""
 
     idle: Compiled[[], Stack]
     begin: Compiled[..., Stack]
     again: Compiled[..., Stack]
-    advance: Compiled[..., tuple[Stack, Found]]
+    advance: Compiled[..., tuple[Stack, MinimaxResult]]
 
 
 @functools.lru_cache(maxsize=16)
-def _compiled(minimax: Minimax, lanes: int, number: int) -> Program:
+def _compiled(minimax: Minimax, lanes: int, number: int) -> MinimaxProgram:
     """The functions of ``minimax`` for ``lanes`` lanes, split over ``number`` devices."""
     split, whole = shard(number)
     roots = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(minimax.game.init))
@@ -268,7 +268,7 @@ def _compiled(minimax: Minimax, lanes: int, number: int) -> Program:
             mapped, parts=parts, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,)
         )
 
-    return Program(
+    return MinimaxProgram(
         jit(lambda: minimax.idle(lanes), parts=("minimax idle", minimax, lanes, number), out_shardings=split),
         sharded(begin, (row, row, roots, row), row),
         sharded(minimax.again, (row, row, row), row),
@@ -336,8 +336,8 @@ class MinimaxPlayer(BatchPlayer):
         now = time.perf_counter()
         asked: dict[int, Looking | None] = {}
         for request in requests:
-            lots = np.random.default_rng([request.seed, 4]).random(self._actions)
-            order = np.lexsort((lots, self._distance)).astype(np.int32)
+            tie_bits = np.random.default_rng([request.seed, 4]).random(self._actions)
+            order = np.lexsort((tie_bits, self._distance)).astype(np.int32)
             own = Looking(request, order, 1 if request.seconds else self._depth, now)
             asked[request.lane] = self._asked[request.lane] = own
         self._stack = self._program.begin(self._stack, self._mask(asked), states, self._ask(asked))

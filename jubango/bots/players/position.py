@@ -28,7 +28,7 @@ class PositionToPlay:
     player: int  # to move: 0 has moved first (Black, X), 1 second (White, O)
     legal_actions: tuple[int, ...]  # numbers of the legal moves
     actions: tuple[int, ...]  # numbers of the moves so far
-    seed: int  # uint32: of all dice of this move, the same when the game is played again
+    seed: int  # uint32: of all random numbers of this move, the same when the game is played again
     seconds: float | None  # a fair share of the clock for this move; None: no clock
     clock: float | None  # seconds until the clock runs out; None: no clock
     game_id: str

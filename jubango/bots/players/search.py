@@ -79,8 +79,8 @@ class SearchPlayer(BatchPlayer):
         ply, params = len(request.moves), []
         for bot in request.whole.bots:
             assert isinstance(bot, SearchConfig)
-            dice = temperature_for(bot, ply) or bot.noise
-            if dice or bot.move != "visits" or not bot.simulations or bot.seconds or bot.ensemble > 1 or bot.reuse:
+            chance = temperature_for(bot, ply) or bot.noise
+            if chance or bot.move != "visits" or not bot.simulations or bot.seconds or bot.ensemble > 1 or bot.reuse:
                 return None
             params.append(params_of(self.game, bot, request.legal))
         seeds = request.whole.seeds

@@ -56,35 +56,35 @@ class NewRoots(NamedTuple):
     seeds: jax.Array  # uint32 [B]
 
 
-def begin(search: SearchSpec, s: SearchState, cue: NewRoots) -> SearchState:
+def begin(search: SearchSpec, s: SearchState, new_roots: NewRoots) -> SearchState:
     """Start over in the trees of the cue; their roots are evaluated in the next step. Those ``kept`` go on from what
     :func:`keep` has left, unless it holds visits of moves that are not legal any more."""
-    tree, mask, b = s.tree, cue.mask, jnp.arange(cue.mask.shape[0])
+    tree, mask, b = s.tree, new_roots.mask, jnp.arange(new_roots.mask.shape[0])
     before, _, prior, *_ = root_edges(s)
-    choices = cue.legal & (prior > 0)
-    kept = mask & cue.kept & jnp.any(choices, axis=-1)
+    choices = new_roots.legal & (prior > 0)
+    kept = mask & new_roots.kept & jnp.any(choices, axis=-1)
     kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
-    prior = noisy(normalised(prior, choices, 0), cue.params.noise, cue.params.dirichlet)
+    prior = noisy(normalised(prior, choices, 0), new_roots.params.noise, new_roots.params.dirichlet)
     root = jnp.where(mask, 0, search.spare)
     tree = tree._replace(
-        state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(cue.roots)),
+        state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(new_roots.roots)),
         end=put(tree.end, OPEN, b, root),
         edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
     )
-    chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), cue.params, s.params)
+    chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), new_roots.params, s.params)
     held = jnp.where(kept, s.done, 0)  # of a tree that pondered it may be more than is asked for
     wanted = jnp.maximum(jnp.minimum(chosen.simulations, search.capacity), held)
     if search.solver:
-        tree, proved = _still_proved(tree, kept, cue.legal, choices)
+        tree, proved = _still_proved(tree, kept, new_roots.legal, choices)
         wanted = jnp.where(proved, s.done, wanted)
     return s._replace(
         tree=tree,
         params=chosen,
-        seed=jnp.where(mask, cue.seeds, s.seed),
+        seed=jnp.where(mask, new_roots.seeds, s.seed),
         done=jnp.where(mask & ~kept, 0, s.done),
         wanted=jnp.where(mask, wanted, s.wanted),
         fresh=jnp.where(mask, ~kept, s.fresh),
-        legal=jnp.where(mask[:, None], cue.legal, s.legal),
+        legal=jnp.where(mask[:, None], new_roots.legal, s.legal),
         table=s.table and s.table._replace(node=jnp.where(mask[:, None], -1, s.table.node)),
     )
 
@@ -169,7 +169,7 @@ def root_statistics(search: SearchSpec, s: SearchState) -> RootStatistics[jax.Ar
 
 
 def leading(found: RootStatistics[jax.Array]) -> jax.Array:
-    """bool [B, A]: the actions that nothing but dice can tell apart as the best: by what is proved, the rule, the
+    """bool [B, A]: the actions that only a tie-break can tell apart as the best: by what is proved, the rule, the
     visits, the value and the prior, in this order."""
     searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
     best = found.prior > 0

@@ -11,10 +11,10 @@ import numpy as np
 from jax import lax
 
 from jubango.bots.search.rules.params import SearchParams, TracedParams
-from jubango.bots.search.rules.root_dice import SeededDice
+from jubango.bots.search.rules.root_noise import SeededNoise
 from jubango.bots.search.rules.rule import numbers_of
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.ties import tie_dice
+from jubango.bots.search.ties import tie_break_bits
 from jubango.bots.search.tree.tree import LONGEST_LINE
 from jubango.sgf_games.rules.compiled import MOST_TOLD
 
@@ -22,7 +22,7 @@ BEGIN, STOP = 1, 2
 WHOLE = 4  # words of an order that are whole numbers: flags, seed, simulations, depth
 MOST_MOVES = MOST_TOLD - 1  # that a tree makes by itself between two hand-overs
 SEEDS = MOST_MOVES + 1  # of the search under way and those after the moves
-TAIL = 2 * SEEDS  # the last words of a script: seeds and dice
+TAIL = 2 * SEEDS  # the last words of a script: seeds and tie-breaks
 
 
 NARROW = {"f": np.float32, "i": np.int32, "u": np.uint32, "b": bool}
@@ -44,7 +44,7 @@ class SearchRequest(NamedTuple):
     seed: int  # uint32, all the randomness there is
     deadline: float = float("inf")  # time.perf_counter() when it must be content with what it has
     line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
-    settles: bool = False  # most visits decide, without dice: with a deadline it ends once no move can become another
+    settles: bool = False  # most visits decide, without chance: with a deadline it ends once no move can become another
     onward: DeviceSelfPlay | None = None  # then the tree goes on with the game by itself; of lanes of one tree
 
 
@@ -90,8 +90,10 @@ def trees_of(orders: Sequence[SearchRequest], ensemble: int) -> np.ndarray:
 
 
 def tree_seeds(seed: int, ensemble: int) -> np.ndarray:
-    """uint32 [ensemble]: the dice of the trees of a lane. The first has the lane's own; those of the others are hashed,
-    lest one tree throws at a simulation what another throws at the next."""
+    """uint32 [ensemble]: the seeds of the trees of a lane.
+
+    The first has the lane's seed. Those of the others are hashed from it, so that no two trees share random numbers.
+    """
     others = np.random.SeedSequence(seed).generate_state(ensemble - 1) if ensemble > 1 else ()
     return np.array([seed, *others], np.uint32)
 
@@ -137,7 +139,7 @@ class SelfPlayPlan(NamedTuple):
     depth: jax.Array  # int32 [B, 2]
     real: jax.Array  # float32 [B, numbers of the rule, 2]
     seeds: jax.Array  # uint32 [B, SEEDS]
-    dice: jax.Array  # uint32 [B, SEEDS], between equal moves of each search
+    tie_bits: jax.Array  # uint32 [B, SEEDS], between equal moves of each search
 
 
 def scripts_of(search: SearchSpec, each: Sequence[DeviceSelfPlay]) -> np.ndarray:
@@ -149,7 +151,7 @@ def scripts_of(search: SearchSpec, each: Sequence[DeviceSelfPlay]) -> np.ndarray
         row[:5] = [MOST_MOVES, *(n.simulations for n in both), *(n.depth or 2**30 for n in both)]
         row[5:head] = np.array(_real(search, both), np.float32).view(np.uint32).reshape(-1)
         row[head:-SEEDS] = [onward.seeds(k) for k in range(SEEDS)]
-    rows[:, -SEEDS:] = tie_dice(rows[:, head:-SEEDS].reshape(-1)).reshape(-1, SEEDS)
+    rows[:, -SEEDS:] = tie_break_bits(rows[:, head:-SEEDS].reshape(-1)).reshape(-1, SEEDS)
     return rows
 
 
@@ -157,15 +159,15 @@ def read_script(search: SearchSpec, packed: jax.Array) -> SelfPlayPlan:
     names, head = number_names(search), script_head(search)
     whole = packed[:, :5].astype(jnp.int32)
     real = lax.bitcast_convert_type(packed[:, 5:head], jnp.float32).reshape(-1, len(names), 2)
-    seeds, dice = packed[:, head:-SEEDS], packed[:, -SEEDS:]
-    return SelfPlayPlan(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real, seeds, dice)
+    seeds, tie_bits = packed[:, head:-SEEDS], packed[:, -SEEDS:]
+    return SelfPlayPlan(whole[:, 0], whole[:, 1:3], whole[:, 3:5], real, seeds, tie_bits)
 
 
 def roll_on(script: np.ndarray, moves: Sequence[tuple[int, int, Sequence[int]]]) -> None:
     """Rows of a script after so many moves: (row, moves, the seeds that come after those it holds)."""
-    dice = tie_dice(np.array([seed for _, _, seeds in moves for seed in seeds], np.uint32))
+    bits = tie_break_bits(np.array([seed for _, _, seeds in moves for seed in seeds], np.uint32))
     for row, n, seeds in moves:
-        new, dice = dice[:n], dice[n:]
+        new, bits = bits[:n], bits[n:]
         for own, after in ((script[row, -TAIL:-SEEDS], seeds), (script[row, -SEEDS:], new)):
             own[:-n] = own[n:].copy()
             own[-n:] = after
@@ -199,7 +201,7 @@ def unpack(search: SearchSpec, packed: jax.Array, roots: PreparedRoots) -> Unpac
 
 def nothing_prepared(search: SearchSpec, trees: int) -> PreparedRoots:
     """Of trees that nobody has asked for."""
-    one = SeededDice(np.zeros(1, np.uint32), np.ones((1, search.game.num_actions), bool))
+    one = SeededNoise(np.zeros(1, np.uint32), np.ones((1, search.game.num_actions), bool))
     with jax.ensure_compile_time_eval():  # shapes are known while a program is traced, too
         rule = prepare(search, one, SearchParams(min(1, search.capacity)))
     blank = jax.tree.map(lambda x: np.zeros((trees, *x.shape[1:]), x.dtype), rule)
@@ -219,18 +221,18 @@ def prepared_roots(
     for params, own in alike.items():
         at = trees_of(own, ensemble)
         seeds = np.concatenate([tree_seeds(order.seed, ensemble) for order in own])
-        dice = SeededDice(seeds, np.repeat(np.stack([order.legal for order in own]), ensemble, axis=0))
+        noise = SeededNoise(seeds, np.repeat(np.stack([order.legal for order in own]), ensemble, axis=0))
         if params.noise:
-            out.dirichlet[at] = dice.dirichlet(params.alpha)
-        made = prepare(search, dice, params)
+            out.dirichlet[at] = noise.dirichlet(params.alpha)
+        made = prepare(search, noise, params)
         for whole, rows in zip(jax.tree.leaves(out.rule), jax.tree.leaves(made), strict=True):
             whole[at] = rows
     return out
 
 
-def prepare(search: SearchSpec, dice: SeededDice, params: SearchParams) -> Any:
+def prepare(search: SearchSpec, noise: SeededNoise, params: SearchParams) -> Any:
     """What the rule makes of roots on the host, in the types of a program."""
     rule = search.rule
     own = {one.name: np.asarray(params.own.get(one.name, one.default))[()] for one in numbers_of(type(rule))}
-    made = rule.prepare_root(dice, params.replace(**own), search.capacity)
+    made = rule.prepare_root(noise, params.replace(**own), search.capacity)
     return jax.tree.map(lambda x: np.asarray(x, NARROW[np.asarray(x).dtype.kind]), made)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jubango.bots.search.rules.rule import MoveRule
-from jubango.bots.search.ties import drawn, tie_dice
+from jubango.bots.search.ties import drawn, tie_break_bits
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.bots.search.tree.tree import LOWER, UPPER, in_question
 
@@ -46,7 +46,7 @@ def final_moves(
         best = best & (key == np.where(best, key, -np.inf).max(axis=1, keepdims=True))
     out = best.argmax(axis=1)
     warm = (np.asarray(temperatures) > 0) & (np.array(by) != "gumbel")
-    for i in np.flatnonzero(warm):  # dice
+    for i in np.flatnonzero(warm):  # drawn at random
         rng = np.random.default_rng([seeds[int(i)], 3])
         among = np.flatnonzero(choices[i])
         logits = main[i, among].astype(np.float32) if by[int(i)] == "value" else np.log(main[i, among])
@@ -55,7 +55,7 @@ def final_moves(
     equal = np.flatnonzero(~warm & (best.sum(axis=1) > 1))
     if len(equal) and ties == "random":
         rows = best[equal]
-        which = drawn(tie_dice(np.array(seeds, np.uint32)[equal]), rows.sum(axis=1))
+        which = drawn(tie_break_bits(np.array(seeds, np.uint32)[equal]), rows.sum(axis=1))
         out[equal] = (rows.cumsum(axis=1) > which[:, None]).argmax(axis=1)
     return out
 

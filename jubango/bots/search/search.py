@@ -12,19 +12,19 @@ import numpy as np
 
 from jubango.bots.evaluators.evaluator import AnyEvaluator, Params, as_evaluator
 from jubango.bots.evaluators.judgement import look_at
-from jubango.bots.search import lifecycle as life
+from jubango.bots.search import lifecycle
 from jubango.bots.search.packing import NARROW
 from jubango.bots.search.results.output import SearchOutput as SearchOutput
 from jubango.bots.search.results.output import nodes_of
 from jubango.bots.search.rules.params import SearchParams, TracedParams
 from jubango.bots.search.rules.registry import check_numbers
-from jubango.bots.search.rules.root_dice import KeyedDice
+from jubango.bots.search.rules.root_noise import KeyedNoise
 from jubango.bots.search.rules.rule import Rule, numbers_of
 from jubango.bots.search.spec import Cutoff, Draws, Opponent, SearchSpec, Ties
 from jubango.bots.search.tree.tree import in_question, lanes_last
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.compute.dice import random_bits
 from jubango.sgf_games.compute.kernels import first_largest
+from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.environments.env import Env, EnvState, game_state
 from jubango.sgf_games.rules.catalogue import as_game
 from jubango.sgf_games.rules.game import Game, State
@@ -83,7 +83,8 @@ class Search(SearchSpec):
         """Search ``states``, unbatched states of ``game`` stacked along the FIRST axis of every array [B, ...], or of
         the environment that the search was made of, with what its rules know of the past.
 
-        params: the evaluator's weights, any pytree; changing it never recompiles. key: a JAX key; it decides all dice.
+        params: the evaluator's weights, any pytree; changing it never recompiles.
+        key: a JAX key; it decides all that is random.
         invalid_actions: bool [B, A], true where an action is not to be considered at the root, besides what the rules
         forbid. tree: give all nodes in ``search_tree``, not the root alone.
         simulations: at most (and by default) ``capacity``. depth, noise: as in :class:`jb.SearchParams`; alpha: of the
@@ -102,7 +103,7 @@ class Search(SearchSpec):
         positions = lanes_last(jax.vmap(game.without_history)(states))
         look_at(self.evaluator, params, game, jax.tree.map(lambda x: x[..., :1], positions))
         trees = legal.shape[0]
-        dice, for_noise, for_gumbel, for_action = jax.random.split(key, 4)
+        for_ties, for_noise, for_gumbel, for_action = jax.random.split(key, 4)
 
         def each(value: jax.Array | float, dtype: type) -> jax.Array:
             return jnp.broadcast_to(jnp.asarray(value, dtype), (trees,))
@@ -113,10 +114,10 @@ class Search(SearchSpec):
         own = numbers_of(type(self.rule))
         traced = {one.name: each(given.get(one.name, one.usual), jnp.float32) for one in own}
         for_rule = {one.name: given.get(one.name, one.usual) if one.whole else traced[one.name] for one in own}
-        roots = KeyedDice(for_noise, for_gumbel, legal)
+        roots = KeyedNoise(for_noise, for_gumbel, legal)
         planned = self._planned(simulations) if self.rule.scheduled else budget
         prepared = self.rule.prepare_root(roots, SearchParams(planned, **for_rule), self.capacity)
-        told = TracedParams(
+        traced_params = TracedParams(
             simulations=budget,
             depth=jnp.where(each(depth, jnp.int32) > 0, each(depth, jnp.int32), 2**30),
             noise=each(noise, jnp.float32),
@@ -124,17 +125,17 @@ class Search(SearchSpec):
             own=traced,
             prepared=jax.tree.map(lambda x: jnp.asarray(x, NARROW[jnp.asarray(x).dtype.kind]), prepared),
         )
-        seeds = jax.random.bits(dice, (trees,), jnp.uint32)
+        seeds = jax.random.bits(for_ties, (trees,), jnp.uint32)
         open_ = jnp.any(legal, axis=-1)
         nothing = jnp.zeros(trees, bool)
-        cue = life.NewRoots(open_, nothing, positions, legal, told, seeds)
-        s = life.begin(self, life.idle(self, trees), cue)
-        s, found = life.advance(self, params, s, jnp.int32(self.capacity + 1))
-        edges = life.root_edges(s)
+        new_roots = lifecycle.NewRoots(open_, nothing, positions, legal, traced_params, seeds)
+        s = lifecycle.begin(self, lifecycle.idle(self, trees), new_roots)
+        s, found = lifecycle.advance(self, params, s, jnp.int32(self.capacity + 1))
+        edges = lifecycle.root_edges(s)
         searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
-        policy = jnp.where(searched, self.rule.policy(edges, told), found.prior)
-        lots = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
-        chosen = first_largest(jnp.where(life.leading(found), lots, -1).astype(jnp.int32))
+        policy = jnp.where(searched, self.rule.policy(edges, traced_params), found.prior)
+        tie_bits = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
+        chosen = first_largest(jnp.where(lifecycle.leading(found), tie_bits, -1).astype(jnp.int32))
         temperatures = each(temperature, jnp.float32)[:, None]
         choices = in_question(found.bounds, found.value, found.prior > 0) if self.solver else found.prior > 0
         logits = jnp.where(choices, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)

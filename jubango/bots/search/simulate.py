@@ -38,9 +38,9 @@ from jubango.bots.search.tree.tree import (
     pick,
     put,
 )
-from jubango.sgf_games.compute.dice import coin, gumbel_max_scores, mix, random_bits
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.random_numbers import coin, gumbel_max_scores, mix, random_bits
 from jubango.sgf_games.rules.game import State
 
 GOLDEN = 0x9E3779B9
@@ -183,8 +183,8 @@ def best_action(
     scores = jnp.where(edges.prior > 0, scores, -jnp.inf)
     if search.ties == "random":
         best = scores == jnp.max(scores, axis=-1, keepdims=True)
-        lots = random_bits(mix(seed ^ node.astype(jnp.uint32))[:, None], jnp.arange(scores.shape[-1]))
-        scores = jnp.where(best, (lots >> 1).astype(jnp.int32), -1)
+        tie_bits = random_bits(mix(seed ^ node.astype(jnp.uint32))[:, None], jnp.arange(scores.shape[-1]))
+        scores = jnp.where(best, (tie_bits >> 1).astype(jnp.int32), -1)
     return first_largest(scores)
 
 

@@ -1,4 +1,4 @@
-"""The dice that decide between equally good moves: numpy's, many at once, so that a device can be given them."""
+"""Random numbers that break ties between equally good moves: numpy's, many at once, for a device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORD, LONG = 2**32 - 1, 2**128 - 1
 STREAM = 3  # of a move's seed; noise and Gumbel's numbers have their own
 
 
-def tie_dice(seeds: np.ndarray) -> np.ndarray:
+def tie_break_bits(seeds: np.ndarray) -> np.ndarray:
     """uint32 [n]: the first word of ``np.random.default_rng([seed, STREAM])`` for each of ``seeds``, uint32 [n].
 
     numpy's SeedSequence (O'Neill 2015, "Developing a seed_seq Alternative") and PCG64 (O'Neill 2014, XSL-RR 128/64),
@@ -44,13 +44,13 @@ def tie_dice(seeds: np.ndarray) -> np.ndarray:
     return ((folded >> turn | folded << (64 - turn)) & WORD).astype(np.uint32)
 
 
-def drawn(dice: np.ndarray, number: np.ndarray) -> np.ndarray:
-    """int [n]: one of so many, as the dice fall."""
-    return (dice.astype(np.uint64) * number.astype(np.uint64) >> np.uint64(32)).astype(int)
+def drawn(tie_bits: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """int [n]: one of so many, evenly."""
+    return (tie_bits.astype(np.uint64) * number.astype(np.uint64) >> np.uint64(32)).astype(int)
 
 
-def drawn_on_device(dice: jax.Array, number: jax.Array) -> jax.Array:
+def drawn_on_device(tie_bits: jax.Array, number: jax.Array) -> jax.Array:
     """int32 [n]: :func:`drawn` in 32 bits, for numbers below 65,536."""
     number = number.astype(jnp.uint32)
-    high, low = (dice >> 16) * number, (dice & 0xFFFF) * number
+    high, low = (tie_bits >> 16) * number, (tie_bits & 0xFFFF) * number
     return ((high + (low >> 16)) >> 16).astype(jnp.int32)

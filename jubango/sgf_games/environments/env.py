@@ -73,7 +73,7 @@ class EnvState:
         return dataclasses.replace(self, **changes)
 
 
-class Outcome(NamedTuple):
+class GameStatus(NamedTuple):
     """What the rules say of a position."""
 
     player: jax.Array  # int32, the seat to move; 0 moves first
@@ -180,19 +180,19 @@ class Env:
 
     # -- what differs between games: the position ``x`` ----------------------------------------
 
-    def _begin(self) -> tuple[State, State, Outcome]:
+    def _begin(self) -> tuple[State, State, GameStatus]:
         """(x, past, what the rules say)."""
         x = self.game.init()
         return x, (), self._look(x)
 
-    def _advance(self, x: State, past: State, action: jax.Array, going: jax.Array) -> tuple[State, State, Outcome]:
+    def _advance(self, x: State, past: State, action: jax.Array, going: jax.Array) -> tuple[State, State, GameStatus]:
         """The same after a legal action, and as it was where not ``going``."""
         x = jax.tree.map(lambda new, old: jnp.where(going, new, old), self.game.step(x, action), x)
         return x, past, self._look(x)
 
-    def _look(self, x: State) -> Outcome:
+    def _look(self, x: State) -> GameStatus:
         game = self.game
-        return Outcome(game.current_player(x), game.legal_action_mask(x), game.is_terminal(x), game.returns(x))
+        return GameStatus(game.current_player(x), game.legal_action_mask(x), game.is_terminal(x), game.returns(x))
 
     def _observe(self, x: State) -> jax.Array:
         """The observation, which is ``game.observe`` of :meth:`position`."""
@@ -242,17 +242,17 @@ class GoEnv(Env):
         width, height = self.game.width, self.game.height
         return f"go_{width}x{height}" if self.game.spec == Go(width, height).spec else self.game.spec
 
-    def _begin(self) -> tuple[GoPosition, State, Outcome]:
+    def _begin(self) -> tuple[GoPosition, State, GameStatus]:
         game = self.game
         board = empty_board(game.width, game.height) if self._repetition_loses else self._rules.init()
         past = (jnp.zeros(self.max_plies, jnp.uint32),) * 2 if self._repetition_loses else ()
         seen = jnp.zeros(game.height * game.width if game.pgx_planes else 0, jnp.uint32)
         x = GoPosition(board, seen, jnp.int32(-1), jnp.int32(0), jnp.int32(0))
-        return x, past, Outcome(jnp.int32(0), self._legal(x), jnp.bool_(False), jnp.zeros(2, jnp.float32))
+        return x, past, GameStatus(jnp.int32(0), self._legal(x), jnp.bool_(False), jnp.zeros(2, jnp.float32))
 
     def _advance(
         self, x: GoPosition, past: State, action: jax.Array, going: jax.Array
-    ) -> tuple[GoPosition, State, Outcome]:
+    ) -> tuple[GoPosition, State, GameStatus]:
         game = self.game
         passed = action == game.pass_action
         repeats = jnp.bool_(False)
@@ -283,7 +283,7 @@ class GoEnv(Env):
         margin = where_needed(over, functools.partial(area_margin, width=game.width), *finished)
         for_mover = jnp.where(repeats, 1.0, jnp.sign(margin - jnp.where(player == 0, game.komi, -game.komi)))
         black = jnp.where(player == 0, for_mover, -for_mover).astype(jnp.float32)
-        return x, past, Outcome(player, self._legal(x), over, jnp.stack([black, -black]))
+        return x, past, GameStatus(player, self._legal(x), over, jnp.stack([black, -black]))
 
     def _legal(self, x: GoPosition) -> jax.Array:
         if isinstance(x.board, GoState):

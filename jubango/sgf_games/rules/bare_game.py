@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.sgf_games.compute.dice import mix, random_bits
 from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.random_numbers import mix, random_bits
 
 State: TypeAlias = Any  # a pytree of arrays, one type per game; a game's own methods name theirs
 

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.bare_game import BareGame
 from jubango.sgf_games.rules.bare_game import State as State
 from jubango.sgf_games.rules.coordinates import Point, parse_vertex, usual_handicap, vertex

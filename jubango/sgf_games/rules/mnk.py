@@ -13,9 +13,9 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.dice import random_bits
 from jubango.sgf_games.compute.kernels import fused, twice
 from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.game import Game, square_symmetries
 

@@ -64,7 +64,7 @@ def test_games_do_not_depend_on_their_block(monkeypatch, keep):
 @pytest.mark.full
 @pytest.mark.parametrize("game", ["connect_four", "go:4,komi=1.5"])
 def test_moves_made_on_the_devices_are_those_the_host_would_make(monkeypatch, game):
-    """Ties by lot and by order, numbers that differ with the colour, dice in the first moves, games that end: moves
+    """Ties broken at random and by order, numbers that differ with the colour, chance in the first moves, games that end: moves
     and comments are the same whether the host is asked for every one or hears of them afterwards."""
     kinds = {
         "by lot": ["uct:simulations=4", "uct:simulations=24,c=0.4"],

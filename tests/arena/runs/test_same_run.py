@@ -10,12 +10,12 @@ import tomli_w
 from jubango.arena.runs.run_folder import work_folder
 from jubango.arena.runs.same_run import check_same_run
 from jubango.arena.runs.work_folder import changes
-from jubango.arena.schedule.formats import Format
+from jubango.arena.schedule.formats import TournamentFormat
 from jubango.arena.schedule.plan import Plan, make_plan
 from jubango.arena.training import training
 from jubango.arena.tuning.plan import TunePlan, make_tune_plan
 from jubango.arena.tuning.tuner import check_same_tuning
-from jubango.bots.learning.trainer import Settings
+from jubango.bots.learning.trainer import TrainingConfig
 from jubango.sgf_games.base.errors import UserError
 
 BOTS = ["random", "minimax", "uct:simulations=2"]
@@ -58,7 +58,7 @@ def test_a_field_that_nobody_has_thought_of_may_not_change(tmp_path, old):
 def test_nor_one_of_a_format_or_of_a_tunings_games(tmp_path):
     old = plan()
     one, two = (dataclasses.replace(old, format=with_a_new_field(old.format, value)) for value in (0, 1))
-    assert isinstance(two.format, Format)
+    assert isinstance(two.format, TournamentFormat)
     assert "pondering = 0, not 1" in refused(tmp_path, one, two)
     begun = tuning()
     first, second = (dataclasses.replace(begun, playing=with_a_new_field(begun.playing, value)) for value in (0, 1))
@@ -67,7 +67,7 @@ def test_nor_one_of_a_format_or_of_a_tunings_games(tmp_path):
 
 @pytest.mark.full
 def test_nor_one_of_a_training(tmp_path, monkeypatch):
-    class Later(Settings):
+    class Later(TrainingConfig):
         pondering: int = 0
 
     monkeypatch.setattr(training, "Settings", Later)
@@ -125,5 +125,5 @@ def test_every_field_that_may_change_is_a_field():
 
     assert {field.name for field in dataclasses.fields(Plan)} >= same_run.MAY_CHANGE | same_run.MAY_GROW
     assert {field.name for field in dataclasses.fields(TunePlan)} > tuner.MAY_CHANGE
-    assert Settings.model_fields.keys() > training.MAY_CHANGE
+    assert TrainingConfig.model_fields.keys() > training.MAY_CHANGE
     assert not list(changes(plan(), plan(), ()))

@@ -19,7 +19,7 @@ import jubango as jb
 from jubango.arena.commands import run as command
 from jubango.arena.runs.run_folder import open_run
 from jubango.arena.schedule.adjudication import Adjudication
-from jubango.arena.schedule.formats import Format, Tally
+from jubango.arena.schedule.formats import Tally, TournamentFormat
 from jubango.arena.schedule.openings import Openings, handicap_opening, openings_of
 from jubango.arena.schedule.plan import parse_plan
 from jubango.arena.screens.live import Live
@@ -31,7 +31,7 @@ from jubango.sgf_games.sgf.positions import position, read_sgf
 TTT, C4, GO = make_game("tic_tac_toe"), make_game("connect_four:5x4,k=3"), make_game("go:5,komi=2")
 
 
-def played(format: Format, points, stop: int = 10**9) -> dict:
+def played(format: TournamentFormat, points, stop: int = 10**9) -> dict:
     """The results of a tournament whose games bring their first bot ``points(pair)``, or of its first ``stop`` games."""
     results: dict = {}
     while todo := [
@@ -54,7 +54,7 @@ def names(count: int) -> tuple[str, ...]:
 @given(st.integers(2, 33), st.integers(0, 5))
 @settings(max_examples=60, deadline=None)
 def test_a_knockout_leaves_one(count, seed):
-    format, dice = Format("knockout", names(count), 2, seed), random.Random(seed)
+    format, dice = TournamentFormat("knockout", names(count), 2, seed), random.Random(seed)
     results = played(format, lambda pair: dice.choice([0, 0.5, 1]))
     losses: Counter = Counter()
     for one in format.known(results)[:-1]:
@@ -70,17 +70,19 @@ def test_a_knockout_leaves_one(count, seed):
 
 def test_the_strongest_wins_a_knockout_wherever_it_begins():
     for seed in range(20):
-        format = Format("knockout", names(13), 2, seed)
+        format = TournamentFormat("knockout", names(13), 2, seed)
         results = played(format, lambda pair: float(pair[0] > pair[1]))
         assert format.told(results)[-1] == f"{max(names(13))} has won the knockout"
-    assert len({Format("knockout", names(13), 2, seed).lots[0] for seed in range(20)}) > 5
-    assert Format("knockout", names(13), 2, 3).lots == Format("knockout", names(13)[::-1], 2, 3).lots
+    assert len({TournamentFormat("knockout", names(13), 2, seed).lots[0] for seed in range(20)}) > 5
+    assert (
+        TournamentFormat("knockout", names(13), 2, 3).lots == TournamentFormat("knockout", names(13)[::-1], 2, 3).lots
+    )
 
 
 @given(st.integers(2, 24), st.integers(0, 3))
 @settings(max_examples=60, deadline=None)
 def test_nobody_meets_anybody_twice_in_a_swiss_tournament(count, seed):
-    format, dice = Format("swiss", names(count), 2, seed, rounds=count // 2), random.Random(seed)
+    format, dice = TournamentFormat("swiss", names(count), 2, seed, rounds=count // 2), random.Random(seed)
     results = played(format, lambda pair: dice.choice([0, 0.5, 1]))
     rounds = format.known(results)
     pairs = [pair for one in rounds for pair in one]
@@ -94,7 +96,7 @@ def test_nobody_meets_anybody_twice_in_a_swiss_tournament(count, seed):
 
 def test_equals_meet_in_a_swiss_tournament():
     """By hand: of four the two winners of the first round meet in the second, and the two losers."""
-    format = Format("swiss", names(4), 2, 1)
+    format = TournamentFormat("swiss", names(4), 2, 1)
     first = format.known({})[0]
     results = played(format, lambda pair: 1.0, stop=4)
     second = format.known(results)[1]
@@ -106,7 +108,7 @@ def test_equals_meet_in_a_swiss_tournament():
 @settings(max_examples=60, deadline=None)
 def test_what_is_known_stays_as_games_end(kind, count, stop):
     """A round that has begun is not drawn anew, so that a run that stopped goes on with it."""
-    format = Format(kind, names(count), 2, 5)
+    format = TournamentFormat(kind, names(count), 2, 5)
 
     def points(pair):
         return float(hash(pair) % 3) / 2
@@ -117,11 +119,11 @@ def test_what_is_known_stays_as_games_end(kind, count, stop):
 
 
 def test_rounds_say_who_rested_and_where_the_lot_decided():
-    swiss = Format("swiss", names(3), 2, 1)
+    swiss = TournamentFormat("swiss", names(3), 2, 1)
     (line, _) = swiss.told(played(swiss, lambda pair: 0.5))
     (resting,) = set(names(3)) - {name for pair in swiss.known({})[0] for name in pair}
     assert line.endswith(f", {resting} rests")
-    knockout = Format("knockout", names(2), 2, 1)
+    knockout = TournamentFormat("knockout", names(2), 2, 1)
     tied, winner = knockout.told(played(knockout, lambda pair: 0.5))
     assert winner == f"{winner.partition(' has')[0]} has won the knockout"
     assert tied == f"round 1: bot 0 2-2 bot 1 (by lot {winner.partition(' has')[0]})"
@@ -129,11 +131,11 @@ def test_rounds_say_who_rested_and_where_the_lot_decided():
 
 def test_rounds_that_cannot_be():
     with pytest.raises(UserError, match="3 at most of 6 bots"):
-        Format("swiss", names(6), 2, 1, rounds=4)
+        TournamentFormat("swiss", names(6), 2, 1, rounds=4)
     with pytest.raises(UserError, match='is for format = "swiss"'):
-        Format("knockout", names(6), 2, 1, rounds=2)
+        TournamentFormat("knockout", names(6), 2, 1, rounds=2)
     with pytest.raises(UserError, match="is of two bots, here are 3"):
-        Format("match", names(3), 2, 1)
+        TournamentFormat("match", names(3), 2, 1)
 
 
 # -- played ------------------------------------------------------------------------------------------

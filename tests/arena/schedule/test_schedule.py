@@ -16,7 +16,7 @@ from schedules import round_robin
 from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import Memory
-from jubango.arena.schedule.pace import Pace, Playing
+from jubango.arena.schedule.pace import GameUnderWay, Pace
 from jubango.arena.schedule.pairings import GameTask, Pairing, pairings
 from jubango.arena.schedule.plan import make_plan
 from jubango.arena.schedule.waiting import FURTHEST, Waiting
@@ -93,7 +93,7 @@ def test_a_long_queue_for_a_busy_engine_is_read_as_far_as_need_be():
 
 def played(pace: Pace, pair: Pairing, number: int, moves: int, seconds: float) -> None:
     for i in range(number):
-        pace.add(Playing(f"{pair} {i}", pair, moves, seconds))
+        pace.add(GameUnderWay(f"{pair} {i}", pair, moves, seconds))
 
 
 def test_what_is_left_is_weighted_by_what_games_cost():
@@ -125,12 +125,12 @@ def test_long_games_under_way_are_not_taken_for_finished_ones():
     """Those that ended first are the short ones. As long as a game is left there is time left."""
     pace = Pace({("a", "b"): 20})
     played(pace, ("a", "b"), 4, 60, 30.0)
-    alike = [Playing(f"long {i}", ("a", "b"), 90, 45.0) for i in range(16)]
+    alike = [GameUnderWay(f"long {i}", ("a", "b"), 90, 45.0) for i in range(16)]
     left = pace.left(alike, 45.0)
     assert left is not None
     assert 5 < left < 45
     played(pace, ("a", "b"), 15, 90, 45.0)
-    longest = pace.left([Playing("long", ("a", "b"), 400, 200.0)], 200.0)
+    longest = pace.left([GameUnderWay("long", ("a", "b"), 400, 200.0)], 200.0)
     assert longest is not None
     assert 1 <= longest < 60
 
@@ -183,13 +183,13 @@ class Simulated:
         return 0.001 * sum(self.work[name] for name in pair)
 
     @property
-    def under_way(self) -> list[Playing]:
+    def under_way(self) -> list[GameUnderWay]:
         return [
-            Playing(name, pair, int(self._done.get(name, 0)), self.seconds - began)
+            GameUnderWay(name, pair, int(self._done.get(name, 0)), self.seconds - began)
             for pair, name, _, began in self._games
         ]
 
-    def go_on(self) -> list[Playing]:
+    def go_on(self) -> list[GameUnderWay]:
         """A second."""
         self.seconds, self.rounds = self.seconds + 1, self.rounds + 1
         slower = (len(self._games) / self.lanes) ** self.shared
@@ -199,7 +199,7 @@ class Simulated:
         self._games = [game for game in self._games if game not in over]
         self.cost += [self.seconds - began for *_, began in over]
         self._seat()
-        return [Playing(name, pair, moves, self.seconds - began) for pair, name, moves, began in over]
+        return [GameUnderWay(name, pair, moves, self.seconds - began) for pair, name, moves, began in over]
 
 
 class Slow(Memory):

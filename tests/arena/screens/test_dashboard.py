@@ -21,7 +21,7 @@ from jubango.analysis.positions.heat import Heat, scale_colour, short_count
 from jubango.analysis.positions.plot import board_text, heat_text
 from jubango.analysis.ratings.ratings import rate
 from jubango.analysis.ratings.sprt import Sprt, SprtState
-from jubango.analysis.reviews.reviewing import Progress
+from jubango.analysis.reviews.reviewing import ReviewProgress
 from jubango.arena.commands.positions.reviews import _Report
 from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.run import Run
@@ -231,8 +231,8 @@ def test_off_a_terminal_lines_say_how_a_long_wait_goes_on(monkeypatch):
     with shown(console, Preparing("go:9 for uct"), everywhere=True, patience=0.02) as line:
         wait_for("go:9 for uct\n")
         report = _Report(line, "")
-        report(Progress("positions", 0, 60))
-        report(Progress("positions", 12, 60))
+        report(ReviewProgress("positions", 0, 60))
+        report(ReviewProgress("positions", 12, 60))
         wait_for(" left\n")
     lines = console.file.getvalue().splitlines()
     assert re.fullmatch(r"compiling, \d+ s: go:9 for uct", lines[0])

@@ -23,7 +23,7 @@ from jubango.arena.training.tables import Match
 from jubango.arena.training.training import Measuring, Training, pace
 from jubango.bots.config import bot_from_spec
 from jubango.bots.learning import trainer
-from jubango.bots.learning.trainer import Settings
+from jubango.bots.learning.trainer import TrainingConfig
 from jubango.bots.networks.arrays import read_arrays
 from jubango.bots.networks.checkpoint import load_weights
 from jubango.sgf_games.base.errors import UserError
@@ -51,13 +51,13 @@ def rows(path) -> list[dict]:
 
 def test_an_accelerator_makes_a_larger_network(monkeypatch):
     monkeypatch.setattr(trainer, "on_cpu", lambda: True)
-    usual = Settings(games=("go:9",)).chosen()
+    usual = TrainingConfig(games=("go:9",)).chosen()
     monkeypatch.setattr(trainer, "on_cpu", lambda: False)
-    larger = Settings(games=("go:9",)).chosen()
+    larger = TrainingConfig(games=("go:9",)).chosen()
     assert (larger.channels, larger.blocks, larger.lanes) == (128, 8, 1024)
     assert larger.channels > usual.channels
-    assert Settings(games=("go:9",), channels=8).chosen().channels == 8
-    assert Settings(games=("tic_tac_toe",)).chosen().channels == 16
+    assert TrainingConfig(games=("go:9",), channels=8).chosen().channels == 8
+    assert TrainingConfig(games=("tic_tac_toe",)).chosen().channels == 16
 
 
 def test_a_run_is_killed_its_newest_checkpoint_damaged_and_it_goes_on(tmp_path):
@@ -127,7 +127,7 @@ def test_what_a_run_yields(trained):
     assert 0.1 <= training.trainer.pace < 0.4, "at the end it learns slowly"
     assert training.elo
     assert {match.opponent for match in training.matches} >= {"random", "uct:simulations=100"}
-    losses = [one.turn.losses for one in progress if one.turn and one.turn.losses]
+    losses = [one.step.losses for one in progress if one.step and one.step.losses]
     gap = [float(loss.policy - loss.target) for loss in losses]
     assert np.mean(gap[-5:]) < np.mean(gap[:5])
     assert int(load_weights(folder / "best.safetensors").how["games"]) <= training.trainer.counts["games"]
@@ -204,7 +204,7 @@ def test_programs_are_made_before_training_begins(tmp_path, caplog):
         assert (training.seconds, training.trainer.counts["turns"]) == (0.0, 0)
         caplog.clear()
         while training.trainer.steps < 10:
-            training.trainer.turn()
+            training.trainer.step()
     assert made() == []
     assert training.seconds > 0
 

@@ -56,7 +56,7 @@ def test_reuse_equals_going_on(seed):
         return {order.lane for order in orders}
 
     tell(SearchParams(40, 1.3), states, [[]] * 4)
-    driver.turn(64)
+    driver.run_chunk(64)
     lines, textbooks, moved = [], [], list(states)
     for i, (state, lists) in enumerate(games):
         textbook = TextbookSearch(lists, puct(1.3)).run(40)
@@ -74,7 +74,7 @@ def test_reuse_equals_going_on(seed):
         moved[i] = state._replace(position=jnp.int32(node.position))
     told = tell(SearchParams(60, 1.3), moved, lines)
     for steps in (0, 64):
-        made, _ = driver.turn(steps)
+        made, _ = driver.run_chunk(steps)
         for i in told:
             textbooks[i].run(int(made[i]) + 1 - textbooks[i].root.visits)
             same_tree(search_tree(lane_of(driver.searching, i)), textbooks[i].root)
@@ -90,9 +90,9 @@ def test_reuse_equals_going_on(seed):
             legal[i] = np.asarray(search.game.legal_action_mask(moved[i]))
             legal[i, next(a for a, k in node.children.items() if k.visits)] = False
     told = tell(SearchParams(60, 1.3), moved, lines, legal)
-    made, _ = driver.turn(0)
+    made, _ = driver.run_chunk(0)
     assert not made[list(told)].any()
-    made, _ = driver.turn(64)
+    made, _ = driver.run_chunk(64)
     found = driver.statistics(driver.lanes)
     for i in told:
         visits = search_tree(lane_of(driver.searching, i)).visits
@@ -105,7 +105,7 @@ def test_a_kept_tree_may_hold_more_simulations_than_are_wanted():
     search, first = Search(TTT, Ucb1(), Rollout(), 96, ties="random"), initial_state(TTT)
     driver = Driver(search, 1, reuse=True)
     driver.begin([SearchRequest(0, np.ones(9, bool), SearchParams(96, 0.1), 1)], stacked([first] * driver.trees))
-    driver.turn(200)
+    driver.run_chunk(200)
     visits = driver.advance().found.visits[0]
     action = int(visits.argmax())
     assert visits[action] - 1 > 5
@@ -147,7 +147,7 @@ def test_another_root(search, piece, monkeypatch):
         legal = np.asarray(search.game.legal_action_mask(states[0]))
         orders = [SearchRequest(i, legal, SearchParams(simulations + i, 0.2), 3 * seed + i) for i in range(3)]
         driver.begin(orders, stacked(states))
-        driver.turn(64)
+        driver.run_chunk(64)
     before = jax.device_get(jax.tree.map(lambda x: x[:3], driver.searching.tree))
     used = np.asarray(driver.searching.done[:3]) + 1
     played = [int(before.edges[i, 0, VISITS].argmax()) for i in range(3)]
@@ -186,8 +186,8 @@ def test_shared_nodes_stay_what_they_are(monkeypatch):
     for ply in range(4):
         legal = np.asarray(C4.legal_action_mask(state))
         driver.begin([SearchRequest(0, legal, SearchParams(400, 0.2), ply, line=line)], stacked([state] * driver.trees))
-        driver.turn(0)
-        driver.turn(401)
+        driver.run_chunk(0)
+        driver.run_chunk(401)
         now = jax.device_get(driver.searching.tree)
         last, edges = int(driver.searching.done[0]), now.edges[0]
         under, queue = {0: 0}, [0]  # what each node that can be reached has under it, by the chains of parents
@@ -230,12 +230,12 @@ def test_an_order_that_another_one_overtakes():
     for at_once in (False, True):
         driver = Driver(search, 1)
         begin(driver, 0)
-        driver.turn(60)
+        driver.run_chunk(60)
         begin(driver, 1, lines[0])
         if not at_once:
-            driver.turn(0)
+            driver.run_chunk(0)
         begin(driver, 2, lines[1])
-        driver.turn(0)
+        driver.run_chunk(0)
         kept.append((int(driver.searching.done[0]), jax.device_get(driver.searching.tree.edges[0, 0])))
     assert kept[0][0] == kept[1][0] > 0
     assert np.array_equal(kept[0][1], kept[1][1])

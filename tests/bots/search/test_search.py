@@ -33,7 +33,7 @@ from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
 from jubango.bots.search.simulate import normalised
-from jubango.bots.search.ties import drawn, drawn_on_device, tie_dice
+from jubango.bots.search.ties import drawn, drawn_on_device, tie_break_bits
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.bots.search.tree.tree import VISITS, tree_bytes
 from jubango.sgf_games.base.errors import UserError
@@ -85,7 +85,7 @@ def test_a_tree_adds_up_after_every_chunk(name, seeds):
     numbers = [SearchParams(n, c, depth=depth) for n, c in zip(budgets, [1.4, 0.5, 1.4, 1.0], strict=True)]
     driver = begun(search, seeds, numbers)
     for chunk in (2, 5, 30, 100):  # the first step evaluates the roots
-        made, remaining = driver.turn(chunk)
+        made, remaining = driver.run_chunk(chunk)
         for i, budget in enumerate(budgets):
             lane = lane_of(driver.searching, i)
             tree, done = search_tree(lane), int(made[i])
@@ -339,7 +339,7 @@ def test_temperature_draws_by_visits():
 @given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 400)), min_size=1, max_size=20))
 def test_lots_are_those_of_numpy_on_the_devices_too(cases):
     seeds, numbers = np.array(cases, np.int64).T
-    dice = tie_dice(seeds.astype(np.uint32))
+    dice = tie_break_bits(seeds.astype(np.uint32))
     expected = [np.random.default_rng([seed, 3]).choice(np.arange(n)) for seed, n in cases]
     assert drawn(dice, numbers).tolist() == expected
     assert np.asarray(drawn_on_device(jnp.asarray(dice), jnp.asarray(numbers, jnp.int32))).tolist() == expected
@@ -377,13 +377,13 @@ def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
         driver.advance()
     assert driver.made == 33 * 20
     driver.begin([SearchRequest(0, legal, SearchParams(20), 0)], initial_states(search.game, driver.trees))
-    given = driver.program.turn
+    given = driver.program.run_chunk
 
     def failing(searching, *others):
         given(searching, *others)  # which has the arrays now
         raise MemoryError
 
-    driver.program = driver.program._replace(turn=failing)
+    driver.program = driver.program._replace(run_chunk=failing)
     with pytest.raises(MemoryError):
         driver.advance()
     driver.close()

@@ -26,8 +26,8 @@ from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import first_largest
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import rules
 

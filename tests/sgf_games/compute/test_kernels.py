@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute import kernels, machine, reduction_check
-from jubango.sgf_games.compute.dice import random_bits
 from jubango.sgf_games.compute.kernels import fused
 from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_states
 from jubango.sgf_games.rules.go import playout as go_playout

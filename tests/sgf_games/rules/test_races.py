@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jubango as jb
-from jubango.bots.learning.trainer import Settings
+from jubango.bots.learning.trainer import TrainingConfig
 from jubango.sgf_games.rules.catalogue import CATALOGUE
 from jubango.sgf_games.rules.race import Race, for_two
 
@@ -106,9 +106,9 @@ def test_who_cannot_race():
         (lambda: jb.make_game("race:go:5"), "race: go:5,komi=7.5 has 2 players already"),
         (lambda: jb.match("random", "random", game="crowd"), "crowd has 3 players; matches are of two"),
         (lambda: jb.match("random", "random", game="sum", openings="random"), "openings: there are none for sum"),
-        (lambda: Settings(games=("crowd",)).chosen(), "crowd has 3 players"),
+        (lambda: TrainingConfig(games=("crowd",)).chosen(), "crowd has 3 players"),
     ):
         with pytest.raises(jb.UserError) as refused:
             make()
         assert message in str(refused.value)
-    assert Settings(games=("sum",)).chosen()
+    assert TrainingConfig(games=("sum",)).chosen()

@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
     @app.command("analysis-server")
     def analysis_server(
         bot: Annotated[str, bot_option(help="A searching bot.", show_default="the strongest there is")] = "",
-        seed: Annotated[int, typer.Option(min=0, help="Decides the search's dice.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of the search's random numbers.")] = 1,
         simulations: Annotated[int, typer.Option(min=1, max=1_000_000, help="A position at most.")] = 65_536,
     ) -> None:
         """Speak KataGo's JSON analysis protocol on stdin and stdout."""

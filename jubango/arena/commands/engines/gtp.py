@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
             str, bot_option(help="Who plays.", show_default="the strongest there is, as long as the clock allows")
         ] = "",
         game: Annotated[str, game_option(help="The game; boardsize and komi change it.")] = "go:19",
-        seed: Annotated[int, typer.Option(min=0, help="Decides the bot's dice.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of the bot's random numbers.")] = 1,
         resign_below: Annotated[
             float, typer.Option(min=0, max=50, help="A win rate in %; 0: it never resigns.", show_default="0")
         ] = 0.0,

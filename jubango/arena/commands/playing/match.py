@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
             int | None,
             typer.Option(min=2, help="How many games at most, an even number.", show_default="20; with --sprt 100,000"),
         ] = None,
-        seed: Annotated[int, typer.Option(min=0, help="Decides all dice.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 1,
         clock: Annotated[
             str, typer.Option(help="Seconds of each player in each game: 60, 60+1 (increment), 300+3x30 (byoyomi).")
         ] = "",

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
         simulations: Annotated[
             int | None, typer.Option(min=1, help="Of each search.", show_default="the bot's")
         ] = None,
-        seed: Annotated[int, typer.Option(min=0, help="Decides all dice.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 1,
     ) -> None:
         """Draw openings, search each, and write those in which both sides have a chance to an SGF file.
 
@@ -32,7 +32,13 @@ def register(app: typer.Typer) -> None:
         """
         with loading():
             from jubango.analysis.positions.position import searching_bot
-            from jubango.arena.schedule.balance import Balanced, Interrupted, TooFew, balanced_openings, openings_sgf
+            from jubango.arena.schedule.balance import (
+                Balanced,
+                BalanceInterrupted,
+                TooFew,
+                balanced_openings,
+                openings_sgf,
+            )
             from jubango.bots.composition import strongest
             from jubango.sgf_games.base.errors import UserError
             from jubango.sgf_games.library.library import write_safely
@@ -74,7 +80,7 @@ def register(app: typer.Typer) -> None:
                 raise
             print_line(str(few))
             raise typer.Exit(1) from None
-        except Interrupted as interrupted:
+        except BalanceInterrupted as interrupted:
             write(interrupted.found)
             raise Halted(str(interrupted)) from None
         write(found)

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
         white: Annotated[
             str, player_option(help="A bot, or human.", show_default="the strongest there is for the game")
         ] = "",
-        seed: Annotated[int, typer.Option(min=0, help="Decides the bots' dice.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of the bots' random numbers.")] = 1,
         sgf: Annotated[
             Path | None,
             typer.Option(help="Keep the game in this new file, move by move.", show_default="one of jubango's own"),
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Play in the terminal. Moves like D4; pass, hint (a heatmap), undo, swap, resign, help, quit."""
         with loading():
-            from jubango.arena.screens.at_the_board import BrokenOff, Session
+            from jubango.arena.screens.at_the_board import BrokenOff, TerminalGame
             from jubango.bots.composition import strongest
             from jubango.bots.config import HUMAN, PRESETS, bot_from_spec, told_apart
             from jubango.bots.players.human import HumanConfig
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
             check_writable(sgf, new=True)
         show_notes(rules_of, bots)
         try:
-            Session(data(), rules_of, bots, seed, sgf or _own_file(rules_of)).run()
+            TerminalGame(data(), rules_of, bots, seed, sgf or _own_file(rules_of)).run()
         except BrokenOff as left:
             raise Halted(str(left)) from None
 

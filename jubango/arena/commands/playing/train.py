@@ -60,7 +60,9 @@ def register(app: typer.Typer) -> None:
         reuse: Annotated[float | None, typer.Option(help="How often each is learnt from.", show_default="8")] = None,
         batch: Annotated[int | None, typer.Option(help="Positions of a step.", show_default="256")] = None,
         rate: Annotated[float | None, typer.Option(help="Of learning.", show_default="0.001")] = None,
-        seed: Annotated[int | None, typer.Option(help="Decides weights and dice.", show_default="1")] = None,
+        seed: Annotated[
+            int | None, typer.Option(help="Seed of the first weights and of all random numbers.", show_default="1")
+        ] = None,
         measure_minutes: Annotated[float, typer.Option(min=0.1, help="Between two measurements of strength.")] = 10.0,
         measure_games: Annotated[int, typer.Option(min=2, help="Against each opponent.")] = 32,
     ) -> None:

@@ -64,7 +64,9 @@ def register(app: typer.Typer) -> None:
             float | None, typer.Option(min=0.01, help="A search, in place of the bot's simulations.", show_default="")
         ] = None,
         number: Annotated[int, typer.Option("--game-number", min=1, help="Which game of a file of several.")] = 1,
-        seed: Annotated[int | None, typer.Option(min=0, help="Decides the search's dice.", show_default="1")] = None,
+        seed: Annotated[
+            int | None, typer.Option(min=0, help="Seed of the search's random numbers.", show_default="1")
+        ] = None,
         repeats: Annotated[
             int | None, typer.Option(min=1, max=64, help="--all: searches of every position.", show_default="2")
         ] = None,

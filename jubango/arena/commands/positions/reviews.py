@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jubango.analysis.reviews.review import Review
     from jubango.analysis.reviews.review_file import Saved
     from jubango.analysis.reviews.review_moves import Thresholds
-    from jubango.analysis.reviews.reviewing import GameUnderReview, Progress
+    from jubango.analysis.reviews.reviewing import GameUnderReview, ReviewProgress
     from jubango.bots.config import SearchConfig
     from jubango.sgf_games.sgf.positions import Record
 
@@ -151,7 +151,7 @@ class _Report:
     def __init__(self, line: Line, which: str) -> None:
         self.line, self.which, self.stage, self.began, self.first = line, which, "", 0.0, 0.0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: ReviewProgress) -> None:
         now = time.perf_counter()
         if progress.stage != self.stage:
             self.stage, self.began, self.first = progress.stage, now, progress.done
@@ -289,7 +289,7 @@ def _case(path: Path, number: int, wanted: Wanted) -> tuple[GameUnderReview, Sea
 
 def _say_why(file: Path, saved: Saved, record: Record, bot: SearchConfig) -> None:
     """Why what is saved is not taken."""
-    why = "has other dice or another network"
+    why = "has another seed or another network"
     if not saved.is_of(record.sgf):
         why = "is of another game"
     elif saved.subject.bot != bot.spec:

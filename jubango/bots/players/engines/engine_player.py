@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 from jubango.bots.config import EngineConfig
-from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, Verdict
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, ScoringVerdict
 from jubango.bots.players.engines.engine import Engine, EngineFailure, brief
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.rules.game import Game, State
@@ -77,7 +77,7 @@ class EnginePlayer(BatchPlayer, Generic[E, P]):
         """Nobody waits for what it says to that."""
         return
 
-    def _verdict(self, engine: E) -> Verdict:
+    def _verdict(self, engine: E) -> ScoringVerdict:
         """On a game that has been played out, asked of protocols that judge. Raises EngineFailure."""
         raise NotImplementedError
 
@@ -138,7 +138,9 @@ class EnginePlayer(BatchPlayer, Generic[E, P]):
                 self._end(engine)
             if request.wanted == "verdict":
                 refused = failure.kind == "refused"
-                return MoveAnswer(request.lane, verdict=Verdict(self._bot.name, problem=str(failure), refused=refused))
+                return MoveAnswer(
+                    request.lane, verdict=ScoringVerdict(self._bot.name, problem=str(failure), refused=refused)
+                )
             return MoveAnswer(request.lane, event=failure.kind, detail=str(failure))
         self._playing[request.game_id] = (engine, len(request.moves) + (request.wanted != "verdict"))
         return answer

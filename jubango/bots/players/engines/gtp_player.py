@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 
 from jubango.bots.config import GtpConfig
-from jubango.bots.players.batch_player import MoveAnswer, MoveRequest, Verdict
+from jubango.bots.players.batch_player import MoveAnswer, MoveRequest, ScoringVerdict
 from jubango.bots.players.engines.engine import EngineFailure, ErrorAnswer, brief
 from jubango.bots.players.engines.engine_player import EnginePlayer
 from jubango.bots.players.engines.gtp import GtpEngine
@@ -73,5 +73,5 @@ class GtpPlayer(EnginePlayer[GtpEngine, None]):
             with contextlib.suppress(ErrorAnswer):
                 engine.ask(command, limit)
 
-    def _verdict(self, engine: GtpEngine) -> Verdict:
+    def _verdict(self, engine: GtpEngine) -> ScoringVerdict:
         return verdict_of(engine, self._bot.name, self._game.width, self._bot.move_seconds)

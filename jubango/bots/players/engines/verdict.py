@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jubango.bots.players.batch_player import Verdict
+from jubango.bots.players.batch_player import ScoringVerdict
 from jubango.bots.players.engines.engine import ErrorAnswer
 from jubango.bots.players.engines.gtp import GtpEngine
 from jubango.sgf_games.base.errors import UserError
@@ -13,7 +13,7 @@ from jubango.sgf_games.rules.coordinates import Point, parse_vertex
 SCORE = re.compile(r"0|[BW](\+[\d.]*)?")
 
 
-def verdict_of(engine: GtpEngine, name: str, size: int, seconds: float) -> Verdict:
+def verdict_of(engine: GtpEngine, name: str, size: int, seconds: float) -> ScoringVerdict:
     """``final_status_list dead``, or the winner of ``final_score`` if the engine has no such list; the score is kept
     beside it. Raises EngineFailure if the engine is no more."""
     cleans_up = (_asked(engine, "known_command kgs-genmove_cleanup", seconds) or "").lower() == "true"
@@ -22,10 +22,10 @@ def verdict_of(engine: GtpEngine, name: str, size: int, seconds: float) -> Verdi
     said = (_asked(engine, "final_score", seconds) or "").upper().split()
     count = said[0] if said and SCORE.fullmatch(said[0]) else ""
     if dead is not None:
-        return Verdict(name, dead, own_score=count, cleans_up=cleans_up)
+        return ScoringVerdict(name, dead, own_score=count, cleans_up=cleans_up)
     if not count:
-        return Verdict(name, problem="names neither dead stones nor a score")
-    return Verdict(name, winner=count[0], own_score=count, cleans_up=cleans_up)
+        return ScoringVerdict(name, problem="names neither dead stones nor a score")
+    return ScoringVerdict(name, winner=count[0], own_score=count, cleans_up=cleans_up)
 
 
 def _asked(engine: GtpEngine, command: str, seconds: float) -> str | None:

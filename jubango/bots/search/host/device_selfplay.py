@@ -1,8 +1,8 @@
 """Moves made on the devices: a tree that has its answer plays it and searches the next position by itself.
 
 A hand-over to the host costs as much as a hundred steps of a quick game. Where both players are one bot's program, the
-host gives the dice and the numbers of the next moves beforehand, and hears of the moves afterwards. The games are those
-that it would have led itself: a tree stops and waits for the host where the game ends, and where its orders do.
+host gives the tie-breaks and the parameters of the next moves beforehand, and hears of the moves afterwards. The games
+are those that it would have led itself: a tree waits for the host where the game ends, or its plan does.
 
 Shape legend: B trees; A actions.
 """
@@ -36,7 +36,7 @@ from jubango.sgf_games.rules.game import Game
 LONGEST_SILENCE = 0.5
 
 
-class Moves(NamedTuple):
+class DeviceMoves(NamedTuple):
     """What trees have played by themselves since the host looked."""
 
     number: jax.Array  # int32 [B]
@@ -49,7 +49,7 @@ class Advanced(NamedTuple):
     """What has become of trees."""
 
     found: RootStatistics[jax.Array]
-    moves: Moves
+    moves: DeviceMoves
     made: jax.Array  # int32 [B], simulations
     steps: jax.Array  # int32
 
@@ -69,28 +69,28 @@ def _remembers(game: Game) -> bool:
 
 
 def advance(
-    search: SearchSpec, params: Params, s: SearchState, told: NewRoots, script: SelfPlayPlan, steps: jax.Array
+    search: SearchSpec, params: Params, s: SearchState, first_roots: NewRoots, plan: SelfPlayPlan, steps: jax.Array
 ) -> tuple[SearchState, Advanced]:
-    """Begin what is ``told``, then up to ``steps`` times :func:`simulate`, in between the moves of ``script``."""
+    """Begin what is ``first_roots``, then up to ``steps`` times :func:`simulate`, in between the moves of ``plan``."""
     trees = s.done.shape[0]
     zero = jnp.zeros(trees, jnp.int32)
-    none = Moves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 5), jnp.int32))
+    none = DeviceMoves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 5), jnp.int32))
     by_itself = can_go_on(search)
 
-    def waiting(s: SearchState, moves: Moves) -> jax.Array:
+    def waiting(s: SearchState, moves: DeviceMoves) -> jax.Array:
         if not by_itself:
             return jnp.zeros(trees, bool)
-        return ~working(s) & (moves.number < script.moves) & ~moves.stuck
+        return ~working(s) & (moves.number < plan.moves) & ~moves.stuck
 
     def turn(c: tuple) -> tuple:
         i, first, s, moves, made = c
-        cue = told
+        new_roots = first_roots
         if by_itself:
             # A branch of its own: what it reads is then read before anything is written over, and no tree copied.
-            moves, cue = lax.cond(
-                first, lambda: (moves, told), lambda: _played(search, s, script, moves, waiting(s, moves))
+            moves, new_roots = lax.cond(
+                first, lambda: (moves, first_roots), lambda: _played(search, s, plan, moves, waiting(s, moves))
             )
-        s = begin(search, s, cue)
+        s = begin(search, s, new_roots)
         before, live = s.done, jnp.sum(working(s) | waiting(s, moves), dtype=jnp.int32)
 
         def going(c: tuple) -> jax.Array:
@@ -114,15 +114,15 @@ def advance(
 
 
 def _played(
-    search: SearchSpec, s: SearchState, script: SelfPlayPlan, moves: Moves, ready: jax.Array
-) -> tuple[Moves, NewRoots]:
+    search: SearchSpec, s: SearchState, plan: SelfPlayPlan, moves: DeviceMoves, ready: jax.Array
+) -> tuple[DeviceMoves, NewRoots]:
     """Play the moves of the trees that are ``ready``: (what has been played, what they begin with)."""
     b, tree = jnp.arange(ready.shape[0], dtype=jnp.int32), s.tree
     found = root_statistics(search, s)
     best = leading(found)
     now = jnp.minimum(moves.number, MOST_MOVES - 1)
     number = jnp.sum(best, axis=-1, dtype=jnp.int32)
-    which = drawn_on_device(pick(script.dice, b, now), number) if search.ties == "random" else jnp.zeros_like(number)
+    which = drawn_on_device(pick(plan.tie_bits, b, now), number) if search.ties == "random" else jnp.zeros_like(number)
     action = first_largest((jnp.cumsum(best, axis=-1) > which[:, None]).astype(jnp.int32))
     visits, value, prior = (pick(x, b, action) for x in (found.visits, found.value, found.prior))
     child = jnp.maximum(child_of(tree, b, jnp.zeros_like(b), action), 0)
@@ -134,17 +134,17 @@ def _played(
         mask &= action != search.game.pass_action  # the host looks whether it is too early
     bits = lax.bitcast_convert_type(jnp.stack([value, prior]), jnp.int32)
     row = jnp.stack([action, visits, jnp.sum(found.visits, axis=-1, dtype=jnp.int32), *bits], axis=-1)
-    after = Moves(
+    after = DeviceMoves(
         moves.number + mask,
         moves.stuck | (ready & ~mask),
         moves.rows.at[b, jnp.where(mask, now, MOST_MOVES)].set(row),
     )
     params = TracedParams(
-        simulations=pick(script.simulations, b, player),
-        depth=pick(script.depth, b, player),
+        simulations=pick(plan.simulations, b, player),
+        depth=pick(plan.depth, b, player),
         noise=jnp.zeros(ready.shape, jnp.float32),
         dirichlet=jnp.zeros(best.shape, jnp.float32),
-        own={name: pick(script.real, b, i, player) for i, name in enumerate(number_names(search))},
+        own={name: pick(plan.real, b, i, player) for i, name in enumerate(number_names(search))},
         prepared=s.params.prepared,
     )
-    return after, NewRoots(mask, jnp.zeros_like(mask), states, legal, params, pick(script.seeds, b, now + 1))
+    return after, NewRoots(mask, jnp.zeros_like(mask), states, legal, params, pick(plan.seeds, b, now + 1))

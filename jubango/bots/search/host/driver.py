@@ -21,8 +21,8 @@ from jax.sharding import NamedSharding
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.evaluators.judgement import look_at, plainly
-from jubango.bots.search import lifecycle as life
-from jubango.bots.search.host import device_selfplay as onward
+from jubango.bots.search import lifecycle
+from jubango.bots.search.host import device_selfplay
 from jubango.bots.search.packing import (
     SEEDS,
     DeviceSelfPlay,
@@ -53,11 +53,11 @@ MOST_KEPT = 2**25  # bytes of trees that a program keeps between two drivers
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
 
 
-class Program(NamedTuple):
+class SearchProgram(NamedTuple):
     """Compiled functions of :mod:`jubango.bots.search.lifecycle` for so many trees, split evenly among devices."""
 
     idle: Compiled[[], SearchState]
-    turn: Compiled[..., tuple[SearchState, jax.Array, jax.Array, jax.Array]]
+    run_chunk: Compiled[..., tuple[SearchState, jax.Array, jax.Array, jax.Array]]
     keep: Compiled[..., tuple[SearchState, jax.Array]]
     trees: int
     sharding: NamedSharding  # of arrays with the trees first
@@ -70,18 +70,18 @@ class Program(NamedTuple):
     spare: list[SearchState]  # the trees of a driver that has been closed, for the next
 
 
-_programs: OrderedDict[tuple[SearchSpec, int, bool], Program] = OrderedDict()
+_programs: OrderedDict[tuple[SearchSpec, int, bool], SearchProgram] = OrderedDict()
 
 
-def program(search: SearchSpec, trees: int) -> Program:
+def program(search: SearchSpec, trees: int) -> SearchProgram:
     """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
-    number, trees = device_layout(trees, search.leaves, search.evaluator.vector)
+    number, trees = device_layout(trees, search.leaves, search.evaluator.saturating_batch)
     search = replace(search, game=search.game.compiled_as)
     key = search, trees, debugging()
     if key not in _programs:
         while len(_programs) >= MOST_PROGRAMS:
             _, old = _programs.popitem(last=False)
-            for compiled in (old.idle, old.turn, old.keep):
+            for compiled in (old.idle, old.run_chunk, old.keep):
                 compiled.free()
             old.spare.clear()
         _programs[key] = _compile(search, number, trees)
@@ -89,21 +89,23 @@ def program(search: SearchSpec, trees: int) -> Program:
     return _programs[key]
 
 
-def _compile(search: SearchSpec, number: int, trees: int) -> Program:
+def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
     sharding, whole = shard(number)
     split, all_of_it = sharding.spec, whole.spec
 
-    def turn(
+    def run_chunk(
         s: SearchState, params: Params, states: State, packed: jax.Array, script: jax.Array,
         prepared: PreparedRoots, kept: jax.Array, steps: jax.Array,
     ) -> tuple[SearchState, jax.Array, jax.Array, jax.Array]:  # fmt: skip
         """Do as told, then advance. Returns also (done, remaining, made now, moves made, steps made), int32 [B, 5],
         the moves, and the statistics."""
-        told = unpack(search, packed, prepared)
-        s = life.stop(s, told.stop)
+        unpacked = unpack(search, packed, prepared)
+        s = lifecycle.stop(s, unpacked.stop)
         roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
-        cue = life.NewRoots(told.begin, kept & told.begin, roots, told.legal, told.params, told.seed)
-        s, now = onward.advance(search, params, s, cue, read_script(search, script), steps)
+        new_roots = lifecycle.NewRoots(
+            unpacked.begin, kept & unpacked.begin, roots, unpacked.legal, unpacked.params, unpacked.seed
+        )
+        s, now = device_selfplay.advance(search, params, s, new_roots, read_script(search, script), steps)
         found, taken = now.found, jnp.broadcast_to(now.steps, s.done.shape)
         progress = jnp.stack([found.done, found.remaining, now.made, now.moves.number, taken], axis=-1)
         visits = jax.lax.bitcast_convert_type(found.visits, jnp.float32)
@@ -111,7 +113,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         columns = [visits, found.value, found.prior, bounds, found.final, found.mean[:, None], found.raw[:, None]]
         return s, progress, now.moves.rows, jnp.concatenate(columns, axis=-1)
 
-    shapes = jax.eval_shape(lambda: life.idle(search, trees))
+    shapes = jax.eval_shape(lambda: lifecycle.idle(search, trees))
     state = jax.tree.map(lambda _: split, shapes)._replace(
         paths=jax.tree.map(lambda x: split_last(x.ndim), shapes.paths)
     )
@@ -129,12 +131,13 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
         )
 
     roots = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(search.game.init))
-    return Program(
-        idle=jit(lambda: life.idle(search, trees), parts=("idle", search, trees), out_shardings=places(state)),
-        turn=sharded(
-            "turn", turn, (state, all_of_it, roots, split, split, split, split, all_of_it), (state, split, split, split)
+    return SearchProgram(
+        idle=jit(lambda: lifecycle.idle(search, trees), parts=("idle", search, trees), out_shardings=places(state)),
+        run_chunk=sharded(
+            "run_chunk", run_chunk,
+            (state, all_of_it, roots, split, split, split, split, all_of_it), (state, split, split, split),
         ),
-        keep=sharded("keep", life.keep, (state, split, split), (state, split)),
+        keep=sharded("keep", lifecycle.keep, (state, split, split), (state, split)),
         trees=trees,
         sharding=sharding,
         roots=places(roots),
@@ -147,7 +150,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> Program:
     )  # fmt: skip
 
 
-class Progress(NamedTuple):
+class SearchUpdate(NamedTuple):
     """What has happened since the last look."""
 
     ready: np.ndarray  # int [n], lanes that have their answer
@@ -192,7 +195,7 @@ class Driver:
             one = jax.tree.map(lambda x: np.asarray(x)[..., None], game.without_history(first))
             look_at(self.search.evaluator, self._params, game, one)
         self.begin((), stacked([first] * self.lanes))
-        self.turn(0)
+        self.run_chunk(0)
         if reuse:
             self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32))
         jax.block_until_ready(self._searching)
@@ -241,11 +244,11 @@ class Driver:
             self._under_way = time.perf_counter()
             self._hand_over(self._chunk(most))
 
-    def advance(self, most: float = TICK_SECONDS) -> Progress:
+    def advance(self, most: float = TICK_SECONDS) -> SearchUpdate:
         """Go on for a while, ``most`` seconds at most."""
         self.start(most)
         if self._under_way is None:
-            return Progress(np.zeros(0, int), None, [])
+            return SearchUpdate(np.zeros(0, int), None, [])
         began, self._under_way = self._under_way, None
         done, remaining = self._look()
         moved = self._take_moves()
@@ -264,13 +267,13 @@ class Driver:
             self._stops = max(0.8 * self._stops, 0.01) + sum(lane in self._onward for lane in ready.tolist())
             self._paces = 0.8 * self._paces + self._steps * len(self._onward)
         if not len(ready):
-            return Progress(ready, None, moved)
+            return SearchUpdate(ready, None, moved)
         self._stop += [int(lane) for lane in ready if left[lane]]
         self._busy[ready] = False
         self._script[ready] = 0
         for lane in ready.tolist():
             self._onward.pop(lane, None)
-        return Progress(ready, self._statistics(self._rows(ready)), moved)
+        return SearchUpdate(ready, self._statistics(self._rows(ready)), moved)
 
     def _settled(self, now: float) -> np.ndarray:
         """bool [lanes]: whose move will not change until the deadline, at the best pace there has been."""
@@ -329,7 +332,7 @@ class Driver:
         )  # fmt: skip
         return merged(found, self.ensemble)
 
-    def turn(self, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    def run_chunk(self, steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Hand over what is waiting, then make up to ``steps`` simulations (of each leaf) in every tree.
         The first step of a tree evaluates its root. Returns (done, remaining), int32 [trees] each."""
         self._hand_over(steps)
@@ -345,7 +348,7 @@ class Driver:
             kept = self._keep(*self._lines(lines))
         roots = prepared_roots(self.search, orders, self.trees, self.ensemble)
         with plainly():
-            self._searching, self._made, self._moves, self._packed = self.program.turn(
+            self._searching, self._made, self._moves, self._packed = self.program.run_chunk(
                 self._taken(), self._params, self._states,
                 pack(self.search, orders, stop, self.trees, self.ensemble),
                 self._script.copy() if self._onward else self.program.no_script,
@@ -407,7 +410,7 @@ class Driver:
         self._busy[:] = False
 
 
-def _aligned(states: State, program: Program, ensemble: int) -> State:
+def _aligned(states: State, program: SearchProgram, ensemble: int) -> State:
     """The states as the program takes them: one for each tree, last axis, spread over its devices."""
     first, place = jax.tree.leaves(states)[0], jax.tree.leaves(program.roots)[0]
     if ensemble == 1 and first.shape[-1] == program.trees:

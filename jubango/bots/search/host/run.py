@@ -82,14 +82,14 @@ def run_many(
     wanted = max(one.simulations for one in each)
     if not 0 <= wanted <= search.capacity:
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
-    dice = [one % 2**32 for one in (range(seed, seed + len(states)) if seeds is None else seeds)]
+    own_seeds = [one % 2**32 for one in (range(seed, seed + len(states)) if seeds is None else seeds)]
     driver = Driver(search, max(lanes, len(states)), ensemble, params)
     batch = stacked(states)
     view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
     if view.terminal[: len(states)].any():
         raise UserError("the game is over in a position to be searched")
     deadline = time.perf_counter() + seconds if seconds else math.inf
-    orders = [SearchRequest(i, view.legal[i], one, dice[i], deadline) for i, one in enumerate(each)]
+    orders = [SearchRequest(i, view.legal[i], one, own_seeds[i], deadline) for i, one in enumerate(each)]
     driver.begin(orders, batch)
     on_progress(0, wanted)
     going_on = True
@@ -99,7 +99,7 @@ def run_many(
     found = driver.statistics(len(states))
     trees = Trees(driver)
     rule: MoveRule = move or search.rule.move
-    actions = final_moves(found, [rule] * len(states), [temperature] * len(states), dice, search.ties)
+    actions = final_moves(found, [rule] * len(states), [temperature] * len(states), own_seeds, search.ties)
     actions = without_early_passes(search, actions, found, [rule] * len(states), states.__getitem__)
     spent = time.perf_counter() - began
     return [

@@ -11,7 +11,7 @@ from jubango.bots.search.tree.state import RootStatistics
 from jubango.bots.search.tree.tree import CHILD, PRIOR, VALUE_SUM, VISITS, Tree, pick
 
 
-class Summary(NamedTuple):
+class SearchSummary(NamedTuple):
     """The roots, by mctx's names."""
 
     visit_counts: jax.Array  # int32 [B, A]
@@ -35,11 +35,11 @@ class Nodes(NamedTuple):
     children_qvalues: jax.Array  # float32 [B, N, A], 0 where unvisited
     children_prior: jax.Array  # float32 [B, N, A], noise at the root included, 0 where illegal
 
-    def summary(self) -> Summary:
+    def summary(self) -> SearchSummary:
         """What is known of the roots."""
         visits = self.children_visits[:, 0]
         shares = visits / jnp.maximum(jnp.sum(visits, axis=-1, keepdims=True), 1)
-        return Summary(visits, shares.astype(jnp.float32), self.node_values[:, 0], self.children_qvalues[:, 0])
+        return SearchSummary(visits, shares.astype(jnp.float32), self.node_values[:, 0], self.children_qvalues[:, 0])
 
 
 class SearchOutput(NamedTuple):

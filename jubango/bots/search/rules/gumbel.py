@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jubango.bots.search.rules.params import LARGEST_WHOLE, Param, SearchParams, TracedParams
-from jubango.bots.search.rules.root_dice import RootDice
+from jubango.bots.search.rules.root_noise import RootNoise
 from jubango.bots.search.rules.rule import Edges, MoveRule, Rule, steady_sum
 from jubango.sgf_games.base.checks import whole
 
@@ -91,10 +91,10 @@ class Gumbel(Rule):
     scheduled: ClassVar[bool] = True
     move: ClassVar[MoveRule] = "gumbel"
 
-    def prepare_root(self, dice: RootDice, params: SearchParams, capacity: int) -> GumbelRoot:
+    def prepare_root(self, noise: RootNoise, params: SearchParams, capacity: int) -> GumbelRoot:
         considered = whole("considered", params.considered, 0, LARGEST_WHOLE, "actions a Gumbel root begins with")
-        visits = schedules(capacity, considered, params.simulations, dice.legal.sum(axis=-1))
-        return GumbelRoot(params.gumbel_scale[..., None] * dice.gumbel(), visits)
+        visits = schedules(capacity, considered, params.simulations, noise.legal.sum(axis=-1))
+        return GumbelRoot(params.gumbel_scale[..., None] * noise.gumbel(), visits)
 
     def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
         return self.policy(edges, params) - edges.visits / edges.node_visits[:, None].astype(jnp.float32)

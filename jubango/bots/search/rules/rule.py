@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from jubango.bots.search.rules.params import LARGEST_WHOLE, Param, SearchParams, TracedParams
-from jubango.bots.search.rules.root_dice import RootDice
+from jubango.bots.search.rules.root_noise import RootNoise
 from jubango.sgf_games.base.errors import UserError
 
 MoveRule = Literal["visits", "value", "prior", "gumbel"]
@@ -91,11 +91,11 @@ class Rule(ABC):
         """float32 [B, A], sums to 1: what the search makes of the prior, by default the shares of the visits."""
         return edges.visits / jnp.maximum(jnp.sum(edges.visits, axis=-1, keepdims=True), 1).astype(jnp.float32)
 
-    def prepare_root(self, dice: RootDice, params: SearchParams, capacity: int) -> Any:
+    def prepare_root(self, noise: RootNoise, params: SearchParams, capacity: int) -> Any:
         """A pytree of arrays [n, ...] that the rule knows of n roots before their first simulation; by default nothing.
         The rule reads it as ``params.prepared``.
 
-        dice: the roots' legal actions and random numbers, numpy's for games, traced inside of :class:`Search`.
+        noise: the roots' legal actions and random numbers, numpy's for games, traced inside of :class:`Search`.
         params: all of the rule's, whole ones as they are, others as arrays [n] or numpy's numbers.
         capacity: simulations that a tree has room for.
         """

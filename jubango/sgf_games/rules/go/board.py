@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import fused
+from jubango.sgf_games.compute.random_numbers import mix
 
 
 class GoBoard(NamedTuple):

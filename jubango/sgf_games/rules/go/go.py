@@ -25,8 +25,8 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.kernels import until_settled, where_needed
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.compiled import rules
 from jubango.sgf_games.rules.coordinates import Point, star_points

@@ -24,17 +24,17 @@ import jax
 import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.dice import random_bits
 from jubango.sgf_games.compute.kernels import fused, twice
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import VECTOR
+from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.go.tactics import Last, preferred
 
 REACH = 3  # of a flood to lower columns, at every row it passes: what is farther away waits for the next step
 
 
-class Playing(NamedTuple):
+class PlayoutState(NamedTuple):
     """Lanes in the middle of random games; every array is [B]."""
 
     own: bb.Rows  # of the player to move
@@ -53,7 +53,7 @@ class Playing(NamedTuple):
 def start(
     own: bb.Rows, opp: bb.Rows, ko: jax.Array, passes: jax.Array, over: jax.Array, seed: jax.Array, width: int,
     amaf: bool = False, last: jax.Array | None = None,
-) -> Playing:  # fmt: skip
+) -> PlayoutState:  # fmt: skip
     """Lanes at the beginning of their games. ko, last: int32 [B], points or -1; with the point of the last stone
     tactics come before chance."""
 
@@ -65,7 +65,7 @@ def start(
     nothing = [jnp.zeros_like(row) for row in own]
     zero = jnp.zeros(seed.shape, jnp.int32)
     passes = jnp.where(over, 2, passes)
-    return Playing(
+    return PlayoutState(
         own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if amaf else None,
         None if last is None else Last.of(point(last)),
     )  # fmt: skip
@@ -82,10 +82,10 @@ def playout(
     """
     step = attempt(width)
 
-    def live(p: Playing) -> jax.Array:
+    def live(p: PlayoutState) -> jax.Array:
         return (p.passes < 2) & (p.attempts < limit)
 
-    def until(p: Playing, left: int) -> Playing:
+    def until(p: PlayoutState, left: int) -> PlayoutState:
         """Play on while more than so many lanes are live."""
         return while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
 
@@ -101,10 +101,10 @@ def playout(
 
 
 @functools.cache
-def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.ArrayLike], Playing]:
+def attempt(width: int, restart: bool = False) -> Callable[[PlayoutState, jax.typing.ArrayLike], PlayoutState]:
     """``step(playing, limit) -> playing``. ``restart`` begins a new game where one has ended."""
 
-    def think(p: Playing, limit: jax.Array) -> tuple:
+    def think(p: PlayoutState, limit: jax.Array) -> tuple:
         empty = bb.complement(bb.either(p.own, p.opp), width)
         candidates = bb.without(empty, bb.either(p.barred, _eyes(p.own, p.opp, empty, width)))
         bits = random_bits(p.seed, p.counter)
@@ -112,11 +112,11 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
             candidates = preferred(p.own, p.opp, p.last, candidates, bits, width)
         return p, limit, candidates, bits
 
-    def pick(p: Playing, limit: jax.Array, candidates: bb.Rows, bits: jax.Array) -> tuple:
+    def pick(p: PlayoutState, limit: jax.Array, candidates: bb.Rows, bits: jax.Array) -> tuple:
         move, found = bb.random_point(candidates, bits)
         return p, move, found, (p.passes < 2) & (p.attempts < limit)
 
-    def flood(p: Playing, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
+    def flood(p: PlayoutState, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
         own = bb.either(p.own, move)
         stones = bb.either(own, p.opp)
         liberties = bb.near(bb.complement(stones, width), width)
@@ -129,7 +129,7 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
         return p._replace(reached=bb.either(reached, flooded)), move, around, found, active, theirs, settled
 
     def judge(
-        p: Playing, move: bb.Rows, around: bb.Rows, found: jax.Array, active: jax.Array, theirs: jax.Array,
+        p: PlayoutState, move: bb.Rows, around: bb.Rows, found: jax.Array, active: jax.Array, theirs: jax.Array,
         settled: jax.Array,
     ) -> tuple:  # fmt: skip
         opp_dead = bb.without(p.opp, p.reached)
@@ -145,7 +145,7 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
         return p, move, found, hit, ko, active & ~known, decided, done
 
     def make_move(
-        p: Playing, move: bb.Rows, found: jax.Array, hit: jax.Array, ko: jax.Array, again: jax.Array,
+        p: PlayoutState, move: bb.Rows, found: jax.Array, hit: jax.Array, ko: jax.Array, again: jax.Array,
         decided: jax.Array, done: jax.Array,
     ) -> tuple:  # fmt: skip
         dead = bb.without(p.opp, p.reached)
@@ -165,7 +165,7 @@ def attempt(width: int, restart: bool = False) -> Callable[[Playing, jax.typing.
         )
         return after, found, decided, done
 
-    def turn_over(p: Playing, found: jax.Array, decided: jax.Array, done: jax.Array) -> Playing:
+    def turn_over(p: PlayoutState, found: jax.Array, decided: jax.Array, done: jax.Array) -> PlayoutState:
         passes = jnp.where(done, jnp.where(found, 0, p.passes + 1), p.passes)
         after = p._replace(
             passes=passes,
@@ -193,11 +193,11 @@ def endless(width: int, height: int) -> EndlessGames:
     """Games from the empty board, passes counted as moves."""
     move, limit = attempt(width, restart=True), 4 * width * height + 40
 
-    def begin(seeds: jax.Array) -> tuple[Playing, jax.Array]:
+    def begin(seeds: jax.Array) -> tuple[PlayoutState, jax.Array]:
         rows, zero = [jnp.zeros(seeds.shape, bb.row_type(width))] * height, jnp.zeros(seeds.shape, jnp.int32)
         return start(rows, rows, zero - 1, zero, zero > 0, seeds, width), zero
 
-    def turn(carry: tuple[Playing, jax.Array]) -> tuple[Playing, jax.Array]:
+    def turn(carry: tuple[PlayoutState, jax.Array]) -> tuple[PlayoutState, jax.Array]:
         playing, games = carry
         after = move(playing, limit)
         return after, games + ((after.attempts == 0) & (playing.attempts > 0))

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.dice import mix
 from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.game import GAMES_PER_ROUND, connected
 from jubango.sgf_games.rules.go.area import areas
 from jubango.sgf_games.rules.go.playout import playout

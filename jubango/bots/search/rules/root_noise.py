@@ -11,8 +11,8 @@ import numpy as np
 ALPHA = 10.0  # over the number of legal actions: the usual alpha (Silver et al. 2018: 0.03 in Go to 0.3 in chess)
 
 
-class RootDice(Protocol):
-    """The dice of n roots."""
+class RootNoise(Protocol):
+    """The random numbers of n roots."""
 
     legal: Any  # bool [n, A], the legal actions
 
@@ -23,7 +23,7 @@ class RootDice(Protocol):
         """float [n, A]: standard Gumbel numbers."""
 
 
-class SeededDice:
+class SeededNoise:
     """Each tree's own, decided by its seed alone; the arrays are numpy's."""
 
     def __init__(self, seeds: np.ndarray, legal: np.ndarray) -> None:
@@ -41,7 +41,7 @@ class SeededDice:
         return np.stack([np.random.default_rng([seed, 2]).gumbel(size=size) for seed in self.seeds])
 
 
-class KeyedDice:
+class KeyedNoise:
     """Those of one JAX key for all roots; the arrays may be traced."""
 
     def __init__(self, for_dirichlet: jax.Array, for_gumbel: jax.Array, legal: jax.Array) -> None:

@@ -1,4 +1,4 @@
-"""Dice without state: random numbers that depend on a seed and a counter alone, never on the batch around them."""
+"""Random numbers without state: they depend on a seed and a counter alone, never on the batch around them."""
 
 from __future__ import annotations
 

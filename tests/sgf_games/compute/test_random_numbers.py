@@ -21,7 +21,7 @@ from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.search import Search
 from jubango.bots.search.tree.transpositions import empty_table, remember
-from jubango.sgf_games.compute.dice import mix, random_bits
+from jubango.sgf_games.compute.random_numbers import mix, random_bits
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 
