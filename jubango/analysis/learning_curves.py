@@ -13,11 +13,11 @@ from jubango.sgf_games.base.extras import need
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BINS = 10
+CALIBRATION_BINS = 10
 INK, SECOND, FAINT = "#1f4e79", "#b5532a", "#bbbbbb"
 
 
-def reliability(said: Sequence[tuple[float, float]], bins: int = BINS) -> list[tuple[float, float, int]]:
+def reliability(said: Sequence[tuple[float, float]], bins: int = CALIBRATION_BINS) -> list[tuple[float, float, int]]:
     """(what the network said, what came of it, positions): means of the values and of the results, both as expected
     scores in [0, 1], of positions that it said alike of."""
     if not said:

@@ -37,10 +37,10 @@ from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.catalogue import make_game
-from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOST_TOLD, table_program
+from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOVES_A_STEP, table_program
 from jubango.sgf_games.rules.game import Game, State
 
-STEPS = 200  # rules steps in one call; even, since a turn of a loop is two
+STEPS_A_CALL = 200  # rules steps in one call; even, since a turn of a loop is two
 # Games at once on a device. A power of two would put the same lane of every array into the same set of the
 # processor's cache: 4,096 lanes run at three quarters of the speed of 4,128.
 GAMES_AT_ONCE = 4128
@@ -80,7 +80,7 @@ def _random_play(game: Game, lanes: int) -> tuple[Any, Any, Any]:
     endless = game.endless_games()
 
     def run(state: Any) -> Any:
-        return lax.fori_loop(0, STEPS // 2, lambda _, carry: twice(endless.turn)(carry), state)
+        return lax.fori_loop(0, STEPS_A_CALL // 2, lambda _, carry: twice(endless.turn)(carry), state)
 
     def progress(state: Any) -> np.ndarray:
         return np.array([np.asarray(count).sum(dtype=np.int64) for count in endless.counts(state)])
@@ -224,7 +224,7 @@ def _random_positions(game: Game, lanes: int, plies: int) -> tuple[State, np.nda
     rng = np.random.default_rng(1)
     number, size = device_layout(lanes)
     table = table_program(game, size, number)
-    states, told = table.first(), np.full((MOST_TOLD, size), LEAVE, np.int32)
+    states, told = table.first(), np.full((MOVES_A_STEP, size), LEAVE, np.int32)
     for ply in range(plies + 1):
         states, look, _ = table.step(states, told, np.bool_(False))
         seen = gathered(look)

@@ -26,7 +26,7 @@ from jubango.bots.networks.arrays import digest
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.bots.networks.model import apply, new_weights
 from jubango.bots.networks.shape import Shape
-from jubango.bots.networks.shipped import FOLDER, NETWORKS, shipped
+from jubango.bots.networks.shipped import SHIPPED_NETWORKS, WEIGHTS_FOLDER, shipped
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import make_game
@@ -270,24 +270,26 @@ def test_honest_files_are_read(tmp_path, honest):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("family", NETWORKS)
+@pytest.mark.parametrize("family", SHIPPED_NETWORKS)
 def test_networks_that_come_along(family):
     """Each is whole, says how it was made, fits all the boards it is for, and is what the presets take there."""
-    found = NETWORKS[family]
-    _, shape, how = load_weights(FOLDER / found.file)
+    found = SHIPPED_NETWORKS[family]
+    _, shape, how = load_weights(WEIGHTS_FOLDER / found.file)
     assert shape.game == family
     assert how["hours"] > 0
     assert how["settings"]["seed"] >= 0
     boards = [make_game(spec) for spec in how["boards"]]
     for game in boards:
         assert game.family == family
-        assert shipped(game) == FOLDER / found.file
+        assert shipped(game) == WEIGHTS_FOLDER / found.file
         assert shape == Shape.of(game, shape.channels, shape.blocks)
         bot = bot_from_spec("alphazero")
-        assert network_file(game, bot) == str(FOLDER / found.file)
+        assert network_file(game, bot) == str(WEIGHTS_FOLDER / found.file)
         assert not note_on(game, bot)
         assert strongest(game).startswith("alphazero")
-    assert {path.name for path in FOLDER.glob("*.safetensors")} == {one.file for one in NETWORKS.values()}
+    assert {path.name for path in WEIGHTS_FOLDER.glob("*.safetensors")} == {
+        one.file for one in SHIPPED_NETWORKS.values()
+    }
 
 
 def test_without_a_network_rollouts_stand_in():

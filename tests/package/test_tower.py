@@ -117,6 +117,34 @@ def test_no_two_public_classes_have_one_name():
     assert not {name: where for name, where in homes.items() if len(where) > 1}
 
 
+def test_a_constant_has_one_meaning():
+    homes: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text()).body:
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign)
+                else []
+            )
+            for target in targets:
+                if isinstance(target, ast.Name) and len(target.id) > 1 and target.id.isupper() and target.id[0] != "_":
+                    homes.setdefault(target.id, []).append(name)
+    twice = {name for name, where in homes.items() if len(where) > 1}
+    assert twice <= {
+        "CHUNK_SECONDS",  # a chunk of a search takes that at most
+        "ERROR_TEXTS",  # of a plan's fields
+        "LINE_SECONDS",  # between two plain lines
+        "LIVE_SECONDS",  # between two pictures
+        "LONGEST_VARIATION",  # moves
+        "MAY_CHANGE",  # fields of work that goes on
+        "TICK",  # seconds between two looks at the input
+        "TINY",  # a prior as good as zero
+        "Z95",  # standard errors of a 95 % interval
+    }
+
+
 def test_imports_are_where_they_are_looked_for():
     """At the top of the file, but for the commands', so that --help answers without JAX, and the lazy door's."""
     hidden = [

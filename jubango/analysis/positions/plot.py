@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 BLACK, WHITE = "●", "○"
 # A board's own ground, where there is colour, so that Black is dark and White bright on any terminal.
 WOOD = "#dcb35c"
-STONES = {BLACK: f"bold #000000 on {WOOD}", WHITE: f"bold #ffffff on {WOOD}"}
-ROOM = f"#6b4f1d on {WOOD}"  # what is not a stone
+STONE_STYLES = {BLACK: f"bold #000000 on {WOOD}", WHITE: f"bold #ffffff on {WOOD}"}
+ON_WOOD = f"#6b4f1d on {WOOD}"  # what is not a stone
 # Fonts with Chinese, Japanese and Korean characters, as the usual systems have them.
 EAST_ASIAN = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Source Han Sans", "WenQuanYi Zen Hei", "IPAGothic",
@@ -58,7 +58,7 @@ NO_FONTS = ("Last Resort", "cm")
 
 def stone_text(mark: str) -> Text:
     """BLACK or WHITE as on the board."""
-    return Text().append(mark, style=STONES[mark])
+    return Text().append(mark, style=STONE_STYLES[mark])
 
 
 def board_text(
@@ -86,18 +86,20 @@ def board_text(
                 mark = BLACK if stones[r, c] == 1 else WHITE
                 pad = " " * (cell - 1)
                 pad = ")" + pad[1:] if closing else pad
-                text.append(pad[:-1] + "(" if is_last else pad, style=STONES[BLACK])
-                text.append(mark, style=f"bold {readable_on(under.fill)} on {under.fill}" if under else STONES[mark])
+                text.append(pad[:-1] + "(" if is_last else pad, style=STONE_STYLES[BLACK])
+                text.append(
+                    mark, style=f"bold {readable_on(under.fill)} on {under.fill}" if under else STONE_STYLES[mark]
+                )
             elif under is not None:
-                text.append(")" if closing else " ", style=STONES[BLACK])
+                text.append(")" if closing else " ", style=STONE_STYLES[BLACK])
                 text.append(under.text.rjust(cell - 1), style=f"{under.ink} on {under.fill}")
             else:
-                text.append(")" if closing else " ", style=STONES[BLACK])
-                text.append("·".rjust(cell - 1), style=ROOM)
-        text.append(")" if last == (r, width - 1) else " ", style=STONES[BLACK])
+                text.append(")" if closing else " ", style=STONE_STYLES[BLACK])
+                text.append("·".rjust(cell - 1), style=ON_WOOD)
+        text.append(")" if last == (r, width - 1) else " ", style=STONE_STYLES[BLACK])
         text.append(f" {height - r}\n", style="dim")
         if big and r < height - 1:
-            text.append("   ").append(" " * (cell * width + 1), style=ROOM).append("\n")
+            text.append("   ").append(" " * (cell * width + 1), style=ON_WOOD).append("\n")
     text.append(header, style="dim")
     return text
 

@@ -13,7 +13,7 @@ import numpy as np
 from jubango.analysis.positions.heat import FEWEST, MOST_LABELS, Heat, less
 from jubango.analysis.positions.ownership import ownership
 from jubango.analysis.positions.plot import draw, save_png
-from jubango.analysis.positions.win_rate import PLAYERS, WinRate
+from jubango.analysis.positions.win_rate import PLAYER_NAMES, WinRate
 from jubango.bots.bot_keys import BotKeys
 from jubango.bots.composition import judging_note, strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
@@ -125,7 +125,7 @@ class PositionAnalysis:
         for move in reversed(self.moves):  # of several moves on a point the first counts
             if move.point is not None:
                 grid[move.point] = move.win_rate.mover
-        return Heat(grid, f"{PLAYERS[self.player]}'s win rate in %", "rate")
+        return Heat(grid, f"{PLAYER_NAMES[self.player]}'s win rate in %", "rate")
 
     def less(
         self, other: PositionAnalysis, values: Values = "visits", names: tuple[str, str] = ("this", "that")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PLAYERS = ("Black", "White")
+PLAYER_NAMES = ("Black", "White")
 
 
 @dataclass(frozen=True)
@@ -33,4 +33,4 @@ class WinRate:
         return f"{100 * self.mover:.1f} %"
 
     def __str__(self) -> str:
-        return f"{PLAYERS[self.player]} {self.percent}"
+        return f"{PLAYER_NAMES[self.player]} {self.percent}"

@@ -15,7 +15,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from jubango.sgf_games.base.printable import printable
-from jubango.sgf_games.rules.coordinates import COLUMNS
+from jubango.sgf_games.rules.coordinates import COLUMN_LETTERS
 from jubango.sgf_games.rules.game import Game
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def board_facts(game: Game) -> dict[str, object]:
         "spec": game.spec,
         "width": game.width,
         "height": game.height,
-        "columns": COLUMNS,
+        "columns": COLUMN_LETTERS,
         "crossings": game.on_crossings,
         "stars": [r * game.width + c for r, c in game.star_points],
         "rules": game.placing,

@@ -8,7 +8,7 @@ import numpy as np
 
 from jubango.analysis.positions.heat import FEWEST, Heat, Scale, hex_colour
 from jubango.analysis.positions.ownership import ownership
-from jubango.analysis.positions.win_rate import PLAYERS
+from jubango.analysis.positions.win_rate import PLAYER_NAMES
 from jubango.analysis.report.page import board_facts, page
 from jubango.analysis.reviews.review import Review
 from jubango.analysis.reviews.review_moves import GRADES, SIGNS, Candidate, ReviewedMove, ReviewedPosition
@@ -20,8 +20,8 @@ from jubango.sgf_games.sgf.positions import Position
 
 MOST_TURNS = 20  # turning points
 MOST_VARIATIONS = 12  # of a position
-LEVELS = "ABCDEFGHIJKLMNOPQRSTU"  # of whose a point is, from White's to Black's
-STEPS = 33  # of a colour scale
+OWNER_LEVELS = "ABCDEFGHIJKLMNOPQRSTU"  # of whose a point is, from White's to Black's
+COLOUR_STEPS = 33  # of a colour scale
 
 
 def save_review(review: Review, path: Path) -> None:
@@ -41,7 +41,7 @@ def review_page(review: Review) -> str:
             for one, place, own in zip(review.positions, review.places, counted, strict=True)
         ],
         "moves": [_move(one) for one in review.moves],
-        "levels": LEVELS,
+        "levels": OWNER_LEVELS,
         "scales": {"amount": _scale("amount"), "sides": _scale("sides")},
     }  # fmt: skip
     priors = any(move.prior is not None for one in review.positions for move in one.candidates)
@@ -58,7 +58,7 @@ def turning_points(review: Review) -> list[dict[str, object]]:
     graded = sorted((move for move in review.moves if move.grade in GRADES), key=lambda move: -move.loss)
     return [
         {
-            "number": move.number, "player": PLAYERS[move.player], "move": move.move, "sign": move.sign,
+            "number": move.number, "player": PLAYER_NAMES[move.player], "move": move.move, "sign": move.sign,
             "grade": move.grade, "best": move.best, "loss": f"{100 * move.loss:.1f}",
             "lead": f"{move.lead_loss:.1f}" if move.lead_loss and move.lead_loss >= 0.05 else "",
         }
@@ -70,7 +70,12 @@ def _players(review: Review) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for player, name in enumerate(review.record.players):
         one = review.summary(player, ALL)
-        said = {"name": name, "colour": PLAYERS[player], "moves": one.moves, "grades": [one.grades[g] for g in SIGNS]}
+        said = {
+            "name": name,
+            "colour": PLAYER_NAMES[player],
+            "moves": one.moves,
+            "grades": [one.grades[g] for g in SIGNS],
+        }
         if one.moves:
             said |= {
                 "best": f"{100 * one.best / one.moves:.0f} %", "accuracy": accuracy_text(one),
@@ -96,8 +101,8 @@ def _position(one: ReviewedPosition, place: Position, owned: Heat | None) -> dic
         "moves": [_candidate(game, place, i, move) for i, move in enumerate(one.candidates)],
     }
     if owned is not None:
-        levels = np.round((owned.grid.ravel() + 1) / 2 * (len(LEVELS) - 1)).astype(int)
-        found["owned"] = "".join(LEVELS[level] for level in levels)
+        levels = np.round((owned.grid.ravel() + 1) / 2 * (len(OWNER_LEVELS) - 1)).astype(int)
+        found["owned"] = "".join(OWNER_LEVELS[level] for level in levels)
     return found
 
 
@@ -120,5 +125,5 @@ def _move(one: ReviewedMove) -> dict[str, object]:
 
 def _scale(name: Scale) -> list[list[str]]:
     """Colours from the least to the most, and the ink that can be read on each."""
-    colours = [hex_colour(i / (STEPS - 1), name) for i in range(STEPS)]
+    colours = [hex_colour(i / (COLOUR_STEPS - 1), name) for i in range(COLOUR_STEPS)]
     return [[colour, readable_on(colour)] for colour in colours]

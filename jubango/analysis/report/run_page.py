@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_IN_GRID = 40  # players in a table of all against all
-MOST_TOLD = 300  # games whose boards are worked out here, where a page does not know the rules
+GAMES_WITH_BOARDS = 300  # games whose boards are worked out here, where a page does not know the rules
 
 # How games end, in words; what engines say is in docs/engines.md.
 REASONS = {
@@ -69,7 +69,11 @@ class RunPage:
             self.games.append([*place, text, reason, detail, played, rates.get(game_id, ""), opening, game_id])
             won = "undecided" if math.isnan(result.score) else ("white", "drawn", "black")[round(2 * result.score)]
             self._endings.setdefault(reason, Counter())[won] += 1
-            if self.game.placing is None and len(self.changes) < MOST_TOLD and self.game.height * self.game.width:
+            if (
+                self.game.placing is None
+                and len(self.changes) < GAMES_WITH_BOARDS
+                and self.game.height * self.game.width
+            ):
                 self._follow(game_id, played.split())
         self._plies += int(games["plies"].sum())
         self._seconds += float(games["seconds"].sum())

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from jubango.analysis.positions.heat import FEWEST
-from jubango.analysis.reviews.katrain import VERSION, is_ours, katrain
+from jubango.analysis.reviews.katrain import KATRAIN_VERSION, is_ours, katrain
 from jubango.analysis.reviews.notes import with_note, without_note
 from jubango.analysis.reviews.review_moves import GRADES, ReviewedMove, ReviewedPosition
 from jubango.sgf_games.rules.coordinates import sgf_pair
@@ -22,20 +22,26 @@ from jubango.sgf_games.sgf.sgf import LARGEST_BOARD, MOVE_TEXTS, move_property
 from jubango.sgf_games.sgf.sgf_tree import Node
 
 ADDED = "JN"
-WHOLE = "node"
+WHOLE_NODE = "node"
 ENGINE = "jubango"  # as Lizzie calls who has searched
 SUMS = ("SBKV", "LZ", "LZOP")  # of the main line, what every program writes anew
-KINDS = {
+NOTE_KINDS = {
     "inaccuracy": {"DO": ""},
     "mistake": {"BM": "1", "HO": "1"},
     "blunder": {"BM": "2", "HO": "2"},
     "surprise": {"IT": ""},
 }
 EXCLUSIVE = ("DO", "BM", "TE", "IT")  # a node has one of them
-MARKS = ("CR", "MA", "SQ", "TR", "SL")  # a point has one of them
-NOTED = ("KTV", "LB", "CR", "TR", *dict.fromkeys(key for kind in KINDS.values() for key in kind))  # what JN can name
+POINT_MARKS = ("CR", "MA", "SQ", "TR", "SL")  # a point has one of them
+NOTED = (
+    "KTV",
+    "LB",
+    "CR",
+    "TR",
+    *dict.fromkeys(key for kind in NOTE_KINDS.values() for key in kind),
+)  # what JN can name
 LABELS = 12  # moves with their share of the visits
-LEAST = 0.02  # share of the visits
+LEAST_SHARE = 0.02  # share of the visits
 IN_LIZZIE = 10  # moves
 
 
@@ -67,13 +73,13 @@ def clear(root: Node) -> None:
 
 
 def _is_of_ours(entry: bytes) -> bool:
-    return entry == WHOLE.encode() or _split(entry)[0] in NOTED
+    return entry == WHOLE_NODE.encode() or _split(entry)[0] in NOTED
 
 
 def _is_ours(node: Node) -> bool:
     """A cleared node of a variation of ours that nobody has written into."""
     left = set(node.properties) - {ADDED, "B", "W", *MOVE_TEXTS.values()}
-    return WHOLE.encode() in node.properties.get(ADDED, ()) and not left and not node.children
+    return WHOLE_NODE.encode() in node.properties.get(ADDED, ()) and not left and not node.children
 
 
 def annotate(
@@ -97,10 +103,10 @@ def annotate(
             if found and "KT" not in node.properties:  # KataGo's own stays
                 node.properties["KT"] = found
                 if "KTV" not in root.properties:
-                    _add(root, "KTV", VERSION)
+                    _add(root, "KTV", KATRAIN_VERSION)
         lines = summary if not number else move_lines(moves[number - 1])
         if number:
-            for key, value in KINDS.get(moves[number - 1].grade, {}).items():
+            for key, value in NOTE_KINDS.get(moves[number - 1].grade, {}).items():
                 if not node.properties.keys() & (EXCLUSIVE if key in EXCLUSIVE else {key}):
                     _add(node, key, value)
         _set(node, "C", with_note(node.text("C"), list(lines), by))
@@ -118,7 +124,7 @@ def _mark(node: Node, place: Position, here: ReviewedPosition, move: ReviewedMov
     game = place.game
     if max(game.height, game.width) > LARGEST_BOARD:
         return
-    taken = {value for key in MARKS for value in node.properties.get(key, ())}
+    taken = {value for key in POINT_MARKS for value in node.properties.get(key, ())}
     labelled = {value.partition(b":")[0] for value in node.properties.get("LB", ())}
     total = max(1, sum(one.visits for one in here.candidates))
     noise = 0 < max((one.visits for one in here.candidates), default=0) < FEWEST
@@ -130,7 +136,7 @@ def _mark(node: Node, place: Position, here: ReviewedPosition, move: ReviewedMov
 
     for i, one in enumerate(() if noise else here.candidates[:LABELS]):
         point = _point(place, one.move)
-        if point and point not in labelled and (one.visits >= LEAST * total or not i):
+        if point and point not in labelled and (one.visits >= LEAST_SHARE * total or not i):
             labelled.add(point)
             _add_raw(node, "LB", b"%b:%d" % (point, round(100 * one.visits / total)))
     if here.candidates:
@@ -149,7 +155,7 @@ def _variation(node: Node, place: Position, move: ReviewedMove) -> None:
         if found is None:
             found = Node(dict(wanted))
             node.children.append(found)
-            _note(found, WHOLE.encode())
+            _note(found, WHOLE_NODE.encode())
         if not i:
             colour = ("Black", "White")[move.player]
             rates = f"{_percent(move.win_rate_best)} rather than {_percent(move.win_rate_after)}"

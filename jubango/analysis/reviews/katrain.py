@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from jubango.analysis.reviews.review_moves import Candidate, ReviewedMove, ReviewedPosition
 
-VERSION = "1.0"
+KATRAIN_VERSION = "1.0"
 BY = "jubango"
-LARGEST = 1 << 20  # bytes of somebody's analysis that are looked at
+LARGEST_ANALYSIS = 1 << 20  # bytes of somebody's analysis that are looked at
 
 
 def katrain(here: ReviewedPosition, move: ReviewedMove | None) -> list[bytes]:
@@ -52,7 +52,7 @@ def is_ours(values: Sequence[bytes]) -> bool:
     searched on: then the visits are others."""
     try:
         packed = base64.b64decode(values[2], validate=True)
-        said = json.loads(zlib.decompressobj(wbits=31).decompress(packed, LARGEST))
+        said = json.loads(zlib.decompressobj(wbits=31).decompress(packed, LARGEST_ANALYSIS))
         return said["by"] == BY and said["root"]["visits"] == said["searched"]
     except (LookupError, TypeError, ValueError, zlib.error, RecursionError):
         return False

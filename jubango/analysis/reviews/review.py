@@ -249,14 +249,14 @@ def reviews_frame(reviews: Sequence[Review]) -> pd.DataFrame:
         for review in reviews
         for one in review.moves
     ]
-    frame = pd.DataFrame(rows, columns=COLUMNS)
+    frame = pd.DataFrame(rows, columns=MOVE_COLUMNS)
     texts = ("file", "player", "colour", "move", "phase", "best", "grade", "variation")
     whole = ("number", "visits", "simulations", "searches")
     kinds = dict.fromkeys(texts, str) | dict.fromkeys(whole, "int64") | {"rank": "Int64"}
-    return frame.astype({name: kinds.get(name, "float64") for name in COLUMNS}).round(6)
+    return frame.astype({name: kinds.get(name, "float64") for name in MOVE_COLUMNS}).round(6)
 
 
-COLUMNS = [
+MOVE_COLUMNS = [
     "file", "number", "player", "colour", "move", "phase", "best", "grade", "loss", "error", "worse",
     "win_rate_before", "win_rate_after", "win_rate_best", "win_rate_black", "lead_before", "lead_after", "lead_loss",
     "rank", "visits", "simulations", "prior", "searches", "variation",

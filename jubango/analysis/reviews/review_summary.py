@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jubango.analysis.reviews.review_moves import GRADES, PHASES, SURPRISE, ReviewedMove
 
-BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)  # of losses: none, up to 2 %, up to 5 %, ..., more than 50 %
+LOSS_BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)  # of losses: none, up to 2 %, up to 5 %, ..., more than 50 %
 WORST = 5  # moves
 ALL = "all"
 
@@ -76,5 +76,5 @@ def _summary(moves: Sequence[ReviewedMove], player: int, phase: str, knows: bool
 
 def histogram(losses: Sequence[float]) -> tuple[int, ...]:
     """How many lie up to the first of BINS, between it and the next, ..., above the last."""
-    places = [sum(loss > edge for edge in BINS) for loss in losses]
-    return tuple(places.count(i) for i in range(len(BINS) + 1))
+    places = [sum(loss > edge for edge in LOSS_BINS) for loss in losses]
+    return tuple(places.count(i) for i in range(len(LOSS_BINS) + 1))

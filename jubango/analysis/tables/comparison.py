@@ -31,8 +31,8 @@ from jubango.sgf_games.base import shell
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.printable import printable
 
-HEADINGS = ("bot", "change", "±95%", "LOS", "games", "s/game", "failures", "settings")
-ALIGN = "lrrrrrll"
+CHANGE_HEADINGS = ("bot", "change", "±95%", "LOS", "games", "s/game", "failures", "settings")
+CHANGE_ALIGN = "lrrrrrll"
 
 
 class RunGames(NamedTuple):
@@ -63,7 +63,7 @@ class Comparison:
 
     @property
     def rows(self) -> list[list[str]]:
-        """A row of texts for each bot, as HEADINGS say: the first run's number, an arrow, the second's."""
+        """A row of texts for each bot, as CHANGE_HEADINGS say: the first run's number, an arrow, the second's."""
         rows = self.frame.to_dict("records")
         return [
             [
@@ -87,7 +87,7 @@ class Comparison:
         return {"first": first, "second": second, **said}
 
     def __str__(self) -> str:
-        table = pd.DataFrame(self.rows, columns=list(HEADINGS)).to_string(index=False)
+        table = pd.DataFrame(self.rows, columns=list(CHANGE_HEADINGS)).to_string(index=False)
         return "\n".join([*heads(self), "", table, "", *map(printable, self.remarks)])
 
     __repr__ = __str__

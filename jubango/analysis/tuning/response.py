@@ -30,7 +30,7 @@ STRENGTH = 2.0  # log-odds: prior deviation of an opponent's strength
 KNOWN_GAMES = 1000.0  # what it counts that settings score a half against themselves
 EVEN_PAIRS = 20.0  # pairs that scatter as single games do: what is thought of dispersion before there are games
 DISPERSION = 0.05, 4.0  # bounds
-REACH = 4.0  # standard errors of the mean of all games: by so much less than the best is still worth trying
+WORTH_TRYING = 4.0  # standard errors of the mean of all games: by so much less than the best is still worth trying
 NET, NEAR, CLOSER = 512, 16, 12  # points looked at for a maximum; around the best so far; how many times, ever nearer
 TRY_NET = 2048  # points that what is tried next is drawn from
 # Intervals are taken from a wider posterior: what is tried depends on what was seen, few widths of the kernel stand for
@@ -194,7 +194,7 @@ class Response:
         """float [number, d]: places to try next. ``rng`` is all the randomness there is."""
         net = spread(TRY_NET, self.dimensions, rng.random(self.dimensions))
         values = self.drawn(number, rng)(net[None])
-        reach = REACH / np.sqrt(max(1.0, 2 * len(self.trials.points)) / 4)
+        reach = WORTH_TRYING / np.sqrt(max(1.0, 2 * len(self.trials.points)) / 4)
         chances = np.cumsum(np.exp((values - values.max(axis=1, keepdims=True)) / reach), axis=1)
         chosen = (chances < rng.random((len(values), 1)) * chances[:, -1:]).sum(axis=1)
         return net[rng.permutation(chosen)]

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axis import XAxis, YAxis
 
 INK, SECOND, FAINT = "#1f4e79", "#b5532a", "#bbbbbb"
-CURVE = 101  # points of a curve
-GRID = 61  # points of an edge of a contour
-BINS = 12  # of what was tried
-COLUMNS = 3  # panels side by side
+CURVE_POINTS = 101  # points of a curve
+CONTOUR_POINTS = 61  # points of an edge of a contour
+TRIAL_BINS = 12  # of what was tried
+PANELS_A_ROW = 3  # panels side by side
 
 
 class Axis(NamedTuple):
@@ -39,7 +39,7 @@ def save_response(path: Path, response: Response, axes: Sequence[Axis], title: s
     from matplotlib.figure import Figure
 
     panels = len(axes) + (len(axes) == 2)
-    columns = min(panels, COLUMNS)
+    columns = min(panels, PANELS_A_ROW)
     rows = -(-panels // columns)
     figure = Figure(figsize=(max(6.5, 4.6 * columns), 4.2 * rows + 0.4), dpi=110, layout="constrained")
     figure.suptitle(title, fontsize=12)
@@ -55,7 +55,7 @@ def save_response(path: Path, response: Response, axes: Sequence[Axis], title: s
 
 
 def _curve(plot: Axes, response: Response, number: int, axis: Axis) -> None:
-    at = np.linspace(-1, 1, CURVE).tolist()
+    at = np.linspace(-1, 1, CURVE_POINTS).tolist()
     x = [axis.value(place) for place in at]
     elo, low, high = response.slope(number, at)
     best = response.optimum
@@ -63,7 +63,7 @@ def _curve(plot: Axes, response: Response, number: int, axis: Axis) -> None:
     plot.axvline(axis.value(best.place[number]), color=SECOND, linewidth=1.2)
     plot.fill_between(x, low, high, color=INK, alpha=0.15, linewidth=0)
     plot.plot(x, elo, color=INK, linewidth=1.8)
-    groups = response.scatter(number, BINS)
+    groups = response.scatter(number, TRIAL_BINS)
     centres, found = [axis.value(place) for place, _ in groups], [elo.value for _, elo in groups]
     errors = [elo.high - elo.value for _, elo in groups]
     plot.errorbar(centres, found, errors, fmt="o", color=INK, markersize=4, linewidth=0.8, alpha=0.8)
@@ -78,10 +78,10 @@ def _curve(plot: Axes, response: Response, number: int, axis: Axis) -> None:
 
 
 def _contour(plot: Axes, response: Response, axes: Sequence[Axis]) -> None:
-    at = np.linspace(-1, 1, GRID)
+    at = np.linspace(-1, 1, CONTOUR_POINTS)
     x, y = ([axis.value(place) for place in at] for axis in axes)
     places = np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
-    elo = response.elos(places).reshape(GRID, GRID)
+    elo = response.elos(places).reshape(CONTOUR_POINTS, CONTOUR_POINTS)
     levels = np.linspace(max(elo.min(), elo.max() - 400), elo.max(), 13)  # far below the best nobody looks
     shades = plot.contourf(x, y, elo, levels, cmap="Blues", extend="min")
     assert plot.figure is not None

@@ -22,7 +22,7 @@ from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_le
 from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.records.record import VOID, GameRecord, score_of
 from jubango.sgf_games.records.thoughts import Thought, packed
-from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOST_TOLD, initial_state, table_program
+from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOVES_A_STEP, initial_state, table_program
 from jubango.sgf_games.rules.game import Game, State
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
@@ -86,7 +86,7 @@ class GameBatch:
         self._judged = any(player.judges for player in self.everybody)  # some games end by verdicts
         number, size = device_layout(lanes)
         self._program = table_program(game, size, number)
-        self._told = np.full((MOST_TOLD, size), LEAVE, np.int32)
+        self._told = np.full((MOVES_A_STEP, size), LEAVE, np.int32)
         self._rows = np.zeros(size, int)  # moves to be made in each lane
         self._states = self._program.first()
         self._new = np.ones(size, bool)  # lanes at a first position
@@ -126,9 +126,9 @@ class GameBatch:
             lane.values += [math.nan] * len(own)
             lane.time_left += [clock.reading for clock in lane.clocks[:1]] * len(own)
             lane.opening = len(own)
-        for first in range(0, max(map(len, moves.values()), default=0), MOST_TOLD):
+        for first in range(0, max(map(len, moves.values()), default=0), MOVES_A_STEP):
             for i, own in moves.items():
-                part = own[first : first + MOST_TOLD]
+                part = own[first : first + MOVES_A_STEP]
                 self._told[: len(part), i] = part
             self._step()
 

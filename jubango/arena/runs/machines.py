@@ -15,7 +15,7 @@ from jubango.sgf_games.library.folder import Folder
 
 FILE = "machines.txt"
 LARGEST_LIST = 100_000  # bytes
-MOST = 20  # lines
+MOST_MACHINES = 20  # lines
 
 
 def this_machine() -> str:
@@ -32,12 +32,12 @@ def this_machine() -> str:
 def and_this_machine(known: list[str]) -> str | None:
     """The file with this machine in it; None if it is there already."""
     own = this_machine()
-    return None if own in known else "".join(f"{line}\n" for line in [*known, own][-MOST:])
+    return None if own in known else "".join(f"{line}\n" for line in [*known, own][-MOST_MACHINES:])
 
 
 def machines(folder: Folder) -> list[str]:
     """Where the games of a run were played, as far as that is known."""
     try:
-        return (folder.read_text(FILE, LARGEST_LIST) or "").splitlines()[-MOST:]
+        return (folder.read_text(FILE, LARGEST_LIST) or "").splitlines()[-MOST_MACHINES:]
     except UserError:  # somebody's own, or no file at all; it is no reason not to go on
         return []

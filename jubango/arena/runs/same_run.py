@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
-from jubango.arena.runs.weights import SHIPPED, network_name
+from jubango.arena.runs.weights import SHIPPED_WEIGHTS, network_name
 from jubango.arena.runs.work_folder import ChangedField, WorkFolder, changes
 from jubango.arena.schedule.formats import OPEN
 from jubango.arena.schedule.pairings import pairings
@@ -56,7 +56,7 @@ def other_bot(old: Plan, before: BotConfig, new: Plan, now: BotConfig, networks:
     """What a bot of the new plan was in the old one, if it is not the same, or nothing."""
     name, old_name = network_name(new, now), network_name(old, before)
     digest, old_digest = networks.get(name), old.networks.get(old_name)
-    if digest and not old_digest and name == SHIPPED:
+    if digest and not old_digest and name == SHIPPED_WEIGHTS:
         return f'bot "{before.name}" before the network that comes with jubango now for {new.game.spec}'
     if digest and old_digest:
         if digest != old_digest:

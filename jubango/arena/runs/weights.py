@@ -14,14 +14,14 @@ from jubango.bots.networks.arrays import LARGEST_WEIGHTS
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import file_digest
 
-SHIPPED = "shipped"  # what a run calls the weights that come with the package
+SHIPPED_WEIGHTS = "shipped"  # what a run calls the weights that come with the package
 
 
 def network_name(plan: Plan, bot: BotConfig) -> str:
     """What a run calls a bot's weights: their file as the bot names it, or that they are the package's own."""
     if not isinstance(bot, SearchConfig) or not network_file(plan.game, bot):
         return ""
-    return bot.network or SHIPPED
+    return bot.network or SHIPPED_WEIGHTS
 
 
 def check_stated(plan: Plan) -> dict[str, str]:

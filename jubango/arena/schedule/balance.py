@@ -21,7 +21,7 @@ from jubango.sgf_games.sgf.sgf import write_line
 GLANCE = 2  # simulations that show the policy
 FLATTER = 0.5  # the power of the policy that moves are drawn by, or openings would be too much alike
 STALE = 10  # times that nothing new is drawn, before it is given up
-TRIES = 50  # candidates for each opening that is wanted, before it is given up
+CANDIDATES_EACH = 50  # candidates for each opening that is wanted, before it is given up
 
 
 class Balanced(NamedTuple):
@@ -96,7 +96,7 @@ def _look(
                 kept.append(Balanced(Opening("", moves), found.win_rate.black))
         on_progress(min(len(kept), count), looked)
         stale = 0 if new else stale + 1
-        if len(kept) < count and (stale == STALE or looked >= TRIES * max(count, OPENINGS_AT_ONCE)):
+        if len(kept) < count and (stale == STALE or looked >= CANDIDATES_EACH * max(count, OPENINGS_AT_ONCE)):
             raise TooFew(
                 f"openings: of {looked:,} openings of {plies} moves {len(kept)} are between {100 * low:g} and "
                 f"{100 * high:g} %, not {count}; ask for fewer, other plies, or a wider range",

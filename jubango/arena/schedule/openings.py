@@ -25,9 +25,9 @@ from jubango.sgf_games.sgf.sgf import LARGEST_SGF, SgfGame, parse_sgf, read_game
 
 RANDOM, BALANCED = "random", "balanced"
 PLIES = 4  # of a random opening, unless somebody says otherwise
-MOST = 10_000  # openings of a set
+MOST_OPENINGS = 10_000  # openings of a set
 OPENINGS_AT_ONCE = 64  # openings that are looked at side by side
-TRIES = 20  # of OPENINGS_AT_ONCE candidates each, before one that was there already is taken again
+ROUNDS_OF_CANDIDATES = 20  # of OPENINGS_AT_ONCE candidates each, before one that was there already is taken again
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def listed_openings(game: Game, openings: Sequence[Opening], seed: int) -> Openi
     kept = [opening for opening in openings if once[opening.moves] is opening]
     if not kept:
         raise UserError("openings: there are none")
-    if len(kept) > MOST:
-        raise UserError(f"openings: {len(kept):,} are too many; {MOST:,} at most")
+    if len(kept) > MOST_OPENINGS:
+        raise UserError(f"openings: {len(kept):,} are too many; {MOST_OPENINGS:,} at most")
     for i in range(0, len(kept), OPENINGS_AT_ONCE):
         _check(game, kept[i : i + OPENINGS_AT_ONCE])
     return Openings(game, seed, listed=tuple(kept))
@@ -228,7 +228,7 @@ class _Random:
         new = {board: own for board, own in good.items() if board not in self._seen and len(own) == self._plies}
         if not new:
             self._idle += 1
-            if self._idle < TRIES:
+            if self._idle < ROUNDS_OF_CANDIDATES:
                 return
             if not self._seen:
                 raise UserError(f"openings: no game of {self._game.spec} lasts longer than {self._plies} random moves")

@@ -21,10 +21,10 @@ from jubango.arena.schedule.pairings import Pairing
 USUAL_SPREAD = 0.3  # of games' lengths, as a share of the mean, and
 USUAL_GAMES = 4.0  # how many games that counts for
 ALIKE = 1.0  # games that the mean of all pairings counts for in each
-STEPS = 12  # of the fit
+FIT_STEPS = 12  # of the fit
 LATE = 0.1  # share of the time after which seconds of a move count half, and
 LATE_LEAST = 3.0  # seconds at least
-SOON = 1.0  # seconds that a game takes at least to end
+SHORTEST_GAME = 1.0  # seconds that a game takes at least to end
 Seconds = Callable[[Pairing], float]
 
 
@@ -141,7 +141,7 @@ class Pace:
             sum(seconds for pair, seconds in work.items() if name in pair) / processes
             for name, processes in self._processes.items()
         ]
-        least = max((rests + sum(work.values())) / (len(under_way) or lanes), *engines, SOON)
+        least = max((rests + sum(work.values())) / (len(under_way) or lanes), *engines, SHORTEST_GAME)
         found = max(least, math.sqrt(least * max(last, *whole.values(), 0.0)))
         usual = sum(known.values()) / len(known) * sum(map(length, known)) / len(known)
         return found + sum(max(usual, games * usual / lanes) for games in rounds)
@@ -160,7 +160,7 @@ class Pace:
         every = games + np.bincount(places, minlength=len(pairs))
         middle = float(moves.sum() / games.sum())
         means, spread = np.full(len(pairs), middle), max(1.0, USUAL_SPREAD * middle)
-        for _ in range(STEPS):
+        for _ in range(FIT_STEPS):
             expected = _longer(so_far, means[places], spread)
             # Of the truncated distribution: E[x²] = variance + mean (so far + mean) - mean so far, seen from 0.
             squared = spread**2 + means[places] * expected + so_far * (expected - means[places])

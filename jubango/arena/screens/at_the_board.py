@@ -34,7 +34,7 @@ from jubango.sgf_games.rules.race import Race
 from jubango.sgf_games.sgf.sgf import write_record
 
 HELP = "a move like D4 (in connect four a column, D or 4), pass, hint, undo, swap (sides), resign, help, quit"
-SIDES = ("Black ●", "White ○")
+SIDE_TEXTS = ("Black ●", "White ○")
 SHOWN_LINE = 8  # moves of a variation
 SHOWN_MOVES = 5  # of a hint
 RESULTS = {0.0: "lost", 0.5: "drawn", 1.0: "won"}  # of a move, where that is proved
@@ -128,9 +128,9 @@ class TerminalGame:
             if name not in self.people:
                 text = self.game.action_text(answer.action)
                 said = f" ({answer.thought.text}{self._expected(name, answer.action)})" if answer.thought else ""
-                self.console.print(f"{SIDES[last % 2]} {name} plays {text}{said}")
+                self.console.print(f"{SIDE_TEXTS[last % 2]} {name} plays {text}{said}")
         if answer.event == "swap":
-            side = SIDES[lane.task.white in self.people]
+            side = SIDE_TEXTS[lane.task.white in self.people]
             self.console.print(f"sides are changed: you are {side} now")
         if not answer.event or answer.event == "undo":
             self.console.print(board_text(*self.table.boards([0])[0]))
@@ -141,7 +141,7 @@ class TerminalGame:
         if isinstance(self.game, Race) and request.legal[self.game.wait]:
             return MoveAnswer(request.lane, self.game.wait)
         while True:
-            text = self._input(f"{SIDES[request.colour]} to move: ").strip().lower()
+            text = self._input(f"{SIDE_TEXTS[request.colour]} to move: ").strip().lower()
             if text in ("", "help", "?"):
                 self.console.print(HELP, style="dim")
             elif text == "quit":
@@ -212,7 +212,7 @@ class TerminalGame:
         stones, last = self.table.boards([request.lane])[0]
         heat = Heat(np.where(counts > 0, counts, np.nan), "visits")
         self.console.print(heat_text(stones, last, heat, self.console.width))
-        side, other = (SIDES[colour][:-2] for colour in (request.colour, 1 - request.colour))
+        side, other = (SIDE_TEXTS[colour][:-2] for colour in (request.colour, 1 - request.colour))
         known = max(move.bounds[0] for move in found.moves), max(move.bounds[1] for move in found.moves)
         if known in PROVED:
             self.console.print(f"proved: {PROVED[known].format(side, other)}", style="bold")

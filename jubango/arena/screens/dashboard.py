@@ -23,7 +23,7 @@ from jubango.analysis.ratings.sprt import SprtState
 from jubango.arena.games.batch import GameSlot
 from jubango.arena.runs.run import Run
 from jubango.arena.text.console import Console
-from jubango.arena.text.names import LEAST, short_names
+from jubango.arena.text.names import SHORTEST_NAME, short_names
 from jubango.arena.text.preparing import Preparing, shown
 from jubango.arena.text.standings import cross_for, natural_width, standings_for, standings_html, standings_table
 from jubango.sgf_games.base.printable import printable
@@ -172,7 +172,9 @@ class Dashboard:
         seen = run.table is not None and cell[1] <= room + 1
         standings = standings_for(width - cell[0], ratings, rows, CLEAR, los=True) if seen else None
         beside = standings is not None
-        standings = standings or standings_for(width, ratings, rows, los=True) or standings_table(ratings, rows, LEAST)
+        standings = (
+            standings or standings_for(width, ratings, rows, los=True) or standings_table(ratings, rows, SHORTEST_NAME)
+        )
         left: list[RenderableType] = [standings]
         left_width, left_rows, below = natural_width(standings), rows + 1, None
         if left_rows + bots + 2 <= room:
@@ -226,7 +228,7 @@ class Dashboard:
     def _ended(self, run: Run, width: int, most: int) -> list[Text]:
         """The games that ended last, and how."""
         every = [bot.name for bot in run.plan.bots]
-        short = dict(zip(every, short_names(every, max(LEAST, (width - 30) // 2)), strict=True))
+        short = dict(zip(every, short_names(every, max(SHORTEST_NAME, (width - 30) // 2)), strict=True))
         lines = [Text("ended last", style="bold")]
         for record in list(run.latest)[::-1][: most - 1]:
             spent = f"{record.seconds:.1f} s" if record.seconds < 100 else clock(record.seconds)

@@ -21,8 +21,8 @@ LONGEST_HEAD = 1 << 14  # bytes of a request
 TO_ASK = 10.0  # seconds in which a request is to be there
 TO_READ = 60.0  # seconds in which an answer is to be taken
 GRACE = 0.5  # seconds that a visitor may keep us waiting while others wait for its place
-FAREWELL = 2.0  # seconds at the end for answers on their way
-PAUSE = 0.1  # seconds before a connection is tried again that could not be taken
+CLOSING_SECONDS = 2.0  # seconds at the end for answers on their way
+RETRY_SECONDS = 0.1  # seconds before a connection is tried again that could not be taken
 
 
 class PageResponse(NamedTuple):
@@ -57,7 +57,7 @@ class PageServer:
     def close(self) -> None:
         """No more visitors; who has asked is answered if that is quick."""
         self._loop.call_soon_threadsafe(self._closed.set)
-        self._thread.join(2 * FAREWELL)
+        self._thread.join(2 * CLOSING_SECONDS)
 
     # -- in its thread ---------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ class PageServer:
         await self._closed.wait()
         welcoming.cancel()
         if self._heard:
-            await asyncio.wait(self._heard, timeout=FAREWELL)
+            await asyncio.wait(self._heard, timeout=CLOSING_SECONDS)
         for task in self._visitors:
             task.cancel()
         await asyncio.gather(welcoming, *self._visitors, return_exceptions=True)
@@ -82,7 +82,7 @@ class PageServer:
             try:
                 connection, _ = await self._loop.sock_accept(self._socket)
             except OSError:  # no descriptor is free, or the visitor has left
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             task = asyncio.create_task(self._meet(connection))
             self._visitors.add(task)

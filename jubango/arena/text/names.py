@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 GAP = "…"
-LEAST = 10  # characters of a name that is cut
+SHORTEST_NAME = 10  # characters of a name that is cut
 
 
 def short_names(names: Sequence[str], limit: int) -> list[str]:
@@ -14,7 +14,7 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
     ``uct/…c=0.7`` and ``uct/…c=1.4``, and then a piece at the place where the rest stays apart."""
     if all(len(name) <= limit for name in names):
         return list(names)
-    limit = max(LEAST, limit)
+    limit = max(SHORTEST_NAME, limit)
     said = _without_what_is_shared(names, limit)
     for tail in [limit // 2, *range(limit // 2 + 1, limit - 1), *range(limit // 2 - 1, -1, -1)]:
         cut = [_cut(name, limit, tail) for name in said]
@@ -25,7 +25,7 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
 
 def stay_apart(names: Sequence[str], limit: int) -> bool:
     """Are names that differ still different when they are this short?"""
-    return limit >= LEAST and len(set(short_names(names, limit))) == len(set(names))
+    return limit >= SHORTEST_NAME and len(set(short_names(names, limit))) == len(set(names))
 
 
 def _cut(name: str, limit: int, tail: int) -> str:

@@ -17,7 +17,7 @@ from jubango.analysis.tables.markup import latex_comment, latex_table, markdown_
 from jubango.analysis.tables.standings import ALIGN, HEADINGS, cross_rows, over_the_next, standings_rows
 from jubango.analysis.tables.verdicts import MOST_IN_CROSSTABLE, evidence, remarks
 from jubango.arena.text.console import Console
-from jubango.arena.text.names import LEAST, short_names, stay_apart
+from jubango.arena.text.names import SHORTEST_NAME, short_names, stay_apart
 from jubango.bots.config import LONGEST_NAME
 from jubango.sgf_games.base.printable import printable
 
@@ -49,7 +49,7 @@ def standings_for(width: int, ratings: RatingList, rows: int, clear: int = 0, lo
     plain = ((), ("±pairs",), ("±pairs", "W-D-L"), ("±pairs", "W-D-L", "games"))
     for without, more in [(plain[0], True)] * los + [(one, False) for one in plain]:
         room = width - natural_width(standings_table(ratings, rows, without=("bot", *without), los=more)) - 2
-        if room >= min(longest, max(clear, LEAST)) and stay_apart(names, room):
+        if room >= min(longest, max(clear, SHORTEST_NAME)) and stay_apart(names, room):
             return standings_table(ratings, rows, room, without, more)
     return None
 

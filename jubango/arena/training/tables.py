@@ -13,7 +13,7 @@ from jubango.bots.learning.learner import Losses
 from jubango.bots.learning.position_files import set_aside
 from jubango.sgf_games.library.folder import Folder
 
-NAME = re.compile(r"net-\d{4,9}")  # of a network that was measured
+NETWORK_NAME = re.compile(r"net-\d{4,9}")  # of a network that was measured
 MOST_GAMES = 1_000_000  # of a match
 
 Row = TypeVar("Row")
@@ -95,7 +95,7 @@ def _line(cells: Sequence[object]) -> str:
 
 def _match(cells: list[str]) -> Match:
     seconds, games, network, opponent, *results = cells
-    if not NAME.fullmatch(network) or not opponent:
+    if not NETWORK_NAME.fullmatch(network) or not opponent:
         raise ValueError
     wins, draws, losses = (_whole(text, MOST_GAMES) for text in results)
     return Match(_number(seconds), _whole(games, 2**53), network, opponent, wins, draws, losses)

@@ -18,7 +18,7 @@ from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.work_folder import WorkFolder, changes, writing
 from jubango.arena.schedule.plan import match_plan
 from jubango.arena.schedule.toml_tables import checked_table
-from jubango.arena.training.tables import NAME, PROGRESS_COLUMNS, Match, matches_of, progress_of
+from jubango.arena.training.tables import NETWORK_NAME, PROGRESS_COLUMNS, Match, matches_of, progress_of
 from jubango.bots.config import Bot, BotConfig, bot_from_spec
 from jubango.bots.learning.position_files import set_aside
 from jubango.bots.learning.trainer import NEWEST, Trainer, TrainingConfig, TrainingStep
@@ -33,14 +33,14 @@ from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.race import for_two
 
-SETTINGS = "train.toml"
+SETTINGS_FILE = "train.toml"
 PROGRESS = "progress.csv"  # a row every so often: how learning goes
 MATCHES = "matches.csv"  # a row for each match of a network
-CURVE = "curve.png"
+CURVE_PICTURE = "curve.png"
 BEST = "best.safetensors"
 SLOWING, SLOWEST = 0.85, 0.1  # the share of a run after which it learns at less than the rate; and at how much less
-NETWORKS = "networks"  # the folder of all that were measured
-FOLDERS = (NETWORKS, "samples", "checkpoints", "damaged")
+NETWORKS_FOLDER = "networks"  # the folder of all that were measured
+FOLDERS = (NETWORKS_FOLDER, "samples", "checkpoints", "damaged")
 ROW_SECONDS = 15.0
 SAVE_SECONDS = 300.0
 EASY = 0.97  # a score from which on an opponent is met only now and then
@@ -105,7 +105,7 @@ class Training:
         self.settings = self._stated(given)
         self.trainer = Trainer(self.settings, folder)
         folder.mkdir(parents=True, exist_ok=True)
-        self._run.write(SETTINGS, tomli_w.dumps(self.settings.model_dump(mode="json")).encode())
+        self._run.write(SETTINGS_FILE, tomli_w.dumps(self.settings.model_dump(mode="json")).encode())
         self.notes = self.trainer.notes
         self._matches = matches_of(self._run, MATCHES, self.notes)
         self._progress = progress_of(self._run, PROGRESS, self.notes)
@@ -197,7 +197,7 @@ class Training:
         others = {r.name: r.elo for r in ratings.ratings if r.name not in measured} if ratings else {}
         said = self.trainer.said
         games = list(measured.values())
-        self._run.write(CURVE, curve_png(self.rows, self.elo, games, others, said, self.title))
+        self._run.write(CURVE_PICTURE, curve_png(self.rows, self.elo, games, others, said, self.title))
 
     @property
     def title(self) -> str:
@@ -209,7 +209,7 @@ class Training:
     def measure(self) -> Iterator[str]:
         """Matches of the newest network against the best so far and the ladder; it becomes the best by beating it.
         Yields the name of each opponent before they play."""
-        (self.folder / NETWORKS).mkdir(exist_ok=True)
+        (self.folder / NETWORKS_FOLDER).mkdir(exist_ok=True)
         name = self._new_name()
         self._save_network(_file_of(name))
         path = self._run.file(_file_of(name))
@@ -236,8 +236,8 @@ class Training:
 
     def _new_name(self) -> str:
         """Of a network: one that none has had yet."""
-        files = [Path(file).stem for file in self._run.files(NETWORKS, ".safetensors")]
-        names = [name for name in (*files, *(match.network for match in self.matches)) if NAME.fullmatch(name)]
+        files = [Path(file).stem for file in self._run.files(NETWORKS_FOLDER, ".safetensors")]
+        names = [name for name in (*files, *(match.network for match in self.matches)) if NETWORK_NAME.fullmatch(name)]
         return f"net-{max((int(name[4:]) for name in names), default=0) + 1:04d}"
 
     def _restore_best(self) -> None:
@@ -247,7 +247,7 @@ class Training:
             name = _file_of(best)
             for there, lacking in ((name, BEST), (BEST, name)):
                 if self._can_be_read(there):
-                    (self.folder / NETWORKS).mkdir(exist_ok=True)
+                    (self.folder / NETWORKS_FOLDER).mkdir(exist_ok=True)
                     self._run.write(lacking, (self.folder / there).read_bytes())
                     return
             self._lost.add(best)
@@ -317,8 +317,8 @@ class Training:
 
     def _stated(self, given: Mapping[str, object]) -> TrainingConfig:
         """The settings of the run: those it was begun with, but for what may change on the way. Raises UserError."""
-        settings, path = _settings(given), str(self.folder / SETTINGS)
-        text = self._run.read_text(SETTINGS)
+        settings, path = _settings(given), str(self.folder / SETTINGS_FILE)
+        text = self._run.read_text(SETTINGS_FILE)
         if text is None:
             return settings.chosen()
         before = _settings(parse_toml(text, path), path)
@@ -363,11 +363,11 @@ class Training:
 
 def work_folder(folder: Path) -> WorkFolder:
     """As a folder that is trained in."""
-    return WorkFolder(folder, SETTINGS, (PROGRESS, MATCHES, CURVE, BEST, NEWEST), "training in")
+    return WorkFolder(folder, SETTINGS_FILE, (PROGRESS, MATCHES, CURVE_PICTURE, BEST, NEWEST), "training in")
 
 
 def _file_of(network: str) -> str:
-    return f"{NETWORKS}/{network}.safetensors"
+    return f"{NETWORKS_FOLDER}/{network}.safetensors"
 
 
 def pace(share: float) -> float:

@@ -18,11 +18,15 @@ from jubango.arena.text.console import Console
 from jubango.arena.text.preparing import Busy, Line, Preparing
 from jubango.arena.training.training import TrainingProgress
 
-BARS = "▁▂▃▄▅▆▇█"
+SPARKS = "▁▂▃▄▅▆▇█"
 LINE_SECONDS = 10.0  # between two plain lines
 REFRESHES = 2  # a second
-RECENT = 20  # turns that speeds are taken over
-STAGES = {"rollouts": "learning from rollouts", "self-play": "self-play", "catching up": "learning from earlier games"}
+RECENT_STEPS = 20  # turns that speeds are taken over
+STAGE_TEXTS = {
+    "rollouts": "learning from rollouts",
+    "self-play": "self-play",
+    "catching up": "learning from earlier games",
+}
 
 
 class TrainingView:
@@ -32,7 +36,7 @@ class TrainingView:
         self.console = console
         self._live: Live | None = None
         self._last = 0.0
-        self._recent: deque[tuple[float, int, int]] = deque(maxlen=RECENT)  # seconds, games, positions of turns
+        self._recent: deque[tuple[float, int, int]] = deque(maxlen=RECENT_STEPS)  # seconds, games, positions of turns
         self._told = 0
         self._began = time.perf_counter()
         self._waiting: Line | None = None  # while something is made or measured
@@ -142,7 +146,7 @@ def doing(progress: TrainingProgress) -> str:
         return progress.doing
     if progress.stage == "measuring":
         return f"measuring against {progress.doing}"
-    return STAGES.get(progress.stage, progress.stage)
+    return STAGE_TEXTS.get(progress.stage, progress.stage)
 
 
 def spark(values: Sequence[float], width: int = 24) -> str:
@@ -152,4 +156,4 @@ def spark(values: Sequence[float], width: int = 24) -> str:
     size = -(-len(values) // width)
     means = [sum(part) / len(part) for part in (values[i : i + size] for i in range(0, len(values), size))]
     low, high = min(means), max(means)
-    return "".join(BARS[round((value - low) / (high - low or 1) * (len(BARS) - 1))] for value in means)
+    return "".join(SPARKS[round((value - low) / (high - low or 1) * (len(SPARKS) - 1))] for value in means)

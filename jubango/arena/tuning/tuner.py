@@ -22,7 +22,7 @@ from jubango.arena.schedule.openings import as_key
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.plan import Plan, match_plan
 from jubango.arena.tuning.plan import TUNED, TunePlan, make_tune_plan, read_tune_plan
-from jubango.arena.tuning.tuning import PICTURE, SETTINGS, Tuning
+from jubango.arena.tuning.tuning import PICTURE, SETTINGS_TABLE, Tuning
 from jubango.arena.tuning.view import tuning_view_for
 from jubango.bots.config import BotConfig, EngineConfig
 from jubango.bots.sizing import affordable_lanes
@@ -113,7 +113,7 @@ def confirmation(tuning: Tuning) -> Plan | None:
 
 
 def _work_folder(path: Path) -> WorkFolder:
-    return WorkFolder(path, TUNE_FILE, (SETTINGS, PICTURE), "tuning in")
+    return WorkFolder(path, TUNE_FILE, (SETTINGS_TABLE, PICTURE), "tuning in")
 
 
 def _claim(plan: TunePlan, folder: WorkFolder) -> str:
@@ -123,7 +123,7 @@ def _claim(plan: TunePlan, folder: WorkFolder) -> str:
         old = read_tune_plan(folder.files.file(TUNE_FILE))
         check_stated(old.playing)
         check_same_tuning(old, plan, networks, folder)
-    elif folder.files.has(SETTINGS) or any(folder.path.glob("*.sqlite")):
+    elif folder.files.has(SETTINGS_TABLE) or any(folder.path.glob("*.sqlite")):
         folder.refuse_games()
     return with_digests(plan.playing, networks)
 

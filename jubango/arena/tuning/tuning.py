@@ -31,7 +31,7 @@ from jubango.sgf_games.records.record import Failure, GameRecord
 if TYPE_CHECKING:
     import pandas as pd
 
-SETTINGS = "settings.csv"
+SETTINGS_TABLE = "settings.csv"
 PICTURE = "tune.png"
 UNKNOWN = 1.6  # of the 2 that a range is wide: an interval that says nothing
 EDGE = 0.98  # a place in [-1, 1] from which on it is at the end of its range
@@ -264,8 +264,8 @@ class Tuning:
         """Write the table of what has been tried. Raises CannotGoOn."""
         assert self.folder is not None
         text = self.frame.to_csv(index=False, lineterminator="\n")
-        with writing(self.folder / SETTINGS):
-            Folder(self.folder).write(SETTINGS, text.encode())
+        with writing(self.folder / SETTINGS_TABLE):
+            Folder(self.folder).write(SETTINGS_TABLE, text.encode())
 
     def __str__(self) -> str:
         lines = [f"{self.spec}, after {self.done} of {self.total} games"]
@@ -292,7 +292,7 @@ def interval_text(found: BestSetting) -> str:
 
 def _read_trials(folder: Path, plan: TunePlan) -> list[Trial]:
     """What has been tried, by ``settings.csv``. Raises UserError."""
-    text = Folder(folder).read_text(SETTINGS)
+    text = Folder(folder).read_text(SETTINGS_TABLE)
     names = [bot.name for bot in plan.opponents]
     try:
         trials = [
@@ -308,6 +308,6 @@ def _read_trials(folder: Path, plan: TunePlan) -> list[Trial]:
             if trial.number != number or trial.round not in (max(1, last), last + 1) or not inside:
                 raise ValueError(f"row {number} is none that it would have written")
     except (ValueError, KeyError, TypeError, csv.Error) as error:
-        where = f"{folder / SETTINGS}: is not what a tuning with these settings wrote"
+        where = f"{folder / SETTINGS_TABLE}: is not what a tuning with these settings wrote"
         raise UserError(f"{where}: {error}; use another --out") from None
     return trials

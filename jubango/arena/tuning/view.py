@@ -25,7 +25,7 @@ from jubango.sgf_games.base.specs import value_text
 
 LIVE_SECONDS = 0.5  # between two pictures
 LINE_SECONDS = 15.0  # between two plain lines of one round
-BARS = 24  # of a response's course
+BAR_WIDTH = 24  # of a response's course
 WIDE = 100  # columns from which on there is room for it
 
 
@@ -137,7 +137,7 @@ def settings_table(tuning: Tuning, courses: bool = False) -> RichTable:
             cells[1:3] = "", ""
         cells.append(setting.range)
         if courses and response is not None:
-            cells.append(spark(response.slope(number, np.linspace(-1, 1, BARS).tolist())[0].tolist()))
+            cells.append(spark(response.slope(number, np.linspace(-1, 1, BAR_WIDTH).tolist())[0].tolist()))
         table.add_row(*cells)
     return table
 

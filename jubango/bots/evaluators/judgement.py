@@ -16,7 +16,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.game import Game, State
 
-LARGEST = 1e33  # of weights and logits, so that no sum of weights is infinite
+LARGEST_LOGIT = 1e33  # of weights and logits, so that no sum of weights is infinite
 TOLERANCE = 1e-3  # by which a value may be beyond 1, as rounding has it
 MOST_KNOWN = 256  # evaluators that are remembered as looked at
 
@@ -39,10 +39,10 @@ def judged(
         look = functools.partial(_look, name_of(evaluator, game), found.logits is not None)
         jax.debug.callback(look, given, found.value, legal)
     if found.logits is None:
-        weights = jnp.where(legal & (given > 0), jnp.minimum(given, LARGEST), 0.0)
+        weights = jnp.where(legal & (given > 0), jnp.minimum(given, LARGEST_LOGIT), 0.0)
     else:
-        logits = jnp.where(legal & ~jnp.isnan(given), jnp.minimum(given, LARGEST), -jnp.inf)
-        top = jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), -LARGEST)
+        logits = jnp.where(legal & ~jnp.isnan(given), jnp.minimum(given, LARGEST_LOGIT), -jnp.inf)
+        top = jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), -LARGEST_LOGIT)
         weights = jnp.exp(logits - top)
     amaf = found.amaf
     if amaf is not None:

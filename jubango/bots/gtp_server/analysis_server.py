@@ -24,8 +24,8 @@ from jubango.bots.gtp_server.session import Session, TurnToMove
 from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.gtp_server.wire import GtpError, Lines, Output, Spool, complain
 from jubango.bots.interactive.interactive_search import (
+    LONGEST_ANALYSIS,
     NOTHING,
-    ROOM,
     AnalysisInfo,
     InteractiveSearch,
     MoveInfo,
@@ -56,7 +56,9 @@ class BoardSearch(NamedTuple):
 class AnalysisServer:
     """bot: by default the strongest there is for every board."""
 
-    def __init__(self, bot: SearchConfig | None, lines: Lines, output: Output, seed: int = 1, room: int = ROOM) -> None:
+    def __init__(
+        self, bot: SearchConfig | None, lines: Lines, output: Output, seed: int = 1, room: int = LONGEST_ANALYSIS
+    ) -> None:
         self._bot, self._lines, self._output, self._seed, self._room = bot, lines, Spool(output), seed, room
         self._number = itertools.count()
         self._minds: OrderedDict[Game, BoardSearch] = OrderedDict()

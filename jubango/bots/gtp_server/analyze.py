@@ -23,7 +23,7 @@ FLAGS = {
     "noresultvalue",
 }  # fmt: skip
 STANDARD = 1.0  # seconds between two lines where nobody says
-SHORTEST = 0.01
+SHORTEST_INTERVAL = 0.01
 
 
 @dataclass
@@ -67,7 +67,7 @@ def analyze_options(words: list[str]) -> AnalyzeOptions:
                 raise GtpError(f"syntax error: {key} is not understood")
         except (IndexError, ValueError):
             raise GtpError(f"syntax error after {key}") from None
-    options.interval = max(SHORTEST, options.interval)
+    options.interval = max(SHORTEST_INTERVAL, options.interval)
     return options
 
 

@@ -24,7 +24,7 @@ Act = Callable[[Host, list[str]], str]
 COMMANDS: dict[str, Act] = {}  # of any game
 SET_UP: dict[str, Act] = {}  # of games in which stones can be set up
 POINTS: dict[str, Act] = {}  # of games that count points
-RULES: dict[str, Act] = {}  # of Go by rules that KataGo names
+RULES_COMMANDS: dict[str, Act] = {}  # of Go by rules that KataGo names
 NETWORK: dict[str, Act] = {}  # of bots with a network
 
 
@@ -347,12 +347,12 @@ def final_status_list(host: Host, words: list[str]) -> str:
 # -- KataGo's ------------------------------------------------------------------------------------
 
 
-@command("kata-get-rules", RULES)
+@command("kata-get-rules", RULES_COMMANDS)
 def get_rules(host: Host, words: list[str]) -> str:
     return rules_json(host.session.game)
 
 
-@command("kata-set-rules", RULES)
+@command("kata-set-rules", RULES_COMMANDS)
 def set_rules(host: Host, words: list[str]) -> str:
     ko, suicide = rules_named(" ".join(words) or word(words, 0, "the rules"))
     with host.session.attempt():

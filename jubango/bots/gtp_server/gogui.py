@@ -11,7 +11,7 @@ from jubango.bots.gtp_server.wire import GtpError
 from jubango.bots.interactive.interactive_search import NOTHING, AnalysisInfo
 from jubango.sgf_games.rules.game import Game
 
-SHOWN: dict[str, Act] = {}  # what a bot that searches can show
+SHOW_COMMANDS: dict[str, Act] = {}  # what a bot that searches can show
 RULER: dict[str, Act] = {}  # the rules of a game that is not Go
 MENU = {
     "jubango-visits": ("dboard", "Visits"),
@@ -25,7 +25,7 @@ MOST_PAIRS = 10
 LONGEST_SHOWN = 9  # moves of a variation
 
 
-@command("gogui-analyze_commands", SHOWN)
+@command("gogui-analyze_commands", SHOW_COMMANDS)
 def analyze_commands(host: Host, words: list[str]) -> str:
     lines = [
         f"{kind}/{label}/{name}"
@@ -36,7 +36,7 @@ def analyze_commands(host: Host, words: list[str]) -> str:
     return "\n".join([*lines, "string/Explain Last Move/gomill-explain_last_move"])
 
 
-@command("jubango-visits", SHOWN)
+@command("jubango-visits", SHOW_COMMANDS)
 def visits(host: Host, words: list[str]) -> str:
     """Shares of the most visited move's visits, for Black above 0, for White below."""
     found = _searched(host)
@@ -44,7 +44,7 @@ def visits(host: Host, words: list[str]) -> str:
     return _board(host, {move.action: _sign(host) * move.visits / most for move in found.moves if move.visits})
 
 
-@command("jubango-prior", SHOWN)
+@command("jubango-prior", SHOW_COMMANDS)
 def prior(host: Host, words: list[str]) -> str:
     """As shares of the largest."""
     if not host.require_search().has_prior:
@@ -54,14 +54,14 @@ def prior(host: Host, words: list[str]) -> str:
     return _board(host, {move.action: _sign(host) * move.prior / most for move in found.moves})
 
 
-@command("jubango-value", SHOWN)
+@command("jubango-value", SHOW_COMMANDS)
 def value(host: Host, words: list[str]) -> str:
     """Of the visited moves, in [-1, 1], 1 being a win of Black's."""
     moves = [move for move in _searched(host).moves if move.visits]
     return _board(host, {move.action: _sign(host) * (2 * move.win_rate - 1) for move in moves})
 
 
-@command("jubango-ownership", SHOWN)
+@command("jubango-ownership", SHOW_COMMANDS)
 def ownership(host: Host, words: list[str]) -> str:
     game = host.session.game
     if not game.counts_points:
@@ -70,14 +70,14 @@ def ownership(host: Host, words: list[str]) -> str:
     return _rows(owners.reshape(game.height, game.width))
 
 
-@command("jubango-moves", SHOWN)
+@command("jubango-moves", SHOW_COMMANDS)
 def moves(host: Host, words: list[str]) -> str:
     """Win rates of the best moves."""
     shown = [move for move in _searched(host).moves if move.visits][:MOST_PAIRS]
     return " ".join(f"{host.session.vertex(move.action)} {100 * move.win_rate:.0f}%" for move in shown)
 
 
-@command("jubango-pv", SHOWN)
+@command("jubango-pv", SHOW_COMMANDS)
 def principal_variation(host: Host, words: list[str]) -> str:
     found = _searched(host)
     if not found.moves:

@@ -15,7 +15,12 @@ from jubango.bots.config import BotConfig, GtpConfig, SearchConfig, bot_from_spe
 from jubango.bots.gtp_server.session import Session, TurnToMove
 from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.gtp_server.wire import GtpError, Lines, Output, complain
-from jubango.bots.interactive.interactive_search import ROOM, AnalysisInfo, InteractiveSearch, SearchedPosition
+from jubango.bots.interactive.interactive_search import (
+    LONGEST_ANALYSIS,
+    AnalysisInfo,
+    InteractiveSearch,
+    SearchedPosition,
+)
 from jubango.bots.players.batch_player import BatchPlayer, MoveRequest
 from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
@@ -32,7 +37,7 @@ class Options(NamedTuple):
     seed: int = 1
     resign_below: float = 0.0  # a win rate in [0, 1]
     ponder: bool = False
-    room: int = ROOM  # simulations of an analysis that nobody ends
+    room: int = LONGEST_ANALYSIS  # simulations of an analysis that nobody ends
 
 
 RESIGN = -1

@@ -9,7 +9,7 @@ from jubango.bots.gtp_server.wire import GtpError
 from jubango.sgf_games.rules.game import Game
 
 # (ko, suicide) of rules with area scoring.
-RULES = {
+KATA_RULES = {
     "chinese": ("simple", False), "chinese-ogs": ("positional", False), "chinese-kgs": ("positional", False),
     "tromp-taylor": ("positional", True), "new-zealand": ("situational", True), "aga": ("situational", False),
     "bga": ("situational", False), "aga-button": ("situational", False),
@@ -36,14 +36,14 @@ def rules_named(text: str | dict[str, object]) -> tuple[str, bool]:
     said: Any = text
     if isinstance(text, str):
         name = text.strip().lower().replace("_", "-")
-        if name in RULES:
-            return RULES[name]
+        if name in KATA_RULES:
+            return KATA_RULES[name]
         try:
             said = json.loads(text)
         except (ValueError, RecursionError):
-            raise GtpError(f"unknown rules; known: {', '.join(RULES)}, or JSON") from None
+            raise GtpError(f"unknown rules; known: {', '.join(KATA_RULES)}, or JSON") from None
     if not isinstance(said, dict):
-        raise GtpError(f"unknown rules; known: {', '.join(RULES)}, or JSON")
+        raise GtpError(f"unknown rules; known: {', '.join(KATA_RULES)}, or JSON")
     ko = {name: key for key, name in KATA_KO.items()}.get(str(said.get("ko", "SIMPLE")).upper())
     scoring, tax = (str(said.get(key, plain)).upper() for key, plain in (("scoring", "AREA"), ("tax", "NONE")))
     if ko is None or scoring != "AREA" or tax != "NONE" or said.get("hasButton"):

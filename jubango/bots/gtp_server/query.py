@@ -17,10 +17,10 @@ from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.coordinates import Point
 from jubango.sgf_games.rules.game import Game
 
-LARGEST = 25  # side of a board
-MOST_MOVES = 2_000  # more than the rules here let a game last on the largest board
+LARGEST_QUERY_BOARD = 25  # side of a board
+LONGEST_QUERY = 2_000  # more than the rules here let a game last on the largest board
 LONGEST_TIME = 1e9  # seconds
-WHOLE = 2**31  # whole numbers are less than that from zero
+LARGEST_INT = 2**31  # whole numbers are less than that from zero
 TERRITORY = ("japanese", "korean", "stone-scoring", "ancient-territory", "ancient-area")
 VIEWS = ("BLACK", "WHITE", "SIDETOMOVE")
 KNOWN = {
@@ -112,8 +112,8 @@ def read_query(said: Mapping[str, Any]) -> Query:
     """What costs nothing to check is checked: moves are played when the query's turn comes. Raises QueryError."""
     warnings = [(key, "Unexpected or unused field") for key in said if key not in KNOWN]
     moves = _pairs(said, "moves")
-    if len(moves) > MOST_MOVES:
-        raise QueryError(f"Must be at most {MOST_MOVES} moves; these are {len(moves)}", "moves")
+    if len(moves) > LONGEST_QUERY:
+        raise QueryError(f"Must be at most {LONGEST_QUERY} moves; these are {len(moves)}", "moves")
     session = Session(_game(said, warnings))
     player = said.get("initialPlayer")
     if player is not None and not (isinstance(player, str) and is_player(player)):
@@ -135,7 +135,7 @@ def read_query(said: Mapping[str, Any]) -> Query:
     if view not in VIEWS:
         raise QueryError(f"reportAnalysisWinratesAs is one of {', '.join(VIEWS)}", "overrideSettings")
     every = _number(said, "reportDuringSearchEvery", math.inf, 0.001, 1e6)
-    visits = _number(said, "maxVisits", 0, 1, WHOLE)
+    visits = _number(said, "maxVisits", 0, 1, LARGEST_INT)
     return Query(
         id=_id(said),
         game=session.game,
@@ -166,7 +166,7 @@ def _id(said: Mapping[str, Any]) -> str:
 
 
 def _game(said: Mapping[str, Any], warnings: list[tuple[str, str]]) -> Game:
-    width, height = (_whole(said, key, 1, LARGEST) for key in ("boardXSize", "boardYSize"))
+    width, height = (_whole(said, key, 1, LARGEST_QUERY_BOARD) for key in ("boardXSize", "boardYSize"))
     given = said.get("rules", "chinese")
     if isinstance(given, str) and given.lower() in TERRITORY:
         warnings.append(("rules", f"{given}: played by area scoring here"))
@@ -190,7 +190,7 @@ def _whole(said: Mapping[str, Any], key: str, least: int, most: int) -> int:
 
 
 def _is_whole(value: object) -> bool:
-    return type(value) is int and abs(value) <= WHOLE
+    return type(value) is int and abs(value) <= LARGEST_INT
 
 
 def _number(said: Mapping[str, Any], key: str, default: float, least: float, most: float) -> float:
@@ -238,7 +238,7 @@ def _turns(said: Mapping[str, Any], moves: int) -> list[int]:
 def _priorities(said: Mapping[str, Any], turns: list[int]) -> dict[int, int]:
     value = said.get("priorities")
     if value is None:
-        return dict.fromkeys(turns, int(_number(said, "priority", 0, -WHOLE, WHOLE)))
+        return dict.fromkeys(turns, int(_number(said, "priority", 0, -LARGEST_INT, LARGEST_INT)))
     if not isinstance(value, list) or len(value) != len(turns) or not all(map(_is_whole, value)):
         raise QueryError("Must be an array of integers as long as analyzeTurns", "priorities")
     return dict(zip(turns, value, strict=True))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jubango.bots.gtp_server.analyze import STREAMING, Streaming
-from jubango.bots.gtp_server.core import COMMANDS, NETWORK, POINTS, RULES, SET_UP, Act, has_network
-from jubango.bots.gtp_server.gogui import RULER, SHOWN, ruled
+from jubango.bots.gtp_server.core import COMMANDS, NETWORK, POINTS, RULES_COMMANDS, SET_UP, Act, has_network
+from jubango.bots.gtp_server.gogui import RULER, SHOW_COMMANDS, ruled
 from jubango.bots.gtp_server.host import Host
 from jubango.bots.gtp_server.kata_rules import has_named_rules
 from jubango.bots.gtp_server.wire import Command, GtpError, complain, parse
@@ -87,9 +87,9 @@ class Server:
             **COMMANDS,
             **(SET_UP if game.has("set_up") else {}),
             **(POINTS if game.counts_points else {}),
-            **(RULES if has_named_rules(game) else {}),
+            **(RULES_COMMANDS if has_named_rules(game) else {}),
             **(NETWORK if has_network(self.host) else {}),
-            **(SHOWN if self.host.searches else {}),
+            **(SHOW_COMMANDS if self.host.searches else {}),
             **(RULER if ruled(game) else {}),
         }
 

@@ -19,7 +19,7 @@ from jubango.bots.interactive.interactive_search import line_of
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import check_file
 from jubango.sgf_games.rules.compiled import View, initial_state, rules
-from jubango.sgf_games.rules.coordinates import COLUMNS, Point, parse_vertex
+from jubango.sgf_games.rules.coordinates import COLUMN_LETTERS, Point, parse_vertex
 from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.sgf.positions import Record, positions
 from jubango.sgf_games.sgf.sgf import LARGEST_SGF, SgfNode, read_games, write_nodes
@@ -279,7 +279,7 @@ class Session:
         """The inverse of :meth:`vertex`; a column will do for a move that falls."""
         try:
             action = self.game.parse_action(text)
-            falls = self.game.actions_are == "columns" and text.upper() not in COLUMNS
+            falls = self.game.actions_are == "columns" and text.upper() not in COLUMN_LETTERS
             point = parse_vertex(text, self.game.height, self.game.width) if falls else None
         except UserError:
             raise GtpError("invalid vertex") from None
@@ -309,7 +309,7 @@ class Session:
     def board(self) -> str:
         """The board in letters, the last stone in parentheses."""
         stones, last, height = self.stones, self.last, self.game.height
-        head = "   " + " ".join(COLUMNS[: self.game.width])
+        head = "   " + " ".join(COLUMN_LETTERS[: self.game.width])
         rows = []
         for r in range(height):
             text = f"{height - r:2}"

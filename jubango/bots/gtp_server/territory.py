@@ -20,7 +20,7 @@ from jubango.bots.interactive.interactive_search import MoveInfo
 from jubango.sgf_games.rules.compiled import rules
 from jubango.sgf_games.rules.game import Game, State
 
-MOST_MOVES = 8  # whose positions are looked at
+MOVES_LOOKED_AT = 8  # whose positions are looked at
 HERE = -1  # in the place of a move: the position itself
 
 
@@ -50,7 +50,7 @@ class Territory:
     def owners(self, state: State, moves: Sequence[MoveInfo] = ()) -> np.ndarray:
         """float32 [H * W] in [-1, 1]: the mean of what the best moves lead to, by their visits, and, where random games
         say it, of the position itself, as they lean to who has just moved. moves: the best first."""
-        seen = [move for move in moves if move.visits][:MOST_MOVES]
+        seen = [move for move in moves if move.visits][:MOVES_LOOKED_AT]
         if not seen:
             return self._owned(state, [HERE])[HERE]
         after = self._owned(state, [move.action for move in seen])
@@ -60,7 +60,7 @@ class Territory:
 
     def owners_after(self, state: State, moves: Sequence[MoveInfo]) -> dict[int, np.ndarray]:
         """The same after the best of ``moves``, by the move."""
-        return self._owned(state, [move.action for move in moves if move.visits][:MOST_MOVES])
+        return self._owned(state, [move.action for move in moves if move.visits][:MOVES_LOOKED_AT])
 
     def judge(self, state: State, moves: Sequence[MoveInfo]) -> Judgement:
         """Who is ahead. moves: the best first."""
@@ -69,7 +69,7 @@ class Territory:
             return Judgement(0.0, 0.0, {})
         if self._has_network:
             owners = self.owners(state, seen)
-            after = self._owned(state, [move.action for move in seen[:MOST_MOVES]])
+            after = self._owned(state, [move.action for move in seen[:MOVES_LOOKED_AT]])
             scores = {action: self._score(own, state) for action, own in after.items()}
             return Judgement(self._score(owners, state), deviation_of(owners), scores)
         return self._judged_by_games(state, seen)
@@ -78,7 +78,7 @@ class Territory:
         mean, spread = self._played(state, [HERE])[0]
         if not seen:
             return Judgement(mean, spread, {})
-        asked = seen[:MOST_MOVES]
+        asked = seen[:MOVES_LOOKED_AT]
         played = np.array(self._played(state, [move.action for move in asked]))
         weights = np.array([move.visits for move in asked])
         variance = float((played[:, 1] ** 2).mean()) / CLOSE_GAMES

@@ -6,7 +6,7 @@ from jubango.bots.gtp_server.wire import GtpError
 from jubango.bots.players.clock import LONGEST, Clock, TimeControl, moves_left
 from jubango.sgf_games.base.errors import UserError
 
-LEAST = 0.01  # seconds
+LEAST_SECONDS = 0.01  # seconds
 
 
 class Timing:
@@ -52,7 +52,7 @@ class Timing:
             raise GtpError("invalid time")
         seconds = min(seconds, LONGEST)
         if self._control is None:
-            self._control = TimeControl(max(seconds, LEAST))
+            self._control = TimeControl(max(seconds, LEAST_SECONDS))
         clock = self._clocks[player] = Clock(self._control)
         clock.main = max(0.0, seconds)
         self._to_play.pop(player, None)
@@ -70,7 +70,7 @@ class Timing:
 
     def remaining(self, player: int) -> float:
         """Seconds until the flag falls; 0: no clock."""
-        return 0.0 if self._control is None else max(LEAST, self._clock(player).left)
+        return 0.0 if self._control is None else max(LEAST_SECONDS, self._clock(player).left)
 
     def spend(self, player: int, seconds: float) -> None:
         """A move has taken so long: the clock goes on without being told."""

@@ -16,13 +16,13 @@ from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.results.variations import variations
 from jubango.bots.search.root import final_moves
-from jubango.bots.search.tree.tree import LONGEST_LINE
+from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.bots.sizing import affordable_lanes, with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import Game, State
 
-ROOM = 65_536  # simulations of an analysis that nobody ends
+LONGEST_ANALYSIS = 65_536  # simulations of an analysis that nobody ends
 LONGEST_VARIATION = 15  # moves
 
 
@@ -67,7 +67,7 @@ class InteractiveSearch:
     does not suit the game.
     """
 
-    def __init__(self, game: Game, bot: SearchConfig, room: int = ROOM) -> None:
+    def __init__(self, game: Game, bot: SearchConfig, room: int = LONGEST_ANALYSIS) -> None:
         self.game, self.bot = game, with_parallel_leaves(game, bot, 1)
         self.room = _room(game, self.bot, room)
         roomy = self.bot.model_copy(update={"simulations": self.room})
@@ -108,7 +108,7 @@ class InteractiveSearch:
         before, now = self.position.line, position.line
         on = [action for action in now[len(before) :] if isinstance(action, int)]
         follows = now[: len(before)] == before and len(on) == len(now) - len(before)
-        return on if follows and 0 < len(on) <= LONGEST_LINE else None
+        return on if follows and 0 < len(on) <= LONGEST_KEPT_LINE else None
 
     @property
     def busy(self) -> bool:

@@ -19,11 +19,11 @@ from jubango.bots.networks.arrays import packed, read_arrays
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.folder import Folder
 
-FOLDER = "checkpoints"
+CHECKPOINTS = "checkpoints"
 KEPT = 3
 COUNTS = "counts/"
 OPTIMIZER = "optimizer/"
-NAME = re.compile(r"(\d{1,16})\.safetensors")  # of up to LARGEST_COUNT turns
+CHECKPOINT_NAME = re.compile(r"(\d{1,16})\.safetensors")  # of up to LARGEST_COUNT turns
 LARGEST_COUNT = 2.0**53
 
 
@@ -41,12 +41,14 @@ class Checkpoint(NamedTuple):
 
 def names(run: Folder) -> list[str]:
     """The files of a training's folder that are named as checkpoints, the newest first. Raises UserError."""
-    found = run.files(FOLDER, ".safetensors")
-    return sorted((name for name in found if NAME.fullmatch(name.rpartition("/")[2])), key=lambda name: -turn_of(name))
+    found = run.files(CHECKPOINTS, ".safetensors")
+    return sorted(
+        (name for name in found if CHECKPOINT_NAME.fullmatch(name.rpartition("/")[2])), key=lambda name: -turn_of(name)
+    )
 
 
 def name_of(turn: int) -> str:
-    return f"{FOLDER}/{turn}.safetensors"
+    return f"{CHECKPOINTS}/{turn}.safetensors"
 
 
 def turn_of(name: str) -> int:
@@ -57,14 +59,14 @@ def turn_of(name: str) -> int:
 def of_older_versions(run: Folder) -> bool:
     """Are there checkpoints of an older version, which were folders?"""
     try:
-        return any(entry.name.isdigit() and entry.is_dir() for entry in run.folder(FOLDER).path.iterdir())
+        return any(entry.name.isdigit() and entry.is_dir() for entry in run.folder(CHECKPOINTS).path.iterdir())
     except FileNotFoundError:
         return False
 
 
 def save(run: Folder, turn: int, learning: Learning, counts: Mapping[str, float]) -> None:
     """Write one; those before it are there until it is whole, and the last few stay. Raises UserError and OSError."""
-    run.folder(FOLDER).path.mkdir(exist_ok=True)
+    run.folder(CHECKPOINTS).path.mkdir(exist_ok=True)
     arrays = {name: np.asarray(value) for name, value in _named(learning).items()}
     arrays |= {f"{COUNTS}{name}": np.asarray(value, np.float64) for name, value in counts.items()}
     run.write(name_of(turn), packed(arrays, {}))

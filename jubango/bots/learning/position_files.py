@@ -17,7 +17,7 @@ from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.rules.game import Game
 
 POSITIONS_PER_FILE = 10_000  # positions of a file
-NAME = re.compile(r"(\d{6,9})(?:-(\d{1,9}))?\.npz")
+POSITIONS_NAME = re.compile(r"(\d{6,9})(?:-(\d{1,9}))?\.npz")
 LAST = 10**9 - 1  # number of a file
 LARGEST_POSITIONS = 2**31  # bytes
 
@@ -30,7 +30,7 @@ class PositionFiles:
 
     def names(self) -> dict[str, int]:
         """The files, the oldest first, and how many positions each says it has. Raises UserError."""
-        found = {name: NAME.fullmatch(name.rpartition("/")[2]) for name in self.run.files(self.name, ".npz")}
+        found = {name: POSITIONS_NAME.fullmatch(name.rpartition("/")[2]) for name in self.run.files(self.name, ".npz")}
         ours = {name: fits for name, fits in found.items() if fits}
         oldest_first = sorted(ours, key=lambda name: int(ours[name][1]))
         return {name: int(ours[name][2] or POSITIONS_PER_FILE) for name in oldest_first}

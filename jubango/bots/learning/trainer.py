@@ -40,7 +40,7 @@ from jubango.sgf_games.rules.race import for_two
 LEAST_REMEMBERED, REMEMBERED_SHARE = 30_000, 0.6  # of all positions there have been the newest are learnt from
 COMPARED, REMEMBERED = 32, 4096  # positions of a turn, and of all, of which the value is compared with the result
 LEAST_RANGE = 0.2  # of a node's values in a Gumbel search: smaller differences are mostly noise, and no lesson
-MOST_STEPS = 100  # of learning, in a turn
+MOST_UPDATES = 100  # of learning, in a turn
 MOVES = 8  # in every lane, between two lots of learning
 NEWEST = "newest.safetensors"  # the weights of the last save
 WRONG = 0.05  # share of the resignations that may be wrong
@@ -193,7 +193,7 @@ class Trainer:
         number = int(self.counts["turns"])
         which = number % len(self.games)
         game, rollouts = self.games[which], self.by_rollouts
-        if self._owed > 2 * MOST_STEPS * self.recipe.batch and len(self.replays[which]) >= self.first_lesson:
+        if self._owed > 2 * MOST_UPDATES * self.recipe.batch and len(self.replays[which]) >= self.first_lesson:
             losses = self.learn(which)
             spent = time.perf_counter() - began
             self.counts["turns"] += 1
@@ -244,7 +244,7 @@ class Trainer:
             return None
         remembered = max(LEAST_REMEMBERED, int(REMEMBERED_SHARE * replay.seen))
         step = learner.program(self.games[which], self.shape, self.recipe, self.devices)
-        for _ in range(min(MOST_STEPS, int(self._owed // batch))):
+        for _ in range(min(MOST_UPDATES, int(self._owed // batch))):
             self._owed -= batch
             symmetry = learner.random_symmetries(self.games[which], batch, self._rng)
             self.learning, losses = step(self.learning, replay.draw(batch, self._rng, remembered), symmetry, self.pace)

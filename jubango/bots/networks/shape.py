@@ -12,8 +12,16 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
 
 # What a shape's numbers may be at most.
-MOST = {"planes": 10_000, "passes": 1, "channels": 4096, "blocks": 128, "height": 1000, "width": 1000, "actions": 10**6}
-NARROW = 16  # channels of the heads
+LARGEST_SHAPE = {
+    "planes": 10_000,
+    "passes": 1,
+    "channels": 4096,
+    "blocks": 128,
+    "height": 1000,
+    "width": 1000,
+    "actions": 10**6,
+}
+HEAD_CHANNELS = 16  # channels of the heads
 HIDDEN = 64  # units behind the value
 
 
@@ -54,7 +62,7 @@ class Shape:
     actions: int = 0
 
     def __post_init__(self) -> None:
-        for key, most in MOST.items():
+        for key, most in LARGEST_SHAPE.items():
             number, least = getattr(self, key), int(key != "passes")
             if key in ("height", "width", "actions") and self.head != "dense":
                 least = most = 0
@@ -75,7 +83,7 @@ class Shape:
     @property
     def layers(self) -> dict[str, tuple[int, ...]]:
         """The size of each layer's kernel, by its name, in the order in which their weights are drawn."""
-        channels, narrow = self.channels, NARROW
+        channels, narrow = self.channels, HEAD_CHANNELS
         layers: dict[str, tuple[int, ...]] = {"stem": (3, 3, self.planes, channels)}
         for i in range(self.blocks):
             layers[f"blocks.{i}.first"] = (3, 3, channels, channels)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from jubango.sgf_games.rules.game import Game
 
-FOLDER = Path(__file__).parent / "weights"
+WEIGHTS_FOLDER = Path(__file__).parent / "weights"
 
 
 class Shipped(NamedTuple):
@@ -19,7 +19,7 @@ class Shipped(NamedTuple):
 
 
 # By the family of games; docs/training.md says how each was made.
-NETWORKS: dict[str, Shipped] = {
+SHIPPED_NETWORKS: dict[str, Shipped] = {
     "connect_four,k=4": Shipped("connect_four.safetensors", 6, 7),
     "go": Shipped("go.safetensors", 9, 9),
     "mnk,k=3": Shipped("tic_tac_toe.safetensors", 3, 3),
@@ -29,7 +29,7 @@ NETWORKS: dict[str, Shipped] = {
 
 def shipped(game: Game) -> Path | None:
     """The file of weights that the package has for this game, if it has any for boards of this size."""
-    found = NETWORKS.get(game.family)
+    found = SHIPPED_NETWORKS.get(game.family)
     if found is None or not all(found.least <= side <= found.most for side in (game.height, game.width)):
         return None
-    return FOLDER / found.file
+    return WEIGHTS_FOLDER / found.file

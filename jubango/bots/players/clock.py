@@ -10,7 +10,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.specs import value_text
 
 LONGEST = 10_000_000  # seconds of any part of a clock
-SHORTEST = 0.001  # seconds of a period
+SHORTEST_PERIOD = 0.001  # seconds of a period
 LAG = 0.05  # seconds kept back for what happens between clock and search
 
 
@@ -29,8 +29,8 @@ class TimeControl:
             raise UserError(f'clock "{self}": leaves no time at all')
         if max(self.main, self.increment, self.byoyomi, self.periods) > LONGEST:
             raise UserError(f'clock "{self}": has a part of more than {LONGEST:,}')
-        if self.periods and self.byoyomi < SHORTEST:
-            raise UserError(f'clock "{self}": a period takes {SHORTEST} seconds or more')
+        if self.periods and self.byoyomi < SHORTEST_PERIOD:
+            raise UserError(f'clock "{self}": a period takes {SHORTEST_PERIOD} seconds or more')
 
     @classmethod
     def parse(cls, text: str) -> TimeControl:

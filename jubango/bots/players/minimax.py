@@ -35,7 +35,7 @@ from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.compiled import table_program
 from jubango.sgf_games.rules.game import Game, State
 
-TICK_SECONDS = 0.2
+CHUNK_SECONDS = 0.2
 HURRY = 0.001  # seconds for a move that is wanted now
 SHORT_GAME, USUAL_DEPTH = 9, 4  # games looked through to their end; plies looked ahead in others
 SOONER = 1e-3  # what a finished game loses in worth with every ply
@@ -388,7 +388,7 @@ class MinimaxPlayer(BatchPlayer):
     def _patience(self) -> float:
         """Seconds that a call may take: no longer than the shortest time that is left to anybody."""
         left = [own.request.seconds - own.seconds for own in self._asked.values() if own.request.seconds]
-        return max(0.002, min([TICK_SECONDS, *left]))
+        return max(0.002, min([CHUNK_SECONDS, *left]))
 
     def _deepens(self, own: Looking) -> bool:
         """Does a lane that has come to its depth look further? Then it is asked so."""

@@ -20,7 +20,7 @@ from jubango.bots.players.position import PositionToPlay, action_of, positions_o
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game, State
 
-MOST_TOLD = 300  # characters of what was raised
+LONGEST_REASON = 300  # characters of what was raised
 GATHERING = 0.01  # seconds that answers are waited for so that their moves are made together
 
 
@@ -123,4 +123,4 @@ class OneByOnePlayer(BatchPlayer):
         own = inspect.getfile(type(self._original).play)
         frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
         said = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
-        return f"{said[:MOST_TOLD]} ({Path(frame.filename).name}:{frame.lineno})"
+        return f"{said[:LONGEST_REASON]} ({Path(frame.filename).name}:{frame.lineno})"

@@ -15,8 +15,8 @@ from jubango.bots.players.batch_player import MoveRequest
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game, State
 
-MARKS = "XO"  # of the players' stones in text
-MOST_SHOWN = 60  # characters of what is no move
+STONE_MARKS = "XO"  # of the players' stones in text
+LONGEST_WRONG_MOVE = 60  # characters of what is no move
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +51,12 @@ class PositionToPlay:
     @functools.cached_property
     def board(self) -> str:
         """A line a row, the top one first: ``.`` empty, ``X`` the first player's, ``O`` the second's."""
-        return "\n".join("".join(f".{MARKS}"[stone] for stone in row) for row in self.stones)
+        return "\n".join("".join(f".{STONE_MARKS}"[stone] for stone in row) for row in self.stones)
 
     @property
     def mark(self) -> str:
         """``X`` or ``O``: whose move it is, as :attr:`board` has it."""
-        return MARKS[self.player]
+        return STONE_MARKS[self.player]
 
     @functools.cached_property
     def random(self) -> Random:
@@ -100,4 +100,4 @@ def action_of(position: PositionToPlay, move: object) -> int:
 
 def _shown(move: object) -> str:
     text = " ".join(repr(move).split())
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+    return text if len(text) <= LONGEST_WRONG_MOVE else f"{text[: LONGEST_WRONG_MOVE - 3]}..."

@@ -16,7 +16,7 @@ from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import DeviceSelfPlay, SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.root import final_moves
-from jubango.bots.search.tree.tree import LONGEST_LINE
+from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.game import Game, State
 
@@ -91,7 +91,7 @@ class SearchPlayer(BatchPlayer):
         game_id, moves = self._held.get(request.lane, ("", []))
         line = list(request.moves[len(moves) :])
         same = game_id == request.game_id and list(request.moves[: len(moves)]) == moves
-        return line if same and 0 < len(line) <= LONGEST_LINE else None
+        return line if same and 0 < len(line) <= LONGEST_KEPT_LINE else None
 
     def start(self) -> None:
         self.driver.start()

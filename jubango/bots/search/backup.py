@@ -17,7 +17,7 @@ from jubango.bots.search.tree.state import Leaf, SearchState
 from jubango.bots.search.tree.tree import EXACT, LOWER, UPPER, Tree, count, count_firsts, pick, put
 from jubango.sgf_games.compute.loops import while_loop
 
-LEVELS = 4  # levels of a path that are backed up in one go
+LEVELS_AT_ONCE = 4  # levels of a path that are backed up in one go
 
 
 def back_up(
@@ -30,9 +30,9 @@ def back_up(
     player = pick(tree.player, b, node)
 
     def counted(depth: jax.Array, edges: jax.Array, worth: tuple) -> tuple[jax.Array, tuple]:
-        rows = (LEVELS, b.shape[0])
+        rows = (LEVELS_AT_ONCE, b.shape[0])
         nodes, actions = (lax.dynamic_slice(x, (depth, jnp.int32(0)), rows) for x in s.paths)
-        nodes = jnp.where((depth + jnp.arange(LEVELS) < levels)[:, None], nodes, search.spare)
+        nodes = jnp.where((depth + jnp.arange(LEVELS_AT_ONCE) < levels)[:, None], nodes, search.spare)
         if search.solver:
             gain, worth = bounded(nodes, *worth)
         else:
@@ -46,7 +46,7 @@ def back_up(
         """(the gains at the nodes of some levels, what comes out above them and whose it is)."""
         owners, sure = pick(tree.player, b, nodes), pick(tree.sure, b, nodes)
         gains = []
-        for k in reversed(range(LEVELS)):
+        for k in reversed(range(LEVELS_AT_ONCE)):
             here = nodes[k] != search.spare
             gains.append(jnp.where(owners[k] == mover, value, -value))
             value = jnp.where(here, jnp.maximum(gains[-1], sure[k]), value)
@@ -55,14 +55,14 @@ def back_up(
 
     def down(carry: tuple) -> tuple:
         depth, edges = carry
-        return depth + LEVELS, counted(depth, edges, ())[0]
+        return depth + LEVELS_AT_ONCE, counted(depth, edges, ())[0]
 
     def up(carry: tuple) -> tuple:
         depth, edges, worth = carry
-        return depth - LEVELS, *counted(depth, edges, worth)
+        return depth - LEVELS_AT_ONCE, *counted(depth, edges, worth)
 
     if search.solver:
-        start = (levels - 1) // LEVELS * LEVELS, tree.edges, (value, player)
+        start = (levels - 1) // LEVELS_AT_ONCE * LEVELS_AT_ONCE, tree.edges, (value, player)
         return tree._replace(edges=while_loop(lambda c: c[0] >= 0, up, start)[1])
     return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
 

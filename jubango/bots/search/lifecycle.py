@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.backup import LEVELS
+from jubango.bots.search.backup import LEVELS_AT_ONCE
 from jubango.bots.search.packing import nothing_prepared, number_names
 from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.rule import Edges
@@ -26,7 +26,7 @@ from jubango.bots.search.tree.state import Paths, RootStatistics, SearchState
 from jubango.bots.search.tree.transpositions import empty_table
 from jubango.bots.search.tree.tree import (
     EXACT,
-    LONGEST_LINE,
+    LONGEST_KEPT_LINE,
     LOWER,
     OPEN,
     PRIOR,
@@ -113,7 +113,7 @@ def keep(s: SearchState, mask: jax.Array, line: jax.Array) -> tuple[SearchState,
     bool [B]."""
     b = jnp.arange(mask.shape[0], dtype=jnp.int32)
     node = jnp.where(mask, 0, -1)
-    for k in range(LONGEST_LINE):
+    for k in range(LONGEST_KEPT_LINE):
         below = child_of(s.tree, b, jnp.maximum(node, 0), jnp.maximum(line[:, k], 0))
         node = jnp.where((line[:, k] >= 0) & (node >= 0), below, node)
     tree, nodes = rerooted(s.tree, jnp.maximum(node, 0), s.done + 1)
@@ -185,7 +185,7 @@ def idle(search: SearchSpec, trees: int) -> SearchState:
     """A search with nothing to do."""
     zero = jnp.zeros(trees, jnp.int32)
     actions, roots = search.game.num_actions, nothing_prepared(search, trees)
-    path = jnp.full((search.capacity + 1 + LEVELS, trees * search.leaves), search.spare, jnp.int32)
+    path = jnp.full((search.capacity + 1 + LEVELS_AT_ONCE, trees * search.leaves), search.spare, jnp.int32)
     return SearchState(
         tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.amaf),
         params=TracedParams(

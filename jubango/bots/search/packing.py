@@ -15,17 +15,17 @@ from jubango.bots.search.rules.root_noise import SeededNoise
 from jubango.bots.search.rules.rule import numbers_of
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.ties import tie_break_bits
-from jubango.bots.search.tree.tree import LONGEST_LINE
-from jubango.sgf_games.rules.compiled import MOST_TOLD
+from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
+from jubango.sgf_games.rules.compiled import MOVES_A_STEP
 
 BEGIN, STOP = 1, 2
-WHOLE = 4  # words of an order that are whole numbers: flags, seed, simulations, depth
-MOST_MOVES = MOST_TOLD - 1  # that a tree makes by itself between two hand-overs
-SEEDS = MOST_MOVES + 1  # of the search under way and those after the moves
+WHOLE_WORDS = 4  # words of an order that are whole numbers: flags, seed, simulations, depth
+MOVES_UNASKED = MOVES_A_STEP - 1  # that a tree makes by itself between two hand-overs
+SEEDS = MOVES_UNASKED + 1  # of the search under way and those after the moves
 TAIL = 2 * SEEDS  # the last words of a script: seeds and tie-breaks
 
 
-NARROW = {"f": np.float32, "i": np.int32, "u": np.uint32, "b": bool}
+WORD_TYPES = {"f": np.float32, "i": np.int32, "u": np.uint32, "b": bool}
 
 
 class DeviceSelfPlay(NamedTuple):
@@ -54,7 +54,7 @@ def after(earlier: SearchRequest | None, order: SearchRequest) -> SearchRequest:
     if earlier is None or order.line is None:
         return order
     line = [*earlier.line, *order.line] if earlier.line else []
-    return order._replace(line=line if 0 < len(line) <= LONGEST_LINE else None)
+    return order._replace(line=line if 0 < len(line) <= LONGEST_KEPT_LINE else None)
 
 
 class PreparedRoots(NamedTuple):
@@ -71,7 +71,7 @@ def number_names(search: SearchSpec) -> tuple[str, ...]:
 
 def words(search: SearchSpec) -> int:
     """Words of an order before those of the legal actions: the whole numbers, those of the rule, and the noise."""
-    return WHOLE + len(number_names(search)) + 1
+    return WHOLE_WORDS + len(number_names(search)) + 1
 
 
 def script_head(search: SearchSpec) -> int:
@@ -120,7 +120,7 @@ def pack(
     out[at, 1] = seeds
     out[at, 2] = column([n.simulations for n in own])
     out[at, 3] = column([n.depth or 2**30 for n in own])
-    for i, values in enumerate([*_real(search, own), [n.noise for n in own]], WHOLE):
+    for i, values in enumerate([*_real(search, own), [n.noise for n in own]], WHOLE_WORDS):
         out[at, i] = column(values, np.float32)
     out[at, head:] = np.repeat(np.packbits(legal, axis=1, bitorder="little").view("<u4"), ensemble, axis=0)
     return out
@@ -148,7 +148,7 @@ def scripts_of(search: SearchSpec, each: Sequence[DeviceSelfPlay]) -> np.ndarray
     rows = np.zeros((len(each), script_words(search)), np.uint32)
     for row, onward in zip(rows, each, strict=True):
         both = onward.params
-        row[:5] = [MOST_MOVES, *(n.simulations for n in both), *(n.depth or 2**30 for n in both)]
+        row[:5] = [MOVES_UNASKED, *(n.simulations for n in both), *(n.depth or 2**30 for n in both)]
         row[5:head] = np.array(_real(search, both), np.float32).view(np.uint32).reshape(-1)
         row[head:-SEEDS] = [onward.seeds(k) for k in range(SEEDS)]
     rows[:, -SEEDS:] = tie_break_bits(rows[:, head:-SEEDS].reshape(-1)).reshape(-1, SEEDS)
@@ -186,7 +186,7 @@ class Unpacked(NamedTuple):
 def unpack(search: SearchSpec, packed: jax.Array, roots: PreparedRoots) -> Unpacked:
     actions, head, names = search.game.num_actions, words(search), number_names(search)
     bits = (packed[:, head:, None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
-    number = lax.bitcast_convert_type(packed[:, WHOLE:head], jnp.float32)
+    number = lax.bitcast_convert_type(packed[:, WHOLE_WORDS:head], jnp.float32)
     params = TracedParams(
         simulations=packed[:, 2].astype(jnp.int32),
         depth=packed[:, 3].astype(jnp.int32),
@@ -235,4 +235,4 @@ def prepare(search: SearchSpec, noise: SeededNoise, params: SearchParams) -> Any
     rule = search.rule
     own = {one.name: np.asarray(params.own.get(one.name, one.default))[()] for one in numbers_of(type(rule))}
     made = rule.prepare_root(noise, params.replace(**own), search.capacity)
-    return jax.tree.map(lambda x: np.asarray(x, NARROW[np.asarray(x).dtype.kind]), made)
+    return jax.tree.map(lambda x: np.asarray(x, WORD_TYPES[np.asarray(x).dtype.kind]), made)

@@ -13,7 +13,7 @@ import numpy as np
 from jubango.bots.evaluators.evaluator import AnyEvaluator, Params, as_evaluator
 from jubango.bots.evaluators.judgement import look_at
 from jubango.bots.search import lifecycle
-from jubango.bots.search.packing import NARROW
+from jubango.bots.search.packing import WORD_TYPES
 from jubango.bots.search.results.output import SearchOutput as SearchOutput
 from jubango.bots.search.results.output import nodes_of
 from jubango.bots.search.rules.params import SearchParams, TracedParams
@@ -123,7 +123,7 @@ class Search(SearchSpec):
             noise=each(noise, jnp.float32),
             dirichlet=roots.dirichlet(alpha) if _given(noise) else jnp.zeros(legal.shape, jnp.float32),
             own=traced,
-            prepared=jax.tree.map(lambda x: jnp.asarray(x, NARROW[jnp.asarray(x).dtype.kind]), prepared),
+            prepared=jax.tree.map(lambda x: jnp.asarray(x, WORD_TYPES[jnp.asarray(x).dtype.kind]), prepared),
         )
         seeds = jax.random.bits(for_ties, (trees,), jnp.uint32)
         open_ = jnp.any(legal, axis=-1)

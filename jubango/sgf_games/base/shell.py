@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-NAME = "jubango"
+COMMAND_NAME = "jubango"
 MODULE = "jubango.arena.commands"
 
 
@@ -20,11 +20,11 @@ def command(*words: object) -> str:
 
 def _program() -> list[str]:
     begun = Path(sys.argv[0])
-    script = begun if begun.stem == NAME else Path(sys.executable).with_name(NAME)
+    script = begun if begun.stem == COMMAND_NAME else Path(sys.executable).with_name(COMMAND_NAME)
     if begun.match("commands/__main__.py") or not script.is_file():
         return [_path(Path(sys.executable)), "-m", MODULE]
-    found = shutil.which(NAME)
-    return [NAME] if found and os.path.samefile(found, script) else [_path(script)]
+    found = shutil.which(COMMAND_NAME)
+    return [COMMAND_NAME] if found and os.path.samefile(found, script) else [_path(script)]
 
 
 def _path(file: Path) -> str:

@@ -25,7 +25,7 @@ from jubango.sgf_games.rules.mnk import LineGame, LineState, Mnk
 
 Observation: TypeAlias = Literal["pgx", "game"]  # what states show: pgx's planes, or what the game's own observe says
 BOARDS_SEEN = 8  # positions in an observation of Go, the present one included
-PLANES = (1 << 2 * BOARDS_SEEN) - 1  # their bits in a word
+PLANE_BITS = (1 << 2 * BOARDS_SEEN) - 1  # their bits in a word
 
 
 class TwoPlanes(LineGame):
@@ -151,13 +151,13 @@ def look_again(seen: jax.Array, own: jax.Array, opp: jax.Array, player: jax.Arra
     """What is seen of each point after a move: the boards of the past are seen from the other side now. (As a kernel
     of its own; the compiler would make each word anew for every bit of the observation.)"""
     colour = (player << 2 * BOARDS_SEEN).astype(jnp.uint32)
-    return jnp.where(going, (_sides_swapped(seen) << 2) & PLANES | own | opp << 1 | colour, seen)
+    return jnp.where(going, (_sides_swapped(seen) << 2) & PLANE_BITS | own | opp << 1 | colour, seen)
 
 
 def seen_by_the_other(seen: jax.Array) -> jax.Array:
     """The same boards from the other player's view."""
     colour = ~seen & (1 << 2 * BOARDS_SEEN)
-    return _sides_swapped(seen) & PLANES | colour
+    return _sides_swapped(seen) & PLANE_BITS | colour
 
 
 def planes_seen(seen: jax.Array, height: int, width: int) -> jax.Array:

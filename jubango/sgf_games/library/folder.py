@@ -14,7 +14,7 @@ from pathlib import Path
 
 from jubango.sgf_games.base.errors import UserError
 
-MOST = 1_000_000_000  # bytes of a file, unless somebody says otherwise
+MOST_BYTES = 1_000_000_000  # bytes of a file, unless somebody says otherwise
 # Where a system has them: a link is not followed, a pipe that nobody writes to is not waited for.
 _WARILY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -53,7 +53,7 @@ class Folder:
         """Is the file there? Raises UserError for what is no file."""
         return _status(self.file(name)) is not None
 
-    def read(self, name: str, most: int = MOST) -> bytes | None:
+    def read(self, name: str, most: int = MOST_BYTES) -> bytes | None:
         """All that is in a file of at most ``most`` bytes; None if there is none. Raises UserError."""
         path = self._place(name)
         try:
@@ -72,7 +72,7 @@ class Folder:
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
-    def read_text(self, name: str, most: int = MOST) -> str | None:
+    def read_text(self, name: str, most: int = MOST_BYTES) -> str | None:
         """The same as text."""
         data = self.read(name, most)
         try:

@@ -49,15 +49,15 @@ from jubango.sgf_games.records.record import GameRecord, score_of
 from jubango.sgf_games.sgf.grammar import sgf_grammar
 from jubango.sgf_games.sgf.sgf import write_record
 
-VERSION = 3  # of the tables; 0: a new file, or one from before they were counted
-LARGEST = 20_000_000  # bytes of a game's file
+TABLES_VERSION = 3  # of the tables; 0: a new file, or one from before they were counted
+LARGEST_GAME_FILE = 20_000_000  # bytes of a game's file
 # Why a database cannot be written that is not damaged.
 NOT_NOW = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM,
 }  # fmt: skip
 FILES = f"create table if not exists files ({', '.join(f'{name} {kind}' for name, kind in FILE_COLUMNS.items())})"
-GAMES = f"create table if not exists games ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
+CREATE_GAMES = f"create table if not exists games ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
 ADD_GAME = f"insert or ignore into games ({','.join(COLUMNS)}) values ({','.join('?' * len(COLUMNS))})"
 ADD_FILE = "insert or replace into files (game_id, checksum, comments, thoughts) values (?, ?, ?, ?)"
 GAME_FILES = "select game_id, sgf, checksum from games left join files using (game_id)"
@@ -123,13 +123,13 @@ class Library:
     def _migrate(self) -> None:
         """Bring the tables of an older version, or none, to this one's."""
         (version,) = self._db.execute("pragma user_version").fetchone()
-        if version > VERSION:
+        if version > TABLES_VERSION:
             raise UserError(f"{self.folder / DATABASE}: was written by a newer version of this program; use that one")
-        if version == VERSION:
+        if version == TABLES_VERSION:
             return
         with self._db:
             self._db.execute("begin immediate")
-            self._db.execute(GAMES)
+            self._db.execute(CREATE_GAMES)
             self._db.execute(FILES)
             found = set(columns(self._db, "games"))
             for name in [name for name in COLUMNS if name not in found]:
@@ -139,7 +139,7 @@ class Library:
             if "thoughts" not in columns(self._db, "files"):  # they came with version 3
                 self._db.execute(f"alter table files add column thoughts {FILE_COLUMNS['thoughts']}")
             self._let_games_be_void()
-            self._db.execute(f"pragma user_version = {VERSION}")
+            self._db.execute(f"pragma user_version = {TABLES_VERSION}")
 
     def _name_files(self) -> None:
         """A game's file has the name that this version gives it, whatever the row says: what an older version has
@@ -162,7 +162,7 @@ class Library:
     def _found(self, name: str) -> bytes:
         """What is in a game's file; nothing if there is none, or what is there is no file."""
         try:
-            return self._files.read(name, LARGEST) or b""
+            return self._files.read(name, LARGEST_GAME_FILE) or b""
         except UserError:
             return b""
 
@@ -213,7 +213,7 @@ class Library:
         if any(name == "score" and needed for _, name, _, needed, *_ in described):
             names = ",".join(COLUMNS)
             self._db.execute("alter table games rename to older")
-            self._db.execute(GAMES)
+            self._db.execute(CREATE_GAMES)
             self._db.execute(f"insert into games ({names}) select {names} from older")
             self._db.execute("drop table older")
 

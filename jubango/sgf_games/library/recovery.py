@@ -29,7 +29,7 @@ from jubango.sgf_games.library.database import (
     salvaged,
 )
 from jubango.sgf_games.library.folder import Folder
-from jubango.sgf_games.library.library import LARGEST, Library, is_whole, row_record, sgf_name
+from jubango.sgf_games.library.library import LARGEST_GAME_FILE, Library, is_whole, row_record, sgf_name
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.records.thoughts import unpacked
 from jubango.sgf_games.sgf.sgf import parse_sgf, write_record
@@ -105,7 +105,7 @@ def _problem(folder: Folder, row: Mapping[str, Any]) -> str:
     if row["sgf"] != sgf_name(row["game_id"]):
         return "is not called as the game is: going on with the run mends that"
     try:
-        data = folder.read(row["sgf"], LARGEST)
+        data = folder.read(row["sgf"], LARGEST_GAME_FILE)
     except UserError:
         return "is no file, or one that is too large"
     if data is None:
@@ -160,7 +160,7 @@ def _refilled(
         if name in known:
             continue
         try:
-            record = read_record(data := files.read(name, LARGEST) or b"", name)
+            record = read_record(data := files.read(name, LARGEST_GAME_FILE) or b"", name)
         except UserError:
             unused.append(Problem("", name, "is no game that this program has written"))
             continue
@@ -186,7 +186,7 @@ def _refilled(
 
 def _data(files: Folder, name: str) -> bytes:
     try:
-        return files.read(name, LARGEST) or b""
+        return files.read(name, LARGEST_GAME_FILE) or b""
     except UserError:
         return b""
 

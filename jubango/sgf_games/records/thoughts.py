@@ -13,7 +13,7 @@ import numpy as np
 from jubango.sgf_games.base.errors import UserError
 
 COUNTS, REALS = 2, 3  # how many of a thought's numbers are of either kind
-MOST_MOVES = 1_000_000  # of a game
+LONGEST_GAME = 1_000_000  # of a game
 UNSAID = -1  # a count that is not there
 COARSE = np.uint32(0xFFFFF000)  # what is kept of a float32 of seconds: 12 bits are noise that no compression takes
 
@@ -71,7 +71,7 @@ def unpacked(data: bytes) -> Thoughts:
     """The inverse of :func:`packed`. Raises UserError."""
     size, unpacking = 4 * (COUNTS + REALS), zlib.decompressobj()
     try:
-        raw = np.frombuffer(unpacking.decompress(data, size * MOST_MOVES) if data else b"", np.uint8)
+        raw = np.frombuffer(unpacking.decompress(data, size * LONGEST_GAME) if data else b"", np.uint8)
     except zlib.error as error:
         raise UserError(f"what was thought of its moves is damaged: {error}") from None
     if data and (not unpacking.eof or len(raw) % size):

@@ -14,7 +14,7 @@ from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.go.go import KO_RULES, Go
 from jubango.sgf_games.rules.mnk import Mnk
-from jubango.sgf_games.rules.pgx_adapter import GAMES as PGX_GAMES
+from jubango.sgf_games.rules.pgx_adapter import PGX_GAMES as PGX_GAMES
 from jubango.sgf_games.rules.pgx_adapter import PgxGame
 from jubango.sgf_games.rules.race import Race
 

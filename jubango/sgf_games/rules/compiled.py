@@ -83,7 +83,7 @@ def _view_program(game: Game, lanes: int) -> Callable[[State], View[jax.Array]]:
 
 
 LEAVE, FRESH = -1, -2  # what a lane can be told besides an action
-MOST_TOLD = 17  # moves of a lane in one step
+MOVES_A_STEP = 17  # moves of a lane in one step
 
 
 class TableProgram(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.rules.coordinates import COLUMNS, parse_vertex
+from jubango.sgf_games.rules.coordinates import COLUMN_LETTERS, parse_vertex
 from jubango.sgf_games.rules.game import square_symmetries
 from jubango.sgf_games.rules.mnk import LineGame, LineState
 
@@ -90,20 +90,20 @@ class ConnectFour(LineGame):
         return point[1]
 
     def action_text(self, action: int) -> str:
-        return COLUMNS[action]
+        return COLUMN_LETTERS[action]
 
     def parse_action(self, text: str) -> int:
         """A column: ``D``; its number, ``4``, or a point of it, ``D1``, will do as well."""
         word = text.strip().upper()
         if word.isdecimal() and 0 < int(word) <= self.width:
             return int(word) - 1
-        if word in COLUMNS and len(word) == 1:
+        if word in COLUMN_LETTERS and len(word) == 1:
             word += "1"
         return self.point_action(parse_vertex(word, self.height, self.width))
 
     def parse_move(self, state: LineState, text: str) -> int:
         action, word = self.parse_action(text), text.strip().upper()
-        if word.isdecimal() or word in COLUMNS:
+        if word.isdecimal() or word in COLUMN_LETTERS:
             return action
         point, named = self.action_point(state, action), parse_vertex(word, self.height, self.width)
         if point is None or point[0] < 0 or point == named:

@@ -9,7 +9,7 @@ from jubango.sgf_games.base.errors import UserError
 
 Point = tuple[int, int]  # (row, column), row 0 at the top
 
-COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
+COLUMN_LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 # Fixed handicap points by row (top, middle, bottom) and column (left, middle, right); GTP 2, section 4.1.1.
@@ -21,7 +21,7 @@ def vertex(point: Point | None, height: int) -> str:
     if point is None:
         return "pass"
     row, column = point
-    return f"{COLUMNS[column]}{height - row}"
+    return f"{COLUMN_LETTERS[column]}{height - row}"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -30,7 +30,7 @@ def parse_vertex(text: str, height: int, width: int) -> Point | None:
     word = text.strip().upper()
     if word == "PASS":
         return None
-    column = COLUMNS.find(word[:1]) if word else -1
+    column = COLUMN_LETTERS.find(word[:1]) if word else -1
     number = re.fullmatch(r"\d{1,4}", word[1:], re.ASCII)
     if column < 0 or not number:
         raise UserError(f'"{text}" is no point; write a column letter and a row number, like D4')

@@ -20,12 +20,12 @@ import numpy as np
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.compute.machine import present
 from jubango.sgf_games.rules.connect_four import falling_points
-from jubango.sgf_games.rules.coordinates import COLUMNS, Point, vertex
+from jubango.sgf_games.rules.coordinates import COLUMN_LETTERS, Point, vertex
 from jubango.sgf_games.rules.game import Game, State
 
 # What an action is: a point of the board, a column, or a number without a place; and the longest game.
 POINTS, COLUMN, NUMBER = "points", "column", "number"
-GAMES = {
+PGX_GAMES = {
     "othello": (POINTS, 128), "hex": (POINTS, 122), "go_9x9": (POINTS, 162), "go_19x19": (POINTS, 722),
     "tic_tac_toe": (POINTS, 9), "connect_four": (COLUMN, 42), "animal_shogi": (NUMBER, 256),
     "gardner_chess": (NUMBER, 256), "shogi": (NUMBER, 512),
@@ -48,9 +48,11 @@ class PgxGame(Game):
     foreign: ClassVar[bool] = True  # its rules are not ours: see jubango.sgf_games.compute.traced
 
     def __post_init__(self) -> None:
-        if self.env not in GAMES:
-            known = f"; known: {', '.join(GAMES)}"
-            raise UserError(f'pgx: "{self.env}" is no game that can be played here{nearest(self.env, GAMES) or known}')
+        if self.env not in PGX_GAMES:
+            known = f"; known: {', '.join(PGX_GAMES)}"
+            raise UserError(
+                f'pgx: "{self.env}" is no game that can be played here{nearest(self.env, PGX_GAMES) or known}'
+            )
         if importlib.util.find_spec("pgx") is None:
             raise UserError(f"pgx:{self.env} needs pgx; install it with: pip install pgx")
 
@@ -64,7 +66,7 @@ class PgxGame(Game):
 
     @property
     def max_plies(self) -> int:
-        return GAMES[self.env][1]
+        return PGX_GAMES[self.env][1]
 
     @property
     def height(self) -> int:  # type: ignore[override]
@@ -76,7 +78,7 @@ class PgxGame(Game):
 
     @property
     def actions_are(self) -> Literal["points", "columns", "dense"]:
-        kind = GAMES[self.env][0]
+        kind = PGX_GAMES[self.env][0]
         return "columns" if kind == COLUMN else super().actions_are if kind != NUMBER else "dense"
 
     def init(self) -> PgxState:
@@ -114,41 +116,41 @@ class PgxGame(Game):
         return f"pgx:{self.env}"
 
     def stones(self, state: PgxState) -> np.ndarray:
-        if GAMES[self.env][0] == NUMBER:
+        if PGX_GAMES[self.env][0] == NUMBER:
             return np.zeros((self.height, self.width), np.int8)
         planes = np.asarray(self.observe(state))
         first, second = (1, 2) if int(self.current_player(state)) == 0 else (2, 1)
         return (first * (planes[..., 0] > 0) + second * (planes[..., 1] > 0)).astype(np.int8)
 
     def action_point(self, state: PgxState, action: int) -> Point | None:
-        if GAMES[self.env][0] != COLUMN:
+        if PGX_GAMES[self.env][0] != COLUMN:
             return super().action_point(state, action)
         return self.height - 1 - int(np.count_nonzero(self.stones(state)[:, action])), action
 
     def move_points(self, actions: list[int]) -> list[Point | None]:
-        if GAMES[self.env][0] == COLUMN:
+        if PGX_GAMES[self.env][0] == COLUMN:
             return falling_points(actions, self.height)
         return super().move_points(actions)
 
     def last_point(self, state: PgxState, action: int) -> Point | None:
-        if GAMES[self.env][0] != COLUMN:
+        if PGX_GAMES[self.env][0] != COLUMN:
             return super().last_point(state, action)
         row, column = self.action_point(state, action) or (0, action)
         return row + 1, column
 
     def point_action(self, point: Point | None) -> int:
-        if GAMES[self.env][0] == COLUMN and point is not None:
+        if PGX_GAMES[self.env][0] == COLUMN and point is not None:
             return point[1]
         if point is None and self.num_actions == self.height * self.width + 1:
             return self.num_actions - 1
         return super().point_action(point)
 
     def action_text(self, action: int) -> str:
-        kind = GAMES[self.env][0]
+        kind = PGX_GAMES[self.env][0]
         if kind == NUMBER:
             return str(action)
         if kind == COLUMN:
-            return COLUMNS[action]
+            return COLUMN_LETTERS[action]
         return vertex(None if action == self.height * self.width else divmod(action, self.width), self.height)
 
     def point_text(self, point: Point | None) -> str:
@@ -156,11 +158,11 @@ class PgxGame(Game):
 
     def parse_action(self, text: str) -> int:
         word = text.strip().upper()
-        kind = GAMES[self.env][0]
+        kind = PGX_GAMES[self.env][0]
         if kind == NUMBER and word.isdecimal() and int(word) < self.num_actions:
             return int(word)
-        if kind == COLUMN and len(word) == 1 and word in COLUMNS[: self.width]:
-            return COLUMNS.index(word)
+        if kind == COLUMN and len(word) == 1 and word in COLUMN_LETTERS[: self.width]:
+            return COLUMN_LETTERS.index(word)
         if kind == NUMBER:
             raise UserError(f'"{text}" is no move of {self.spec}; write a number below {self.num_actions}')
         return super().parse_action(text)
@@ -178,7 +180,7 @@ def _sizes(name: str) -> _Sizes:
     env = _environment(name)
     state = jax.eval_shape(env.init, jax.random.PRNGKey(0))
     (actions,) = state.legal_action_mask.shape
-    if GAMES[name][0] != NUMBER:
+    if PGX_GAMES[name][0] != NUMBER:
         height, width, _ = state.observation.shape
         return _Sizes(actions, height, width)
     width = math.isqrt(actions - 1) + 1  # a board of actions

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jubango.sgf_games.base.printable import printable
-from jubango.sgf_games.rules.coordinates import COLUMNS, Point, star_points
+from jubango.sgf_games.rules.coordinates import COLUMN_LETTERS, Point, star_points
 
 WOOD, PAPER, GRID = "#f3e3c3", "#f7f7f7", "#6b5a3a"
 INK, PEARL = "#111111", "#ffffff"  # stones and texts
@@ -83,7 +83,7 @@ def cell_edge(diagram: Diagram) -> str:
     return WOOD if diagram.crossings else GRID
 
 
-LARGEST = 480  # pixels of a board's side, about
+BOARD_PIXELS = 480  # pixels of a board's side, about
 LARGEST_TITLE = 470  # pixels of a line of the title
 MARGIN = 24  # the coordinates beside and below the board
 LINE = 18  # a line of the title
@@ -92,7 +92,7 @@ LINE = 18  # a line of the title
 def board_svg(diagram: Diagram) -> str:
     """The diagram as an SVG document: self-contained, texts escaped, any board from 1x1 to 25x25."""
     height, width = diagram.stones.shape
-    size = min(max(LARGEST // max(height, width), 22), 60)
+    size = min(max(BOARD_PIXELS // max(height, width), 22), 60)
     board = MARGIN + width * size + 10
     lines = folded(diagram.title, max(board - 16, LARGEST_TITLE) / 13)
     full = max([board, *(round(13 * breadth(line)) + 16 for line in lines)])
@@ -152,7 +152,7 @@ def board_svg(diagram: Diagram) -> str:
 
 def column_name(column: int) -> str:
     """``A``; beyond the alphabet, on boards of games that are not ours, nothing."""
-    return COLUMNS[column] if column < len(COLUMNS) else ""
+    return COLUMN_LETTERS[column] if column < len(COLUMN_LETTERS) else ""
 
 
 def _n(number: float) -> str:

@@ -9,7 +9,7 @@ import itertools
 import re
 
 ASCII = bytes(range(32, 127)) + b"\\n\\u0041+AGE-"  # what an encoding has to leave as it is
-MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # What programs mean that write these names: the encoding of the system they run on, which holds more.
 MEANT = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950", "shift_jis": "cp932", "euc_kr": "cp949"}
 WINDOWS = re.compile(r"^windows-(9\d\d)$")  # names that Python lacks
@@ -38,9 +38,9 @@ def decoded(data: bytes, declared: re.Pattern[bytes], start: re.Pattern[bytes]) 
     ``declared`` finds where an encoding is named (its first group); the name holds from the last ``start`` before it
     until another part names its own. Before the first it is UTF-8.
     """
-    mark = next((mark for mark in MARKS if data.startswith(mark)), None)
+    mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), None)
     if mark is not None:
-        return data.decode(MARKS[mark], "replace"), ""
+        return data.decode(BYTE_ORDER_MARKS[mark], "replace"), ""
     starts = [place.start() for place in start.finditer(data)]
     names = {0: ""}
     for name in declared.finditer(data):

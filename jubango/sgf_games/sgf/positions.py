@@ -23,7 +23,7 @@ from jubango.sgf_games.sgf.sgf import SgfGame, SgfNode, read_games
 
 POSITIONS_AT_ONCE = 64  # positions that are looked at at once
 
-LONGEST_NAME = 15.0  # of a name above a board, in units of the font's size
+NAME_WIDTH = 15.0  # of a name above a board, in units of the font's size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +74,7 @@ class Position:
     @property
     def short_title(self) -> str:
         """The same with names that fit above a board."""
-        names = [shortened(name, LONGEST_NAME) for name in self.players or ()]
+        names = [shortened(name, NAME_WIDTH) for name in self.players or ()]
         return f"{' – '.join(names) or self.game.spec}, {self.place}"
 
     @property

@@ -12,7 +12,7 @@ from jubango.sgf_games.base.errors import UserError
 
 SUFFIXES = (".gib", ".ngf")
 ENCODINGS = ("utf-8", "euc_kr", "gb18030")
-LETTERS = "abcdefghijklmnopqrs"
+SERVER_LETTERS = "abcdefghijklmnopqrs"
 GIB_RESULTS = {"0": "B+", "1": "W+", "3": "B+R", "4": "W+R", "7": "B+T", "8": "W+T"}
 KOMI = 6.5  # of both, where none is said
 MOST_KOMI = 20.0  # what is more is no komi
@@ -54,7 +54,7 @@ def _gib(text: str) -> tuple[int, dict[str, str], list[tuple[str, str]]]:
         words = line.split()
         if words[0] == "STO":
             colour = "BW"[int(words[3]) - 1]
-            moves.append((colour, LETTERS[int(words[4])] + LETTERS[int(words[5])]))
+            moves.append((colour, SERVER_LETTERS[int(words[4])] + SERVER_LETTERS[int(words[5])]))
         else:  # a pass
             moves.append((colour, ""))
         colour = "W" if colour == "B" else "B"
@@ -75,7 +75,7 @@ def _ngf(text: str) -> tuple[int, dict[str, str], list[tuple[str, str]]]:
     for line in lines[11:]:
         if move := re.match(r"PM..([BW])(.)(.)", line):
             column, row = letters.find(move[2]), letters.find(move[3])
-            moves.append((move[1], "" if min(column, row) < 0 else LETTERS[column] + LETTERS[row]))
+            moves.append((move[1], "" if min(column, row) < 0 else SERVER_LETTERS[column] + SERVER_LETTERS[row]))
     date = re.match(r"(\d{4})(\d\d)(\d\d)", lines[8])
     root = {
         "PB": lines[3].split()[0], "PW": lines[2].split()[0], "DT": "-".join(date.groups()) if date else "",

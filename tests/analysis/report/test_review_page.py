@@ -10,7 +10,7 @@ import pytest
 from browser import browser, opened  # noqa: F401
 
 from jubango.analysis.positions.ownership import ownership
-from jubango.analysis.report.review_page import LEVELS, review_page, save_review, turning_points
+from jubango.analysis.report.review_page import OWNER_LEVELS, review_page, save_review, turning_points
 from jubango.analysis.reviews.reviewing import review
 from jubango.arena.commands import run as command
 from jubango.sgf_games.sgf.positions import Record
@@ -60,7 +60,7 @@ def test_the_page_has_what_the_review_has(go):
         assert one["stones"] == "".join(position.stones)
         assert one["rate"] == pytest.approx(100 * position.win_rate, abs=0.051)
         assert [move[0] for move in one["moves"]] == [candidate.move for candidate in position.candidates]
-        owned = np.array([LEVELS.index(letter) for letter in one["owned"]]) / (len(LEVELS) - 1) * 2 - 1
+        owned = np.array([OWNER_LEVELS.index(letter) for letter in one["owned"]]) / (len(OWNER_LEVELS) - 1) * 2 - 1
         assert owned == pytest.approx(heat.grid.ravel(), abs=0.051)
     assert [one["sign"] for one in data["moves"]] == [move.sign for move in found.moves]
 

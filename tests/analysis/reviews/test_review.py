@@ -36,7 +36,7 @@ from jubango.analysis.reviews.review_moves import (
 )
 from jubango.analysis.reviews.review_plot import Curves, Mark, graph_text
 from jubango.analysis.reviews.review_search import SearchJob, search
-from jubango.analysis.reviews.review_summary import BINS, accuracy_of, histogram
+from jubango.analysis.reviews.review_summary import LOSS_BINS, accuracy_of, histogram
 from jubango.analysis.reviews.reviewing import review
 from jubango.arena.commands import run as command
 from jubango.sgf_games.base.errors import UserError
@@ -151,7 +151,7 @@ def test_a_histogram_loses_nothing(losses):
     assert sum(counts) == len(losses)
     assert counts[0] == sum(loss <= 0 for loss in losses)
     assert counts[-1] == sum(loss > 0.5 for loss in losses)
-    assert len(counts) == len(BINS) + 1
+    assert len(counts) == len(LOSS_BINS) + 1
 
 
 def test_accuracy_is_lichess_s_curve():

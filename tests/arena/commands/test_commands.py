@@ -298,9 +298,9 @@ def test_help_cuts_nothing_in_80_columns(capsys, monkeypatch):
 
 
 def test_a_shell_completes_the_games_and_bots_that_there_are():
-    assert set(completion.GAMES) <= set(CATALOGUE)  # tests register more
+    assert set(completion.GAME_NAMES) <= set(CATALOGUE)  # tests register more
     assert {name for name, entry in CATALOGUE.items() if entry.make.__module__.startswith("jubango.")} == set(
-        completion.GAMES
+        completion.GAME_NAMES
     )
     assert set(completion.BOTS) == set(PRESETS)
 

@@ -30,7 +30,7 @@ from jubango.bots.config import Bot
 from jubango.bots.players.batch_player import MoveAnswer, MoveRequest
 from jubango.bots.players.engines.gtp import GtpEngine
 from jubango.bots.players.human import HumanConfig, HumanPlayer
-from jubango.sgf_games.library.library import GAMES, Library
+from jubango.sgf_games.library.library import CREATE_GAMES, Library
 from jubango.sgf_games.library.recovery import read_record
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.catalogue import make_game
@@ -236,7 +236,7 @@ def test_a_refused_pass_makes_a_game_void_too():
 
 
 def test_a_folder_from_before_there_were_void_games_is_gone_on_with(tmp_path):
-    old = GAMES.replace("score real", "score real not null")
+    old = CREATE_GAMES.replace("score real", "score real not null")
     first = GameRecord("1", "go:3", "a", "b", "random", "random", 1, ("A1", "pass", "pass"), "B+1.5", "score")
     (tmp_path / "games").mkdir()
     with contextlib.closing(sqlite3.connect(tmp_path / "results.sqlite")) as db:

@@ -128,7 +128,7 @@ def test_no_tree_is_copied_for_another_root(trees, monkeypatch):
     monkeypatch.setattr(tree, "NODES_MOVED_AT_ONCE", 4 * trees)
     search = SEARCHES["rave"]
     idle = jax.eval_shape(lambda: life.idle(search, trees))
-    mask, lines = np.zeros(trees, bool), np.zeros((trees, tree.LONGEST_LINE), np.int32)
+    mask, lines = np.zeros(trees, bool), np.zeros((trees, tree.LONGEST_KEPT_LINE), np.int32)
     text = jax.jit(life.keep, donate_argnums=0).lower(idle, mask, lines).compile().as_text()
     block = f"f32[{trees},39,6,7]"
     assert block in text

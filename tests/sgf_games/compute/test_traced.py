@@ -17,7 +17,7 @@ from jubango.bots.composition import search_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Uniform, as_evaluator
 from jubango.bots.search.host.driver import program
-from jubango.bots.search.tree.tree import LONGEST_LINE
+from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.base.errors import SetupWarning
 from jubango.sgf_games.compute import traced
 from jubango.sgf_games.compute.machine import devices
@@ -284,7 +284,7 @@ def test_trees_are_written_over(folder):
     compiled = program(search, 64)
     trees = compiled.idle()
     assert len(trees.done.addressable_shards) == min(2, len(devices()))
-    mask, lines = np.zeros(compiled.trees, bool), np.full((compiled.trees, LONGEST_LINE), -1, np.int32)
+    mask, lines = np.zeros(compiled.trees, bool), np.full((compiled.trees, LONGEST_KEPT_LINE), -1, np.int32)
     after, _ = compiled.keep(trees, mask, lines)
     assert trees.tree.edges.is_deleted()
     assert after.done.sharding == compiled.sharding

@@ -14,7 +14,7 @@ from tiers import full_but
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import CATALOGUE, make_game, register_game
-from jubango.sgf_games.rules.compiled import LEAVE, MOST_TOLD, initial_state, initial_states, rules, table_program
+from jubango.sgf_games.rules.compiled import LEAVE, MOVES_A_STEP, initial_state, initial_states, rules, table_program
 from jubango.sgf_games.rules.conformance import check_game
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.sgf.positions import position
@@ -237,7 +237,7 @@ def test_a_table_makes_several_moves_in_one_step():
     table = table_program(game, 4, 1)
     rng = np.random.default_rng(4)
     moves = [[int(x) for x in rng.integers(0, 7, n)] for n in (0, 1, 5, 12)]
-    told = np.full((MOST_TOLD, 4), LEAVE, np.int32)
+    told = np.full((MOVES_A_STEP, 4), LEAVE, np.int32)
     for lane, own in enumerate(moves):
         told[: len(own), lane] = own
     states, _, _ = table.step(table.first(), told, np.bool_(False))

@@ -71,7 +71,7 @@ def register(app: typer.Typer) -> None:
         A run that is gone on with keeps its settings, but for those that are given anew."""
         with loading():
             from jubango.arena.screens.dashboard import clock
-            from jubango.arena.training.training import BEST, CURVE, Measuring
+            from jubango.arena.training.training import BEST, CURVE_PICTURE, Measuring
             from jubango.arena.training.training import train as training
             from jubango.arena.training.view import TrainingView
 
@@ -113,5 +113,6 @@ def register(app: typer.Typer) -> None:
         best = f"gumbel:network={folder / BEST}"
         play = shell.command("play", "--game", run.game.spec, "--black", best, "--white", "human")
         messages().print(
-            f"the best network is {folder / BEST}, how it went {folder / CURVE}; play it: {play}", soft_wrap=True,
+            f"the best network is {folder / BEST}, how it went {folder / CURVE_PICTURE}; play it: {play}",
+            soft_wrap=True,
         )  # fmt: skip

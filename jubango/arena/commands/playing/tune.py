@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
         with loading():
             from jubango.arena.tuning.plan import read_tune_plan
             from jubango.arena.tuning.tuner import TuningInterrupted, play_tuning
-            from jubango.arena.tuning.tuning import PICTURE, SETTINGS
+            from jubango.arena.tuning.tuning import PICTURE, SETTINGS_TABLE
             from jubango.arena.tuning.view import TuningView
             from jubango.sgf_games.base.extras import installed
 
@@ -55,7 +55,7 @@ def register(app: typer.Typer) -> None:
                 sys.stdout.flush()
             raise Halted(f"{interrupted}; the same command goes on: {shell.command(*sys.argv[1:])}") from None
         print_tuning(tuning, form)
-        written = f"{SETTINGS} and {PICTURE}" if installed("matplotlib") else SETTINGS
+        written = f"{SETTINGS_TABLE} and {PICTURE}" if installed("matplotlib") else SETTINGS_TABLE
         messages().print(f"games, {written} are in {folder}", soft_wrap=True)
 
 

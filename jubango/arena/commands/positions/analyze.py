@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jubango.arena.commands.positions.reviews import Wanted
     from jubango.sgf_games.sgf.positions import Position, Record
 
-SHOWN = 10  # moves in the table
+MOVES_SHOWN = 10  # moves in the table
 OF_REVIEWS = {
     "--repeats": "repeats", "--thresholds": "thresholds", "--sure": "sure", "--no-save": "save", "--sgf": "sgf",
 }  # fmt: skip
@@ -185,13 +185,13 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     from rich.text import Text
 
     from jubango.analysis.positions.plot import BLACK, WHITE, board_text, heat_text
-    from jubango.analysis.positions.win_rate import PLAYERS
+    from jubango.analysis.positions.win_rate import PLAYER_NAMES
 
     out = data()
     position = one.position
     game = position.game
     out.print(Text(position.title, style="bold"))
-    side = PLAYERS[one.player]
+    side = PLAYER_NAMES[one.player]
     if one.over:
         out.print(board_text(position.stones, position.last))
         out.print(position.status)
@@ -220,13 +220,13 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     for heading in ("move", "visits", "share", f"{side}'s win rate"):
         table.add_column(heading, justify="right" if heading != "move" else "left", no_wrap=True)
     table.add_column("principal variation", overflow="fold")
-    for move in one.moves[:SHOWN]:
+    for move in one.moves[:MOVES_SHOWN]:
         table.add_row(
             move.move, str(move.visits), f"{100 * move.share:.1f} %", move.win_rate.percent if move.visits else "",
             " ".join(move.variation),
         )  # fmt: skip
     out.print(table)
-    rest = one.moves[SHOWN:]
+    rest = one.moves[MOVES_SHOWN:]
     if rest:
         visits = sum(move.visits for move in rest)
         out.print(f"and {len(rest)} more moves with {visits} visits", style="dim")

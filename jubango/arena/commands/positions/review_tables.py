@@ -119,11 +119,11 @@ def histogram_table(review: Review) -> Table:
     """How many moves of either player lost how much."""
     from rich.table import Table
 
-    from jubango.analysis.reviews.review_summary import BINS
+    from jubango.analysis.reviews.review_summary import LOSS_BINS
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("loss in %", overflow="ellipsis", max_width=20)
-    edges = [f"{100 * edge:g}" for edge in BINS]
+    edges = [f"{100 * edge:g}" for edge in LOSS_BINS]
     for heading in ("none", *(f"{a}-{b}" for a, b in itertools.pairwise(edges)), f"{edges[-1]}-"):
         table.add_column(heading, justify="right", no_wrap=True)
     for player, name in enumerate(review.record.players):

@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
             from rich.table import Table
             from rich.text import Text
 
-            from jubango.analysis.tables.comparison import ALIGN, HEADINGS, heads
+            from jubango.analysis.tables.comparison import CHANGE_ALIGN, CHANGE_HEADINGS, heads
             from jubango.arena.runs.comparing import compare_runs
             from jubango.sgf_games.base.printable import printable
 
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
                 messages().print(line, soft_wrap=True)
             return
         table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
-        for heading, letter in zip(HEADINGS, ALIGN, strict=True):
+        for heading, letter in zip(CHANGE_HEADINGS, CHANGE_ALIGN, strict=True):
             table.add_column(heading, justify="left" if letter == "l" else "right", overflow="fold")
         for row in found.rows:
             table.add_row(*map(Text, row))

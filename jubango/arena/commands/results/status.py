@@ -21,8 +21,8 @@ from jubango.arena.commands.terminal.ratings import print_run
 if TYPE_CHECKING:
     import pandas as pd
 
-RECENT = 1000  # games by which the speed is measured
-PAUSE = 60.0  # seconds without an end of a game, and many times what is usual: the run had stopped
+RECENT_GAMES = 1000  # games by which the speed is measured
+IDLE_SECONDS = 60.0  # seconds without an end of a game, and many times what is usual: the run had stopped
 LEAST_SPAN = 10.0  # seconds that say something of the speed, ends being known to the second
 
 
@@ -76,10 +76,11 @@ def _games_a_second(games: pd.DataFrame) -> float | None:
     """By when the last games ended; None if that says nothing."""
     import pandas as pd
 
-    ends = pd.to_datetime(games["date"], errors="coerce", utc=True).dropna().sort_values().tail(RECENT)
+    ends = pd.to_datetime(games["date"], errors="coerce", utc=True).dropna().sort_values().tail(RECENT_GAMES)
     pauses = ends.diff().dt.total_seconds()
     ends = ends[
-        (pauses > max(PAUSE, 20 * pauses.median())).cumsum() == (pauses > max(PAUSE, 20 * pauses.median())).sum()
+        (pauses > max(IDLE_SECONDS, 20 * pauses.median())).cumsum()
+        == (pauses > max(IDLE_SECONDS, 20 * pauses.median())).sum()
     ]
     spent = (ends.iloc[-1] - ends.iloc[0]).total_seconds() if len(ends) > 1 else 0.0
     return (len(ends) - 1) / spent if spent >= LEAST_SPAN else None

@@ -7,7 +7,7 @@ import functools
 
 import typer
 
-GAMES = ("go", "connect_four", "gomoku", "tic_tac_toe", "mnk", "pgx")
+GAME_NAMES = ("go", "connect_four", "gomoku", "tic_tac_toe", "mnk", "pgx")
 BOTS = (
     "random", "uct", "uct-solver", "mcts-400", "mcts-800", "mcts-1600", "mcts-3200", "mcts-6400", "rave", "minimax",
     "alphago", "alphazero", "gumbel", "policy", "value", "gtp", "process",
@@ -15,7 +15,7 @@ BOTS = (
 
 
 def _games(incomplete: str) -> list[str]:
-    return [name for name in GAMES if name.startswith(incomplete)]
+    return [name for name in GAME_NAMES if name.startswith(incomplete)]
 
 
 def _bots(incomplete: str) -> list[str]:

@@ -11,7 +11,7 @@ from types import FrameType
 
 ONE_WISH = 1.0  # seconds within which hitting it again says nothing new
 LONGEST_IMPORT = 3.0  # seconds that an import may take to its end
-SOON = 0.002
+RAISE_AFTER = 0.002
 INTERRUPTED = 130  # exit status of Ctrl-C
 
 _ended_by: list[int] = []  # signals
@@ -35,11 +35,11 @@ def listen() -> None:
             raise KeyboardInterrupt
         if now - asked > LONGEST_IMPORT:
             os._exit(status())
-        signal.setitimer(signal.ITIMER_REAL, SOON)
+        signal.setitimer(signal.ITIMER_REAL, RAISE_AFTER)
 
     def lost(unraisable: sys.UnraisableHookArgs) -> None:
         if unraisable.exc_type is KeyboardInterrupt:
-            signal.setitimer(signal.ITIMER_REAL, SOON)
+            signal.setitimer(signal.ITIMER_REAL, RAISE_AFTER)
         else:
             sys.__unraisablehook__(unraisable)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jubango.sgf_games.rules.game import Game
     from jubango.sgf_games.sgf.positions import Record
 
-LONGEST_LINE = 1500  # characters of a message
+LONGEST_MESSAGE = 1500  # characters of a message
 
 
 class Format(StrEnum):
@@ -145,7 +145,7 @@ def print_json(value: object) -> None:
 def print_line(text: str) -> None:
     """A message on stderr: one line, whatever has been quoted in it."""
     line = printable(text)
-    cut = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]} … {line[-LONGEST_LINE // 2 :]}"
+    cut = line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE // 2]} … {line[-LONGEST_MESSAGE // 2 :]}"
     print(f"jubango: {cut}", file=sys.stderr)
 
 

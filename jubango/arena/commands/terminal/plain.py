@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 # One sign for one, so that tables and boards keep their columns.
-SIGNS = {
+PLAIN_SIGNS = {
     "●": "X", "○": "O", "·": ".", "±": "~", "–": "-", "—": "-", "…": "~", "×": "x", "→": ">", "─": "-", "━": "=",
     "╸": "-", "╺": "-", "┼": "+", "│": "|", "█": "#", "✓": "v", "’": "'", "“": '"', "”": '"',
 }  # fmt: skip
@@ -41,7 +41,7 @@ def _likeness(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     piece = error.object[error.start : error.end]
-    said = "".join(SIGNS.get(char, "*" if "⠀" <= char <= "⣿" else "?") for char in piece)
+    said = "".join(PLAIN_SIGNS.get(char, "*" if "⠀" <= char <= "⣿" else "?") for char in piece)
     try:
         said.encode(error.encoding)
     except UnicodeError:

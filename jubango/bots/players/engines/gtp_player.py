@@ -15,7 +15,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game, State
 
 GTP_COLOURS = ("b", "w")
-COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
+MOVE_COMMANDS = {"move": "genmove", "cleanup": "kgs-genmove_cleanup"}
 
 
 class GtpPlayer(EnginePlayer[GtpEngine, None]):
@@ -60,7 +60,7 @@ class GtpPlayer(EnginePlayer[GtpEngine, None]):
         limit, before = self._limit(request), engine.seconds
         if request.clock:
             self._tell_time(engine, request, limit)
-        text = engine.ask(f"{COMMANDS[request.wanted]} {GTP_COLOURS[request.colour]}", limit).lower()
+        text = engine.ask(f"{MOVE_COMMANDS[request.wanted]} {GTP_COLOURS[request.colour]}", limit).lower()
         if text == "resign":
             return MoveAnswer(request.lane, event="resign")
         action = self._action(text, request, f"genmove answered {brief(text)!r}")

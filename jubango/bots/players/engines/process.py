@@ -10,11 +10,11 @@ from typing import Any
 from jubango.bots.players.batch_player import MoveAnswer, MoveRequest
 from jubango.bots.players.engines.engine import Answer, Engine, EngineFailure, ErrorAnswer, brief, plain
 from jubango.bots.players.engines.engine_player import EnginePlayer
-from jubango.bots.players.position import MARKS, PositionToPlay, positions_of
+from jubango.bots.players.position import STONE_MARKS, PositionToPlay, positions_of
 from jubango.sgf_games.rules.game import Game, State
 
-VERSION = 1
-FAREWELL = 0.5  # seconds to hear of the last game's end
+PROTOCOL_VERSION = 1
+GAME_OVER_SECONDS = 0.5  # seconds to hear of the last game's end
 
 
 class ProcessPlayer(EnginePlayer["JsonEngine", PositionToPlay]):
@@ -27,10 +27,12 @@ class ProcessPlayer(EnginePlayer["JsonEngine", PositionToPlay]):
         return JsonEngine(self._bot.command)
 
     def _greet(self, engine: JsonEngine) -> None:
-        hello = {"type": "hello", "protocol": "jubango", "version": VERSION, "bot": self._bot.name}
+        hello = {"type": "hello", "protocol": "jubango", "version": PROTOCOL_VERSION, "bot": self._bot.name}
         version = engine.ask(hello, self._bot.start_seconds).get("version")
-        if version != VERSION:
-            engine.fail("error", f"answered 'hello' without \"version\": {VERSION}, which is what jubango speaks")
+        if version != PROTOCOL_VERSION:
+            engine.fail(
+                "error", f"answered 'hello' without \"version\": {PROTOCOL_VERSION}, which is what jubango speaks"
+            )
 
     def _set_up(self, engine: JsonEngine, game: Game) -> None:
         engine.ask({"type": "new_game", **_described(game)}, self._bot.start_seconds)
@@ -53,7 +55,7 @@ class ProcessPlayer(EnginePlayer["JsonEngine", PositionToPlay]):
         if not self._answers:  # nobody thinks: the last games have ended as they should
             for engine in self._idle:
                 with contextlib.suppress(EngineFailure):
-                    engine.settle(FAREWELL)
+                    engine.settle(GAME_OVER_SECONDS)
         super().close()
 
 
@@ -112,7 +114,7 @@ class JsonAnswer(Answer):
 
 def _described(game: Game) -> dict[str, Any]:
     """What a program has to know of the rules."""
-    return {"game": game.spec, "width": game.width, "height": game.height, "players": MARKS}
+    return {"game": game.spec, "width": game.width, "height": game.height, "players": STONE_MARKS}
 
 
 def _question(position: PositionToPlay) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.lifecycle import NewRoots, begin, leading, root_statistics, working
-from jubango.bots.search.packing import MOST_MOVES, SelfPlayPlan, number_names
+from jubango.bots.search.packing import MOVES_UNASKED, SelfPlayPlan, number_names
 from jubango.bots.search.passing import passes_late
 from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.rule import Rule
@@ -74,7 +74,7 @@ def advance(
     """Begin what is ``first_roots``, then up to ``steps`` times :func:`simulate`, in between the moves of ``plan``."""
     trees = s.done.shape[0]
     zero = jnp.zeros(trees, jnp.int32)
-    none = DeviceMoves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOST_MOVES + 1, 5), jnp.int32))
+    none = DeviceMoves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOVES_UNASKED + 1, 5), jnp.int32))
     by_itself = can_go_on(search)
 
     def waiting(s: SearchState, moves: DeviceMoves) -> jax.Array:
@@ -120,7 +120,7 @@ def _played(
     b, tree = jnp.arange(ready.shape[0], dtype=jnp.int32), s.tree
     found = root_statistics(search, s)
     best = leading(found)
-    now = jnp.minimum(moves.number, MOST_MOVES - 1)
+    now = jnp.minimum(moves.number, MOVES_UNASKED - 1)
     number = jnp.sum(best, axis=-1, dtype=jnp.int32)
     which = drawn_on_device(pick(plan.tie_bits, b, now), number) if search.ties == "random" else jnp.zeros_like(number)
     action = first_largest((jnp.cumsum(best, axis=-1) > which[:, None]).astype(jnp.int32))
@@ -137,7 +137,7 @@ def _played(
     after = DeviceMoves(
         moves.number + mask,
         moves.stuck | (ready & ~mask),
-        moves.rows.at[b, jnp.where(mask, now, MOST_MOVES)].set(row),
+        moves.rows.at[b, jnp.where(mask, now, MOVES_UNASKED)].set(row),
     )
     params = TracedParams(
         simulations=pick(plan.simulations, b, player),

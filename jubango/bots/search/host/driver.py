@@ -41,14 +41,14 @@ from jubango.bots.search.packing import (
 from jubango.bots.search.root import merged, settled
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.state import RootStatistics, SearchState
-from jubango.bots.search.tree.tree import LONGEST_LINE
+from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.compute.machine import debugging, device_layout, gathered, shard, split_last
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import State
 
 HAND_OVER = 6e-3  # seconds, the fixed cost of a chunk (transfer, answers); measured, results barely depend on it
-TICK_SECONDS = 0.2  # how long a chunk of simulations should take at most
+CHUNK_SECONDS = 0.2  # how long a chunk of simulations should take at most
 MOST_KEPT = 2**25  # bytes of trees that a program keeps between two drivers
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
 
@@ -197,7 +197,7 @@ class Driver:
         self.begin((), stacked([first] * self.lanes))
         self.run_chunk(0)
         if reuse:
-            self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32))
+            self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_KEPT_LINE), -1, np.int32))
         jax.block_until_ready(self._searching)
 
     @property
@@ -238,13 +238,13 @@ class Driver:
         self._onward.clear()
         self._script[:] = 0
 
-    def start(self, most: float = TICK_SECONDS) -> None:
+    def start(self, most: float = CHUNK_SECONDS) -> None:
         """Set the devices to work for a while, ``most`` seconds at most; :meth:`advance` waits for it."""
         if self._under_way is None and self._busy.any():
             self._under_way = time.perf_counter()
             self._hand_over(self._chunk(most))
 
-    def advance(self, most: float = TICK_SECONDS) -> SearchUpdate:
+    def advance(self, most: float = CHUNK_SECONDS) -> SearchUpdate:
         """Go on for a while, ``most`` seconds at most."""
         self.start(most)
         if self._under_way is None:
@@ -364,7 +364,7 @@ class Driver:
         return self._progress
 
     def _lines(self, orders: Sequence[SearchRequest]) -> tuple[np.ndarray, np.ndarray]:
-        mask, lines = np.zeros(self.trees, bool), np.full((self.trees, LONGEST_LINE), -1, np.int32)
+        mask, lines = np.zeros(self.trees, bool), np.full((self.trees, LONGEST_KEPT_LINE), -1, np.int32)
         for order in orders:
             assert order.line is not None
             own = slice(order.lane * self.ensemble, (order.lane + 1) * self.ensemble)

@@ -26,7 +26,7 @@ from jubango.sgf_games.environments.env import EnvState, game_state
 from jubango.sgf_games.rules.compiled import View, rules, stacked
 from jubango.sgf_games.rules.game import State
 
-TICK_SECONDS = 0.1  # between two looks at the clock and the progress
+CLOCK_SECONDS = 0.1  # between two looks at the clock and the progress
 
 
 class Trees:
@@ -94,7 +94,7 @@ def run_many(
     on_progress(0, wanted)
     going_on = True
     while going_on and driver.busy.any():  # at least once: there is always something to show
-        driver.advance(TICK_SECONDS)
+        driver.advance(CLOCK_SECONDS)
         going_on = on_progress(driver.least_done(len(states)), wanted) is not False
     found = driver.statistics(len(states))
     trees = Trees(driver)

@@ -33,7 +33,7 @@ T = TypeVar("T")  # a pytree of arrays
 Array = TypeVar("Array", jax.Array, np.ndarray)
 # When trees get other roots, so many nodes of all trees are moved at once, and at least so many of each.
 NODES_MOVED_AT_ONCE, LEAST_MOVED_AT_ONCE = 1024, 8
-LONGEST_LINE = 4  # moves after which a tree can still be kept
+LONGEST_KEPT_LINE = 4  # moves after which a tree can still be kept
 
 
 class Tree(NamedTuple):

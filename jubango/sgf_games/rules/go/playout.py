@@ -31,7 +31,7 @@ from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.go.tactics import Last, preferred
 
-REACH = 3  # of a flood to lower columns, at every row it passes: what is farther away waits for the next step
+FLOOD_REACH = 3  # of a flood to lower columns, at every row it passes: what is farther away waits for the next step
 
 
 class PlayoutState(NamedTuple):
@@ -124,7 +124,7 @@ def attempt(width: int, restart: bool = False) -> Callable[[PlayoutState, jax.ty
         around = bb.near(move, width)
         theirs = bb.some(bb.both(around, bb.without(p.opp, reached)))  # the opponent's chains are flooded
         chains = bb.choose(theirs, p.opp, own)
-        flooded = bb.sweep(bb.both(chains, reached), chains, width, REACH)
+        flooded = bb.sweep(bb.both(chains, reached), chains, width, FLOOD_REACH)
         settled = ~bb.some(bb.both(bb.near(flooded, width), bb.without(chains, flooded)))
         return p._replace(reached=bb.either(reached, flooded)), move, around, found, active, theirs, settled
 
