@@ -41,28 +41,30 @@ def tournament(
     again: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Run:
-    """Play every bot against every other: ``tournament("go:9", ["uct:simulations=200", Bot("uct", c=1.0)])``, or
-    ``tournament("demo.toml")``, a tournament file, of which the arguments given change the keys.
+    """The run of a tournament: ``tournament("go:9", ["uct:simulations=200", Bot("uct", c=1.0)])``.
 
-    ``game`` is a spec string, a game, or, without ``bots``, the path of a file; ``bots`` are spec strings, what
-    :func:`jubango.bots.config.Bot` makes, and players in Python
-    (:class:`jubango.bots.players.player.Player`). The other keys of a file:
-
-    - ``games`` per pairing (20; an even number), ``seed`` (1) of all that is random, ``games_at_once`` (128), ``name``;
-    - ``clock``: seconds of each player in each game, "60", "60+1", "300+3x30";
-    - ``sprt``: of two bots, see :func:`match`;
-    - ``format``: "round-robin", "gauntlet" (of the first bot), "match", "knockout", "swiss" (``rounds``),
-      or "best", which finds the best of all, or one less than ``indifference`` (20) Elo below it, wrong with a chance
-      of ``alpha`` (0.05) at most, and takes as many ``games`` as that needs;
-    - ``openings``: "random", "balanced", an SGF file or a folder of such, or the moves of each, ``["D4 C4", ...]``; of
-      them the first ``opening_plies`` moves;
-    - ``adjudication``: the keys of :class:`jubango.arena.schedule.adjudication.Adjudication`;
-    - ``matchups``: what is different between two bots,
-      ``[{"bots": ["a", "b"], "komi": 0.5, "handicap": 2, "black": "b", "clock": "60"}]``.
-
-    With ``out``, a folder, all is kept there and a run that was begun there goes on; else it is in memory only.
-    ``again`` are reasons, ``["crash", "time"]`` for instance, for which games there are played anew.
-    ``progress`` is shown in notebooks and on terminals; False hides it, True shows it anywhere.
+    game: a spec string or a game; or, without ``bots``, the path of a tournament file, of which the other arguments
+        change the keys: ``tournament("demo.toml")``.
+    bots: spec strings, what :func:`jubango.Bot` makes, and players in Python (:class:`jubango.Player`).
+    games: of each pairing, an even number; by default 20.
+    out: a folder, where all is kept and a run that was begun goes on; by default it is in memory only.
+    seed: of all random numbers; by default 1.
+    games_at_once: by default 128.
+    clock: seconds of each player in each game, "60", "60+1", "300+3x30".
+    sprt: a test of two bots, see :func:`match`.
+    format: "round-robin", "gauntlet" (of the first bot), "match", "knockout", "swiss", or "best". The last finds the
+        best of all, and takes as many ``games`` as that needs.
+    rounds: of a Swiss tournament.
+    indifference, alpha: of "best": it may find a bot up to 20 Elo below the best, and is wrong with a chance of at most
+        0.05.
+    openings: "random", "balanced", an SGF file or a folder of such, or the moves of each, ``["D4 C4", ...]``.
+    opening_plies: only so many of their first moves.
+    adjudication: the keys of :class:`jubango.arena.schedule.adjudication.Adjudication`.
+    matchups: what is different between two bots, ``[{"bots": ["a", "b"], "komi": 0.5, "handicap": 2, "black": "b",
+        "clock": "60"}]``.
+    name: of the tournament.
+    again: reasons, ``["crash", "time"]`` for instance, for which games of the folder are played anew.
+    progress: whether it is shown; by default in notebooks and on terminals.
 
     Raises UserError for input that cannot be used, Interrupted, a KeyboardInterrupt, and Stopped if a bot is lost.
     """
@@ -112,9 +114,18 @@ def match(
     again: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Run:
-    """Play two bots against each other in colour-swapped pairs; ``match(...).verdict`` says who is stronger, by how
-    much, how surely. The arguments are those of :func:`tournament`, with a clock one game at a time. With ``sprt``,
-    "0,20" for instance, the match ends where that test of the first bot decides, ``match(...).sprt``."""
+    """The run of a match: two bots in colour-swapped pairs of games.
+
+    ``match(...).verdict`` says which is stronger, by how much, and how surely.
+
+    first, second: the bots, as in :func:`tournament`.
+    sprt: a test of the first bot, "0,20" for instance; the match ends where it decides, and ``match(...).sprt`` says
+        how.
+    clock: as in :func:`tournament`; with one, games are played one at a time.
+    game, games, out, seed, openings, opening_plies, again, progress: as in :func:`tournament`.
+
+    Raises UserError, Interrupted and Stopped as :func:`tournament` does.
+    """
     claim()
     begin = {"openings": as_key(openings), "opening_plies": opening_plies}
     keys = {key: value for key, value in begin.items() if value is not None}

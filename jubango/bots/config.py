@@ -57,7 +57,7 @@ class BotConfig(BaseModel):
 
     @property
     def usual_name(self) -> str:
-        """What it is called when nobody gives it a name: its spec string, as far as that fits."""
+        """The name where none is given: the spec string, as far as that fits."""
         return _short(self.spec)
 
     @property
@@ -294,9 +294,11 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
 def Bot(use: str, *, name: str | None = None, **keys: Unpack[BotKeys]) -> BotConfig:
     """A bot as a ``[[bots]]`` table describes it: ``Bot("uct", simulations=800, c=1.0)``.
 
-    It is called ``name``, or by its spec string, an engine by its program. Raises UserError for an unknown bot or key,
-    and for a value that is out of range or a list: here a list makes no bots, write
-    ``[Bot("uct", c=c) for c in (0.7, 1.4)]``.
+    use: the kind of bot, a name of ``jubango bots``.
+    name: what it is called; by default its spec string, an engine by its program.
+    keys: of this kind of bot, one value each. For several bots write ``[Bot("uct", c=c) for c in (0.7, 1.4)]``.
+
+    Raises UserError for an unknown bot or key, and for a value that is out of range or a list.
     """
     where = f'bot "{use if name is None else name}"'
     plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in keys.items()}

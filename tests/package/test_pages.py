@@ -49,6 +49,46 @@ def test_every_name_of_the_door_has_a_docstring(name):
     assert said and not said.startswith(f"{name}("), f"jb.{name} has no docstring of its own"
 
 
+ARGUMENT = re.compile(r"((?:\w+(?: and others|, )?)+): ")
+
+
+def sections(said: str) -> list[str]:
+    """What a docstring's paragraphs are, in their order: text, arguments, errors, source."""
+    kinds = {"Raises": "errors", "Source": "source"}
+    paragraphs = [one for one in re.split(r"\n\s*\n", said) if one]
+    return [kinds.get(one[:6], "arguments" if ARGUMENT.match(one) else "text") for one in paragraphs]
+
+
+def public(value: type) -> dict[str, object]:
+    """The methods and properties that a class of the door defines itself, without those that stand for old names."""
+    kinds = (staticmethod, classmethod, property)
+    found = {
+        name: thing.fget if isinstance(thing, property) else getattr(thing, "__func__", thing)
+        for name, thing in vars(value).items()
+        if (name[0] != "_" or name == "__call__") and (isinstance(thing, kinds) or inspect.isfunction(thing))
+    }
+    return {name: thing for name, thing in found.items() if inspect.getsourcefile(thing) and "firsts" not in name}
+
+
+@pytest.mark.parametrize("name", sorted(set(jb.__all__) - TYPES))
+def test_docstrings_have_one_order(name):
+    """What it returns; arguments; errors; source (CONTRIBUTING.md). A function names every argument."""
+    value = getattr(jb, name)
+    said = {name: value.__doc__}
+    if isinstance(value, type):
+        said |= {f"{name}.{key}": inspect.getdoc(getattr(value, key)) for key in public(value)}
+    order = ["arguments", "errors", "source"]
+    for where, text in said.items():
+        assert text, f"jb.{where} has no docstring"
+        text = inspect.cleandoc(text)
+        found = [kind for kind in sections(text) if kind != "text"]
+        assert found == sorted(found, key=order.index), f"jb.{where}: {found}"
+        assert "Raises" not in re.sub(r"(^|\n\n)Raises", "", text), f"jb.{where}: errors have a paragraph of their own"
+    if inspect.isfunction(value):
+        named = re.findall(r"^((?:\w+(?:, )?)+):", inspect.cleandoc(value.__doc__), re.M)
+        assert set(inspect.signature(value).parameters) <= {one for line in named for one in line.split(", ")}
+
+
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_code_imports_the_door_alone(page):
     text = "".join(text for kind, text in pages.code(page) if kind == "python")

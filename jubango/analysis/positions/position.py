@@ -211,12 +211,16 @@ def analyze(
     on_progress: Callable[[int, int], bool | None] = _content,
     **keys: Unpack[BotKeys],
 ) -> PositionAnalysis | list[PositionAnalysis]:
-    """Search a position, or many of one game at once, a lane each. What is found best comes first: a bot's temperature
-    and the noise at its root, which are for games, are left out.
+    """What a bot's search finds in a position, or in each of many of one game, which are searched side by side.
 
-    bot: a spec string or a configuration, by default the strongest there is for the game; ``keys`` change it:
-        ``simulations=5000``.
-    on_progress(done, total), in simulations a lane, may return False to be content with what there is.
+    A bot's temperature and the noise at its root are for games; they are left out here.
+
+    positions: one, or a sequence of one game's; these give a list.
+    bot: a spec string or a configuration, by default the strongest there is for the game.
+    seed: of the search's random numbers.
+    on_progress: called with (done, total) simulations a position; False ends the search with what there is.
+    keys: change the bot's: ``simulations=5000``.
+
     Raises UserError for a bot that does not search, and if a tree is too large.
     """
     if isinstance(positions, Position):

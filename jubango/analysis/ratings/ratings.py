@@ -122,11 +122,17 @@ def rate(
     anchors: Mapping[str, float] | None = None,
     players: Iterable[str] = (),
 ) -> RatingList:
-    """Rate the players of ``results``, and ``players``, who need not have games.
+    """The ratings of all players of ``results``, in Elo, with errors.
 
-    ``prior``: wins, and as many losses, of every player against a virtual one of its group, and as many of the first
-    mover between two equal ones. Without anchors each group's ratings average 0, and errors are those of
-    the difference from that average. Raises UserError for an unknown anchor.
+    results: games, or (first, second, score of the first).
+    prior: wins, and as many losses, of every player against a virtual one of its group, and as many of the first mover
+        between two equal ones.
+    first_move_advantage: whether moving first is fitted too, or taken as worth nothing.
+    anchors: fixed ratings by name. Without any each group averages 0, and errors are those of the difference from that
+        average.
+    players: more players, who need not have games.
+
+    Raises UserError for an unknown anchor.
     """
     anchors = dict(anchors or {})
     games = decided(results)

@@ -61,7 +61,15 @@ class Review:
         cls, record: Record, places: Sequence[Position], ends: Sequence[PositionKey], judged: Sequence[bool],
         evidence: Evidence, thresholds: Thresholds, bot: str,
     ) -> Review:  # fmt: skip
-        """From what was found. ends: of each move where its worth was searched; judged: whether it has a loss."""
+        """The review made of what the searches found.
+
+        record: the game.
+        places: its positions, from before the first move on.
+        ends: of each move where its worth was searched.
+        judged: of each move, whether it has a loss.
+        evidence: the searches' win rates and variances.
+        thresholds: what a loss is called.
+        """
         comments = _comments(record.sgf)
         knows = not judging_note(record.game, bot_from_spec(bot))
         positions = [reviewed_position(place, evidence, comments.get(place.number, "")) for place in places]
@@ -74,27 +82,32 @@ class Review:
         return cls(record, tuple(places), bot, repeats, thresholds, tuple(positions), tuple(moves), summary)
 
     def with_thresholds(self, thresholds: Thresholds) -> Review:
-        """The same with moves graded by others; nothing is searched."""
+        """The same review with its moves graded by other thresholds; nothing is searched."""
         knows = not self.note
         moves = tuple(replace(m, grade=grade_of(m.loss, m.worse, thresholds, knows)) for m in self.moves)
         return replace(self, thresholds=thresholds, moves=moves, summaries=summaries(moves, knows))
 
     def summary(self, player: int, phase: str = ALL) -> Summary:
-        """Black's (0) or White's (1), of "opening", "middle", "end" or "all"."""
+        """The means of one player's moves.
+
+        player: 0 Black, 1 White.
+        phase: "opening", "middle", "end" or "all".
+        """
         return next(one for one in self.summaries if (one.player, one.phase) == (player, phase))
 
     @property
     def title(self) -> str:
+        """The players' names and the game: a line above the review."""
         return f"{' – '.join(self.record.players)}, {self.record.game.spec}, {self.record.result}"
 
     @property
     def note(self) -> str:
-        """What a person should know of the bot's judgement, or nothing."""
+        """What a reader should know of the bot's judgement, or nothing."""
         return judging_note(self.record.game, bot_from_spec(self.bot))
 
     @property
     def by(self) -> str:
-        """Who has searched: ``uct:simulations=200, 2 searches a position``."""
+        """The bot and its searches: ``uct:simulations=200, 2 searches a position``."""
         return f"{self.bot}, {self.repeats} search{'es' * (self.repeats > 1)} a position"
 
     # -- tables and data ---------------------------------------------------------------------
@@ -129,7 +142,7 @@ class Review:
 
     @property
     def document(self) -> dict[str, Any]:
-        """All of it as JSON has it: texts, numbers, lists and tables of them, None where nothing is known."""
+        """The review as JSON has it: texts, numbers, lists and tables of them, None where nothing is known."""
         return _plain(
             {
                 "file": self.record.sgf.source,
@@ -150,6 +163,7 @@ class Review:
 
     @property
     def curves(self) -> Curves:
+        """The win rate and the lead over the moves, as they are drawn."""
         return Curves(
             [one.win_rate for one in self.positions],
             [one.error for one in self.positions],
@@ -159,18 +173,28 @@ class Review:
         )
 
     def plot(self, figure: Figure | None = None) -> Figure:
-        """Draw win rate and lead over the moves, on a new figure if none is given, and return it."""
+        """The figure with win rate and lead over the moves.
+
+        figure: the one to draw on; by default a new one.
+        """
         return figure_of(self.curves, figure)
 
     def save_png(self, path: Path | str) -> None:
-        """Write the curves as a picture, of the kind the file's name says (PNG, SVG). Raises OSError, ValueError."""
+        """Writes the curves as a picture.
+
+        path: its ending says of what kind: PNG or SVG.
+
+        Raises OSError where it cannot be written, and ValueError for another ending.
+        """
         save_graph(path, self.curves)
 
     # -- SGF ---------------------------------------------------------------------------------
 
     def sgf(self) -> bytes:
-        """The file the game came from, with this review in it, in place of an older one; see
-        :mod:`jubango.analysis.reviews.annotation`."""
+        """The bytes of the file the game came from, with this review in it in place of an older one.
+
+        :mod:`jubango.analysis.reviews.annotation` says what is written.
+        """
         source = self.record.sgf
         roots, _ = read_trees(write_trees(source.trees), source.source)
         annotation.annotate(
@@ -179,12 +203,15 @@ class Review:
         return write_trees(roots)
 
     def save_sgf(self, path: Path | str) -> None:
-        """Write :meth:`sgf`; the file is there whole or as it was. Raises OSError."""
+        """Writes :meth:`sgf` to a file, which is there whole or as it was.
+
+        Raises OSError where it cannot be written.
+        """
         write_safely(Path(path), self.sgf())
 
     @property
     def summary_lines(self) -> list[str]:
-        """For people: a line for each player."""
+        """A line of text for each player."""
         lines = []
         for player, name in enumerate(self.record.players):
             one = self.summary(player)

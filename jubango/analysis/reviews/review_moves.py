@@ -30,7 +30,11 @@ SIGNS = {"inaccuracy": "?!", "mistake": "?", "blunder": "??", SURPRISE: "!"}
 
 
 class Thresholds(NamedTuple):
-    """From what loss on a move is called what, in win rate; and how sure it must be that it has lost anything."""
+    """What a loss in win rate is called.
+
+    inaccuracy, mistake, blunder: the loss from which on a move is called so, 0 to 1.
+    sure: how probable it must be that the move has lost anything, 0 to 1.
+    """
 
     inaccuracy: float = 0.05
     mistake: float = 0.10
@@ -38,7 +42,7 @@ class Thresholds(NamedTuple):
     sure: float = 0.995
 
     def check(self) -> None:
-        """Raises UserError for what makes no sense."""
+        """Raises UserError for thresholds that are out of order or out of range."""
         if not 0 < self.inaccuracy <= self.mistake <= self.blunder <= 1:
             raise UserError(
                 f"thresholds {', '.join(f'{100 * x:g}' for x in self[:3])}: should rise from above 0 to 100 %, of an "

@@ -213,15 +213,17 @@ def review(
     on_progress: Callable[[ReviewProgress], None] = lambda progress: None,
     **keys: Unpack[BotKeys],
 ) -> Review | list[Review]:
-    """Look a game through, or many at once: what every move lost, how surely, and what would have been better.
+    """A game looked through, or a list of many: what every move lost, how surely, and what would have been better.
 
     games: records, or names of SGF files.
-    bot: a spec string or a configuration, by default the strongest there is for the game; ``keys`` change it:
-        ``simulations=200``.
+    bot: a spec string or a configuration, by default the strongest there is for the game.
     repeats: searches of every position, each with its own seed.
+    seed: of the searches' random numbers.
     thresholds: from what loss on a move is called an inaccuracy, a mistake, a blunder.
-    file: keep the searches of a game there, and take those that are there already.
-    on_progress: told how far the searches are; of many games, some are finished before others begin.
+    file: the searches of a game are kept there, and those that are there already are taken.
+    on_progress: called with how far the searches are; of many games, some are finished before others begin.
+    keys: change the bot's: ``simulations=200``.
+
     Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written or is
     another game's.
     """

@@ -16,10 +16,16 @@ from jubango.sgf_games.base.errors import UserError
 
 
 def compare_runs(first: Run | Path | str, second: Run | Path | str) -> Comparison:
-    """What changed from the first run to the second, two runs or their folders: of every bot that is in both, by its
-    name, the change of its rating in Elo with the 95 % error and the probability that it is stronger now, its games,
-    seconds a game, and failures; ``.frame`` is a pandas frame. Bots with the same settings in both are what changes are
-    measured against; :mod:`jubango.analysis.tables.comparison` says how. Raises UserError if no bot is in both."""
+    """What changed from one run to another: for every bot in both, the change of its rating in Elo and how sure it is.
+
+    Besides the Elo with its 95 % error it has the probability that the bot is stronger now, its games, seconds a game,
+    and failures. ``.frame`` is a pandas frame. Changes are measured against the bots with the same settings in both;
+    :mod:`jubango.analysis.tables.comparison` says how.
+
+    first, second: two runs or their folders.
+
+    Raises UserError if no bot is in both.
+    """
     if not isinstance(first, Run) and not isinstance(second, Run) and Path(first).resolve() == Path(second).resolve():
         raise UserError(f"compare: {first} twice; name two runs")
     runs = [run if isinstance(run, Run) else open_run(run) for run in (first, second)]

@@ -89,11 +89,16 @@ class Run:
         self.table: GamePool | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:
-        """These games have ended; they are finished when they have been kept, by :meth:`settle`."""
+        """Takes games in that have ended; they count as finished once :meth:`settle` has stored them."""
         self._ended.add(records)
 
     def settle(self, now: bool = False) -> None:
-        """Keep the games that have ended, ``now`` or if it is time. Raises CannotGoOn."""
+        """Stores the games that have ended.
+
+        now: whether at once, or only if it is time.
+
+        Raises CannotGoOn where they cannot be stored.
+        """
         records = self._ended.settle(now)
         self.latest += records
         self._results |= {record.game_id: record_result(record) for record in records}
@@ -103,7 +108,10 @@ class Run:
             self.pace.add(GameUnderWay(record.game_id, pair, moves, record.seconds))
 
     def next_games(self) -> Iterator[GameTask]:
-        """Those that are to be played as far as the results tell, in their order. Raises CannotGoOn."""
+        """The games that are to be played as far as the results tell, in their order.
+
+        Raises CannotGoOn where stored games do not fit the plan.
+        """
         self.settle(now=True)
         self.pace.missing = self._outcome.missing()
         return (task for task in self._outcome.tasks() if task.game_id not in self._results)
@@ -125,13 +133,14 @@ class Run:
 
     @property
     def rounds(self) -> list[list[dict[str, object]]]:
-        """Of a knockout's and a Swiss tournament's rounds so far the matches: the two bots, their points, how many
-        games that were."""
+        """A knockout's or Swiss tournament's rounds so far: the matches, each with two bots, their points and its
+        games.
+        """
         return self._outcome.rounds
 
     @property
     def decided(self) -> bool:
-        """Has the plan's test, or its search for the best, come to its end?"""
+        """Whether the plan's test, or its search for the best, has come to its end."""
         return self._outcome.decided
 
     @property
@@ -141,14 +150,19 @@ class Run:
 
     @property
     def results(self) -> list[Result]:
-        """The games that count: all, until the plan's test or its search for the best has decided; then those on which
-        it has, whatever else had ended by then. At the end in the order of their ids, however they were played."""
+        """The games that count, at the end in the order of their ids.
+
+        These are all games, until the plan's test or its search for the best has decided. Then they are those on which
+        it has decided, whatever else had ended by then.
+        """
         return [self._results[own] for own in self._outcome.counting(self._results.keys())]
 
     @property
     def left_out(self) -> list[str]:
-        """The ids of the games that count for nothing, as they are behind those on which the plan's test, or its search
-        for the best, has decided: which of these had ended by then is chance."""
+        """The ids of the games that count for nothing: those behind the ones on which the plan's test has decided.
+
+        Which of these had ended by then is chance. The same holds for a search for the best.
+        """
         evidence = self._outcome.evidence
         return [] if evidence is None else sorted(self._results.keys() - evidence)
 
@@ -159,7 +173,10 @@ class Run:
         return games[~games["game_id"].isin(self.left_out)].reset_index(drop=True)
 
     def seconds_left(self, elapsed: float) -> float | None:
-        """Until the end, with ``elapsed`` seconds of playing behind; None if nobody knows yet."""
+        """Seconds until the end, or None while nobody can know.
+
+        elapsed: seconds of playing so far.
+        """
         if not self.missing:
             return 0.0
         now = time.perf_counter()
@@ -176,42 +193,51 @@ class Run:
 
     @property
     def folder(self) -> Path | None:
-        """Where the games are kept, if they are on disk."""
+        """The folder of the games, or None if they are in memory."""
         return self.kept.folder
 
     @property
     def missing(self) -> int:
-        """Games of the plan that are still to be played."""
+        """The number of games of the plan that are still to be played."""
         return 0 if self.decided else self.total - len(self._results)
 
     @property
     def total(self) -> int:
-        """How many games the plan has, as far as the results tell; where its test has decided, as many as count."""
+        """The number of games of the plan, as far as the results tell; after a test's decision, of those that count."""
         return len(self.results) if self.decided else self._outcome.total
 
     @property
     def games(self) -> pd.DataFrame:
-        """A row for each game, :attr:`left_out` included, as in ``results.sqlite``: game_id, game, black, white,
-        black_spec, white_spec, seed, result, score (Black's; NaN if void), reason, detail, plies, moves, seconds, date,
-        event, opening, opening_plies, counted, sgf."""
+        """A pandas frame with a row for each game, :attr:`left_out` included, with the columns of ``results.sqlite``.
+
+        These are game_id, game, black, white, black_spec, white_spec, seed, result, score (Black's; NaN if void),
+        reason, detail, plies, moves, seconds, date, event, opening, opening_plies, counted, sgf. docs/tables.md
+        explains them.
+        """
         return self.kept.frame()
 
     @property
     def moves(self) -> pd.DataFrame:
-        """A row for each move: game_id, ply, player, colour, move, opening_move, visits, simulations, win_rate,
-        prior, seconds, clock_left, periods_left; see docs/tables.md."""
+        """A pandas frame with a row for each move.
+
+        Its columns are game_id, ply, player, colour, move, opening_move, visits, simulations, win_rate, prior, seconds,
+        clock_left, periods_left. docs/tables.md explains them.
+        """
         return self.kept.moves()
 
     @property
     def ratings(self) -> pd.DataFrame:
-        """Columns rank, name, elo, error (half of the 95 % interval), pair_error (the same by the
-        spread between pairs of games), games, wins, draws, losses, score, group, of the losses time, forfeit and
-        resignation, and distinct_games (NA if no moves are known)."""
+        """A pandas frame with a row for each bot, the strongest first.
+
+        Its columns are rank, name, elo, error (half of the 95 % interval), pair_error (the same by the spread between
+        pairs of games), games, wins, draws, losses, score, group. Of the losses it has time, forfeit and resignation,
+        and last distinct_games (NA if no moves are known).
+        """
         return ratings_frame(self.rating_list)
 
     @property
     def crosstable(self) -> pd.DataFrame:
-        """The row's wins-draws-losses against the column, the strongest first."""
+        """A pandas frame: the row's wins-draws-losses against the column, the strongest first."""
         return crosstable(self.results, [r.name for r in self.rating_list.ratings])
 
     @property
@@ -221,13 +247,21 @@ class Run:
 
     @property
     def verdict(self) -> Verdict:
-        """Who of two bots is stronger. Raises UserError if there are more than two; then see :meth:`compare`."""
+        """Which of two bots is stronger, by how much, and how surely.
+
+        Raises UserError if there are more than two; then see :meth:`compare`.
+        """
         if len(self.plan.bots) != 2:
             raise UserError(f"a verdict is on two bots, here are {len(self.plan.bots)}; see compare(NAME, NAME)")
         return self.compare(*(bot.name for bot in self.plan.bots))
 
     def compare(self, first: str, second: str) -> Verdict:
-        """Who of two bots is stronger, by all games of the run. Raises UserError for an unknown name."""
+        """Which of two bots is stronger, by all games of the run.
+
+        first, second: their names.
+
+        Raises UserError for an unknown name.
+        """
         ratings = self.rating_list
         names = [r.name for r in ratings.ratings]
         for name in (first, second):
@@ -236,14 +270,17 @@ class Run:
         return verdict(ratings, self.results, first, second)
 
     def save_report(self, path: Path | str) -> None:
-        """Write the run as one HTML page, with every game to be replayed. Raises UserError."""
+        """Writes the run as one HTML page that replays every game.
+
+        Raises UserError where it cannot be written.
+        """
         page, moves = page_of(self.plan, self.kept.machines), self.moves
         page.add(self.counting, moves[~moves["game_id"].isin(self.left_out)])
         write_page(Path(path), page, self.total, self.told)
 
     @property
     def failures(self) -> dict[str, dict[str, int]]:
-        """Of every bot that has failed: how many games it has lost by time, crash, error or illegal moves."""
+        """For each bot that has failed: the number of games that it lost by time, crash, error or illegal moves."""
         return failures_in(self.counting)
 
     @property

@@ -157,9 +157,11 @@ def rebuild_run(folder: Path) -> tuple[int, list[Problem]]:
 
 
 def open_run(folder: Path | str) -> Run:
-    """The run in a folder, as far as it has been played; ``run.missing`` says how many games are to come.
+    """The run in a folder, as far as it has been played; ``run.missing`` is the number of games to come.
 
-    It may be at play at this moment. Raises UserError if the folder holds no run.
+    folder: that of the run, which may be at play at this moment.
+
+    Raises UserError if the folder holds no run.
     """
     path = Folder(folder).path
     return Run(plan_in(path), RunFolder(path))

@@ -240,20 +240,24 @@ def tune(
     opening_plies: int | None = None,
     progress: bool | None = None,
 ) -> Tuning:
-    """Search numeric settings of a bot by playing: ``tune("connect_four", "uct:simulations=100", {"c": (0.1, 4,
-    "log")})``, or ``tune("tune.toml")``, a tuning's file, of which the arguments given change the keys.
+    """The tuning of a bot's settings by playing: ``tune("connect_four", "uct", {"c": (0.1, 4, "log")})``.
 
-    ``settings`` are the keys to search, each with its lowest and highest value and, where the scale is logarithmic,
-    "log". The other keys of a file:
+    game: a spec string or a game; or, without ``bot``, the path of a tuning's file, of which the other arguments change
+        the keys: ``tune("tune.toml")``.
+    bot: a spec string or what :func:`jubango.Bot` makes.
+    settings: the keys to search, each with its lowest and highest value and, for a logarithmic scale, "log".
+    games: in all; by default 2000.
+    out: a folder, where all is kept and a tuning that was begun goes on.
+    seed: of proposals and games; by default 1.
+    opponents: whom the bot plays, spec strings and bots; by default itself without tuning.
+    confirm: the test of the best settings against those without tuning; by default "0,20", "" for none.
+    confirm_games: how many that test may take; by default 4000.
+    games_per_round: by default 128.
+    games_at_once: by default 128.
+    openings, opening_plies: see :func:`jubango.tournament`.
+    progress: whether it is shown; by default on terminals.
 
-    - ``opponents``: whom the bot plays, spec strings and what :func:`jubango.bots.config.Bot` makes (itself as it is);
-    - ``games`` (2000), ``games_per_round`` (128), ``seed`` (1) of proposals and games, ``games_at_once`` (128);
-    - ``confirm``: the test of the best settings against those without tuning ("0,20"; "": none), with up to
-      ``confirm_games`` (4000);
-    - ``openings`` and ``opening_plies``, see :func:`jubango.arena.tournament.tournament`.
-
-    With ``out``, a folder, all is kept there and what was begun there goes on. ``progress`` is shown on terminals;
-    False hides it, True shows it anywhere. Raises UserError and TuningInterrupted, a KeyboardInterrupt.
+    Raises UserError for input that cannot be used, and TuningInterrupted, a KeyboardInterrupt.
     """
     claim()
     given = {

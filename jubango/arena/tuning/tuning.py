@@ -62,8 +62,10 @@ class BestSetting(NamedTuple):
 
 
 class Tuning:
-    """What has been played of a plan, and what it says. It grows while it is being played; ``folder`` is where it is
-    kept, None if that has gone. Prints as the best settings so far."""
+    """What has been played of a tuning's plan, and what it says. Prints as the best settings so far.
+
+    It grows while it is being played. ``folder`` is where it is kept, None if that has gone.
+    """
 
     def __init__(self, plan: TunePlan, folder: Path) -> None:
         self.plan = plan
@@ -84,32 +86,34 @@ class Tuning:
 
     @property
     def total(self) -> int:
-        """Games in all."""
+        """The number of games in all."""
         return max(self.plan.games, 2 * len(self.trials))
 
     @property
     def done(self) -> int:
-        """Games that are finished."""
+        """The number of games that are finished."""
         return len(self.scores)
 
     @property
     def missing(self) -> int:
+        """The number of games that are still to be played."""
         return self.total - self.done
 
     @property
     def round(self) -> int:
-        """The one that is being played, from 1; 0: none is yet."""
+        """The round that is being played, from 1; 0 before the first."""
         return self.trials[-1].round if self.trials else 0
 
     def tasks(self) -> list[GameTask]:
-        """The games of this round that are still to be played; all before are."""
+        """The games of this round that are still to be played; all before are finished."""
         now = [trial for trial in self.trials if trial.round == self.round]
         tasks = [self.plan.playing.task(self._pair(trial), number) for trial in now for number in _numbers(trial)]
         return [task for task in tasks if task.game_id not in self.scores]
 
     def propose(self) -> list[Trial]:
-        """The trials of the next round, none after the last: what they are depends on the seed and on the results of
-        the rounds before."""
+        """The trials of the next round, none after the last. They depend on the seed and on the results of earlier
+        rounds.
+        """
         plan, number = self.plan, len(self.trials)
         pairs = min(plan.games_per_round, plan.games - 2 * number) // 2
         if pairs <= 0:
@@ -125,7 +129,10 @@ class Tuning:
         return new
 
     def add(self, records: Sequence[GameRecord]) -> None:
-        """These games are finished, and kept."""
+        """Takes in and stores games that are finished.
+
+        records: the games.
+        """
         for record in records:
             self._count(record.game_id, record.black, record.score, record.reason)
 
@@ -137,14 +144,14 @@ class Tuning:
         return pairing(trial.name, self.plan.opponents[trial.opponent].name)
 
     def points(self, trial: Trial) -> float:
-        """Of its two games; nan if they are not both finished and decided."""
+        """The points of a trial's two games, 0 to 2; nan if they are not both finished and decided."""
         pair = self._pair(trial)
         return sum(self.scores.get(game_id(pair, number), math.nan) for number in _numbers(trial))
 
     # -- what it says ------------------------------------------------------------------------
 
     def fit(self) -> Response | None:
-        """Fit the response to all pairs that have been played, if there are new ones; None before the first pair."""
+        """The response fitted to all pairs that have been played; None before the first pair."""
         played = [(trial, points) for trial in self.trials if not math.isnan(points := self.points(trial))]
         if self._fitted[0] != len(played):
             self._fitted = len(played), self._response_to(played) if played else None
@@ -152,7 +159,7 @@ class Tuning:
 
     @property
     def latest(self) -> Response | None:
-        """The response as it was last fitted, for who looks on."""
+        """The response as it was last fitted; nothing is computed."""
         return self._fitted[1]
 
     def _response_to(self, played: list[tuple[Trial, float]]) -> Response:
@@ -164,7 +171,7 @@ class Tuning:
 
     @property
     def best(self) -> list[BestSetting]:
-        """The best settings by the latest response; those without tuning, and no interval, before there is one."""
+        """The best settings by the latest response; before there is one, those without tuning, with no interval."""
         plan, response = self.plan, self.latest
         start = plan.values_of(plan.start)
         if response is None:
@@ -183,7 +190,7 @@ class Tuning:
 
     @property
     def spec(self) -> str:
-        """Of the bot with the best settings: what to paste."""
+        """The spec string of the bot with the best settings, to paste."""
         return self.bot.spec
 
     @property
@@ -197,14 +204,16 @@ class Tuning:
 
     @property
     def gain(self) -> Estimate | None:
-        """Elo of the best settings over those without tuning, by the latest response; None where it does not reach."""
+        """Elo of the best settings over those without tuning, by the latest response; None where it does not reach
+        these.
+        """
         response, start = self.latest, self.plan.values_of(self.plan.start)
         inside = all(setting.holds(value) for setting, value in zip(self.plan.settings, start, strict=True))
         return response.gain(response.optimum.place, self.plan.place(start)) if response and inside else None
 
     @property
     def told(self) -> list[str]:
-        """What there is to say beside the tables of settings and opponents, in words."""
+        """Lines of text for people, beside the tables of settings and opponents."""
         lines = list(self.remarks)
         start = self.plan.start.model_copy(update={"name": ""})
         met = any(bot.model_copy(update={"name": ""}) == start for bot in self.plan.opponents)
@@ -214,7 +223,7 @@ class Tuning:
 
     @property
     def remarks(self) -> list[str]:
-        """What is to be thought of before the best settings are believed."""
+        """Lines of text: doubts about the best settings, if there are any."""
         if self.latest is None:
             return []
         remarks, best = [], self.latest.optimum
@@ -230,7 +239,7 @@ class Tuning:
 
     @property
     def summary(self) -> dict[str, object]:
-        """The same for JSON."""
+        """The best settings, the gain and the opponents, as JSON has them."""
         test = self.confirmed.sprt if self.confirmed else None
         return {
             "bot": self.spec,
@@ -244,8 +253,11 @@ class Tuning:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row for each pair of games: number, round, opponent, the settings, points (of two; NaN if they are not both
-        finished and decided)."""
+        """A pandas frame with a row for each pair of games.
+
+        Its columns are number, round, opponent, the settings, and points (of two; NaN if not both games are finished
+        and decided).
+        """
         import pandas as pd
 
         keys = [setting.key for setting in self.plan.settings]
@@ -254,14 +266,20 @@ class Tuning:
         return pd.DataFrame(rows, columns=["number", "round", "opponent", *keys, "points"])
 
     def plot(self, path: Path | str) -> None:
-        """Draw the response with what has been tried into a file. Nothing before the first pair."""
+        """Draws the response with what has been tried into a file; nothing before the first pair.
+
+        path: its ending says of what kind: PNG or SVG.
+        """
         if self.latest is not None:
             axes = [Axis(setting.key, setting.exact, setting.log) for setting in self.plan.settings]
             whom = " and ".join(printable(bot.name) for bot in self.plan.opponents)
             save_response(Path(path), self.latest, axes, f"{self.plan.playing.game.spec}: {printable(self.spec)}", whom)
 
     def save(self) -> None:
-        """Write the table of what has been tried. Raises CannotGoOn."""
+        """Writes the table of what has been tried.
+
+        Raises CannotGoOn where it cannot be written.
+        """
         assert self.folder is not None
         text = self.frame.to_csv(index=False, lineterminator="\n")
         with writing(self.folder / SETTINGS_TABLE):

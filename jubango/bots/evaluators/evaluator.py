@@ -24,8 +24,10 @@ Params: TypeAlias = Any  # a pytree of arrays: the weights of an evaluator, () w
 
 
 class Amaf(NamedTuple):
-    """Which player took each action first, in G games from each of B positions (AMAF, all moves as first: Gelly &
-    Silver 2011, section 4)."""
+    """Which player took each action first, in G games from each of B positions.
+
+    Source: all moves as first (AMAF), Gelly & Silver 2011, section 4.
+    """
 
     player: jax.Array  # int32 [B, G, A], the first to take the action, or -1
     result: jax.Array  # float32 [B, G], for the player to move in the position
@@ -39,10 +41,12 @@ class _Evaluation(NamedTuple):
 
 
 class Evaluation(_Evaluation):
-    """What an evaluator says of a batch of B positions, or, without the axis B, of one: a ``value``, and of the actions
-    either ``prior``, weights that need not add up to 1, or ``logits``. The search masks and normalises both.
+    """What an evaluator says of B positions, or, without the axis B, of one.
 
-    Raises UserError unless it is given just one of them.
+    It has a value, and for the actions either a prior, weights that need not add up to 1, or logits. The search masks
+    and normalises both.
+
+    Raises UserError unless just one of ``prior`` and ``logits`` is given.
     """
 
     __slots__ = ()
@@ -77,12 +81,12 @@ class Evaluator(ABC):
 
     @property
     def trusted(self) -> bool:
-        """Are its numbers known to be what they should be?"""
+        """Whether its values are known to be finite and in range, so that nothing checks them."""
         return False
 
     @property
     def title(self) -> str:
-        """What people know it as."""
+        """Its name as people know it."""
         return type(self).__name__
 
     @property
@@ -92,14 +96,19 @@ class Evaluator(ABC):
 
     @property
     def has_prior(self) -> bool:
-        """Does its prior tell actions apart? Where every action is alike it is no policy to be shown."""
+        """Whether its prior tells actions apart; an even prior is not shown as a policy."""
         return True
 
     @abstractmethod
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
-        """params: the weights. states: B last, without history. legal: bool [B, A], none at all where nobody asks: what
-        is said there does not matter. seeds: uint32 [B], the only source of randomness, so that a lane's result does
-        not depend on its neighbours."""
+        """The evaluation of B positions.
+
+        params: the weights.
+        game: the game of the states.
+        states: B last, without history.
+        legal: bool [B, A]. A row without any true is not asked for; what is said there does not matter.
+        seeds: uint32 [B], the only source of randomness, so that a lane's result does not depend on the others.
+        """
 
 
 class LoadedEvaluator(NamedTuple):
@@ -111,7 +120,7 @@ class LoadedEvaluator(NamedTuple):
 
 @dataclass(frozen=True)
 class Uniform(Evaluator):
-    """Every action alike, every position even: what a search makes of the rules alone."""
+    """An even prior and the value 0 for every position: a search by the rules alone."""
 
     has_prior = False
 
@@ -125,7 +134,7 @@ class Uniform(Evaluator):
 
 @dataclass(frozen=True)
 class Heuristic(Evaluator):
-    """The game's own estimate of a position, ``Game.heuristic``; every action alike."""
+    """The game's own estimate of a position, ``Game.heuristic``, and an even prior."""
 
     has_prior = False
 
@@ -257,8 +266,12 @@ _Thing = TypeVar("_Thing", bound=Callable[..., object])
 
 
 def evaluator(name: str) -> Callable[[_Thing], _Thing]:
-    """Let bots say ``evaluator=NAME``. Decorates a function of one position (see :class:`OneByOne`) or a subclass of
-    :class:`Evaluator` that is made without arguments; gives back what it decorates.
+    """A decorator that lets bots say ``evaluator=NAME``; it gives back what it decorates.
+
+    It decorates a function of one position (see :class:`OneByOne`), or a subclass of :class:`Evaluator` that is made
+    without arguments.
+
+    name: a word.
 
     Raises UserError for a name that is taken by one of jubango's own.
     """

@@ -14,10 +14,12 @@ from jubango.sgf_games.rules.game import Game, State
 
 @dataclass(frozen=True)
 class Mixed(Evaluator):
-    """The prior of ``first`` and the weighted mean of both values: weight of ``second``'s. Params: a pair.
+    """The prior of ``first``, and the weighted mean of both values. Params: a pair, one of each.
 
-    AlphaGo: the value network first, rollouts second, weight 0.5 (Silver et al. 2016, Methods,
-    "Searching with policy and value networks": lambda).
+    weight: that of ``second``'s value, 0 to 1.
+
+    Source: AlphaGo has the value network first and rollouts second, weight 0.5 (lambda in Silver et al. 2016, Methods,
+    "Searching with policy and value networks").
     """
 
     first: Evaluator

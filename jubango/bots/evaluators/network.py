@@ -24,12 +24,11 @@ POSITIONS_PER_CORE = 8  # positions that a core evaluates together
 
 @dataclass(frozen=True)
 class NetworkEvaluator(Evaluator):
-    """Any network of one shape. Params: its weights by name, as
-    :func:`jubango.bots.networks.checkpoint.load_weights` reads them.
+    """Any network of one shape. Params: its weights by name, as :func:`jubango.bots.networks.checkpoint.load_weights`
+    reads them.
 
-    On a CPU it looks at eight positions together, however many there are, and at none that is not asked for: a batch in
-    which a few games are being searched costs as little as a small one, and what is said of a position is the same to
-    the last bit in every batch of eight or more a device.
+    On a CPU it evaluates eight positions at a time, and only those that are asked for. So a batch with few searched
+    games costs little. A position's value is the same to the last bit in every batch of eight or more a device.
     """
 
     shape: Shape
@@ -44,8 +43,13 @@ class NetworkEvaluator(Evaluator):
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> tuple[NetworkEvaluator, Params]:
-        """The evaluator for a file and the weights in it. Raises UserError for a file that cannot be read or
-        was made for another game."""
+        """(evaluator, weights) of a file.
+
+        path: a file of weights, ``.safetensors``.
+        game: the game that it is for.
+
+        Raises UserError for a file that cannot be read, or is a network for another game.
+        """
         weights, shape, _ = load_weights(path)
         if shape != Shape.of(game, shape.channels, shape.blocks):
             raise UserError(f"network {path}: was made for {shape.game}, not for {game.spec}")

@@ -13,8 +13,7 @@ from jubango.sgf_games.rules.game import Game, State
 
 @dataclass(frozen=True)
 class PolicyValue(Evaluator):
-    """A network for policy and value, which is asked about what ``game.observe`` says of positions; in a search of an
-    environment's states that is their ``observation``.
+    """A network for policy and value, given ``game.observe`` of positions, or an environment's ``observation``.
 
     apply: a hashable function ``(params, observations [B, ...]) -> (logits [B, A], values [B])``, the values in [-1, 1]
         for the player to move.

@@ -25,15 +25,14 @@ MOST_ROLLOUTS = 2**16
 
 @dataclass(frozen=True)
 class Rollout(Evaluator):
-    """The mean result of ``rollouts`` games. Kocsis & Szepesvari 2006, section 3; prior: every action alike.
+    """The mean result of ``rollouts`` random games; the prior is even. Params: those of ``policy``.
 
-    Params: those of ``policy``.
-
-    moves: "game", random as the game plays them itself (in Go never filling an own eye);
-        "tactical", with the game's tactics first; "uniform", any
-        legal move; or "policy", drawn from the prior of ``policy`` (Silver et al. 2016, rollout policy).
+    moves: "game", random as the game plays them itself (in Go never filling an own eye); "tactical", with the game's
+        tactics first; "uniform", any legal move; or "policy", drawn from the prior of ``policy``.
     draws: count "half", or each goes to a "random" side.
-    amaf: tell also which player took each action first, for :class:`jubango.Rave` (``firsts`` of old).
+    amaf: whether it also finds which player took each action first, for :class:`jubango.Rave` (once ``firsts``).
+
+    Source: Kocsis & Szepesvari 2006, section 3; "policy" is the rollout policy of Silver et al. 2016.
     """
 
     rollouts: int = 1

@@ -30,11 +30,13 @@ Weights = dict[str, jax.Array]
 class Recipe:
     """How a network learns.
 
-    rate: of learning (Adam; Kingma & Ba 2015), with ``decay`` of the weights (Loshchilov & Hutter 2019), reached after
-        ``warm_up`` steps.
-    average: of the weights, how much of it a step keeps; what plays is the average (Polyak & Juditsky 1992).
+    rate: the learning rate of Adam, reached after ``warm_up`` steps; ``decay`` is that of the weights.
+    average: how much of the average of the weights a step keeps; the average is what plays.
     value, ownership, score: weights in the loss of the search's own value, beside the game's result, and of the two
-        heads (Wu 2019, section 3.4).
+        heads.
+
+    Source: Adam, Kingma & Ba 2015; weight decay, Loshchilov & Hutter 2019; averaging, Polyak & Juditsky 1992; heads, Wu
+    2019, section 3.4.
     """
 
     batch: int = 256
@@ -47,7 +49,10 @@ class Recipe:
     score: float = 0.5
 
     def optimizer(self) -> optax.GradientTransformation:
-        """Adam's steps by this recipe. Raises UserError where optax is not installed."""
+        """Adam's steps by this recipe, an optax transformation.
+
+        Raises UserError where optax is not installed.
+        """
         need("optax")
         import optax
 

@@ -12,7 +12,7 @@ from jubango.sgf_games.rules.game import State
 
 
 class Samples(NamedTuple):
-    """Positions and what became of them; arrays [N, ...], results for the player to move."""
+    """Positions and what became of them: arrays [N, ...], results for the player to move."""
 
     state: State
     policy: np.ndarray  # float16 [A]
@@ -24,6 +24,7 @@ class Samples(NamedTuple):
 
     @property
     def number(self) -> int:
+        """The number of positions, N."""
         return len(self.value)
 
 
@@ -45,7 +46,10 @@ class Collector:
         self._pending: list[Moves] = []
 
     def add(self, moves: Moves) -> tuple[Samples, Games]:
-        """What is known after these moves [T, B], and was not before."""
+        """(positions, games): what is known after these moves, and was not before.
+
+        moves: [T, B], the next T moves of B lanes.
+        """
         moves = jax.tree.map(np.asarray, moves)
         self._pending.append(moves)
         whole = jax.tree.map(lambda *x: np.concatenate(x), *self._pending)
@@ -96,7 +100,7 @@ class Replay:
         return min(self.seen, self.window)
 
     def add(self, samples: Samples) -> None:
-        """Take in positions; the oldest make room."""
+        """Takes positions in; the oldest make room."""
         if self._kept is None:
             room = self.window
             self._kept = jax.tree.map(lambda x: np.empty((room, *x.shape[1:]), x.dtype), samples)
@@ -106,7 +110,12 @@ class Replay:
         self.seen += samples.number
 
     def draw(self, number: int, rng: np.random.Generator, newest: int = 2**62) -> Samples:
-        """So many positions, any of the ``newest`` as likely as any other."""
+        """So many positions, each of the newest ones equally likely.
+
+        number: how many are drawn.
+        rng: the source of randomness.
+        newest: the number of positions that are drawn from; by default all.
+        """
         among = min(len(self), newest)
         rows = (self.seen - 1 - rng.integers(0, among, number)) % self.window
         return jax.tree.map(lambda x: x[rows], self._kept)

@@ -32,15 +32,17 @@ BAD_MOVES = 3  # own moves in a row whose value is below the threshold, before s
 
 @dataclass(frozen=True)
 class SelfPlay:
-    """How games are played that are learnt from.
+    """How games are played that a network learns from.
 
-    full, fast: simulations of a move that is kept, and of the others; ``share`` is that of the former.
+    full, fast: simulations of a move that is kept, and of the others.
+    share: that of the moves that are kept.
     c: of the search's rule; by default the rule's own.
-    temperature: of the draw from the improved policy, in the first ``temperature_plies``; a Gumbel search's moves are
-        drawn as it is. noise: share of Dirichlet noise in the root's prior.
+    temperature: of the draw from the improved policy in the first ``temperature_plies``. A Gumbel search draws its
+        moves itself.
+    noise: the share of Dirichlet noise in the root's prior.
     opening: in half of the games up to so many moves at the beginning are drawn from the prior.
-    opening_temperature: of that draw; the larger, the nearer to moves at random.
-    played_out: share of the games in which nobody resigns.
+    opening_temperature: of that draw; the larger, the nearer to random moves.
+    played_out: the share of the games in which nobody resigns.
     """
 
     search: Search
@@ -57,16 +59,23 @@ class SelfPlay:
 
     @property
     def game(self) -> Game:
+        """The game of the search."""
         return self.search.game
 
     def starts(self, games: Sequence[Game] = ()) -> State:
-        """The first positions of ``games`` that are compiled as one, by default of the search's own, stacked along the
-        first axis: what games begin as."""
+        """The first positions, stacked along the first axis: what games begin as.
+
+        games: games that are compiled as one; by default the search's own.
+        """
         return starts_of(list(games) or [self.game])
 
     def compiled(self, lanes: int, moves: int, devices: int = 0) -> tuple[Begin, Play]:
-        """:func:`begin` of (starts, key) and :func:`play` of (params, lanes, starts, key, resign), so many moves in
-        every lane, compiled for ``lanes`` games split over ``devices``, by default all; a whole number on each."""
+        """Two programs: :func:`begin` of (starts, key), and :func:`play` of (params, lanes, starts, key, resign).
+
+        lanes: games side by side.
+        moves: how many each call of ``play`` makes in every lane.
+        devices: over which the lanes are split evenly; 0 for all.
+        """
         return program(self, lanes, devices or len(jax.devices()), moves)
 
 
@@ -82,8 +91,7 @@ class Lanes(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What has been played: T moves in each of B lanes, arrays [T, B, ...]; what is said of a game's end stands with
-    its last move."""
+    """What has been played: T moves in each of B lanes, arrays [T, B, ...]. A game's end is noted at its last move."""
 
     state: State  # the position moved in, without history
     player: Array  # int32, to move

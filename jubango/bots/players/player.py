@@ -19,15 +19,19 @@ from jubango.sgf_games.rules.game import Game
 
 
 class Player(ABC):
-    """Plays any game, a position at a time; derive from it and write :meth:`play`.
+    """A player of any game, asked for one move at a time: derive from it and write :meth:`play`.
 
-    Many games are under way at once. Each is played by a shallow copy of the object (``copy.copy``) that is made when
-    the game begins, so that what :meth:`start_game` and :meth:`play` set on ``self`` is that game's own; what
-    ``__init__`` has made is shared by all of them. One call is made at a time, all in one thread.
+    Many games are under way at once. Each has a shallow copy of the object (``copy.copy``), made when the game begins.
+    So what :meth:`start_game` and :meth:`play` set on ``self`` belongs to that game. What ``__init__`` has made is
+    shared by all games. One call is made at a time, all in one thread.
     """
 
     def start_game(self, game: Game, player: int) -> None:
-        """A game begins, in which this is the player with the number 0 (it moves first) or 1."""
+        """Called when a game begins.
+
+        game: what is played.
+        player: 0 for the player that moves first, 1 for the other.
+        """
         return
 
     @abstractmethod
@@ -38,7 +42,11 @@ class Player(ABC):
         """
 
     def end_game(self, result: str, moves: tuple[str, ...]) -> None:
-        """The game is over: ``B+3.5``, ``W+R``, ``0`` (drawn); B is the player 0."""
+        """Called when the game is over.
+
+        result: ``B+3.5``, ``W+R``, ``0`` (drawn); B is player 0.
+        moves: all moves of the game, as texts.
+        """
         return
 
 
@@ -75,11 +83,15 @@ _PLAIN = (int, float, bool, str)
 
 @dataclass_transform()
 def player(name: str, about: str = "") -> Callable[[_Made], _Made]:
-    """Let bots say ``use = "NAME"``. Decorates a :class:`Player`, which becomes a dataclass of its annotated
-    fields, unless it has an ``__init__``. Its arguments that are numbers, texts, true or false are keys of the bot:
-    ``NAME:depth=3``.
+    """A decorator for a :class:`Player` that lets bots say ``use = "NAME"``.
 
-    Raises UserError for a name that is no word, or is taken by one of jubango's own, and for a key that is taken.
+    The class becomes a dataclass of its annotated fields, unless it has an ``__init__``. Its arguments that are
+    numbers, texts, true or false are keys of the bot: ``NAME:depth=3``.
+
+    name: a word.
+    about: what ``jubango bots`` says of it.
+
+    Raises UserError for a name that is no word or is one of jubango's own, and for a key that is taken.
     """
 
     def register(cls: _Made) -> _Made:

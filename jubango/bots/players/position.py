@@ -55,7 +55,7 @@ class PositionToPlay:
 
     @property
     def mark(self) -> str:
-        """``X`` or ``O``: whose move it is, as :attr:`board` has it."""
+        """``X`` or ``O``: the player to move, as :attr:`board` has it."""
         return STONE_MARKS[self.player]
 
     @functools.cached_property

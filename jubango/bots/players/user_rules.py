@@ -28,12 +28,15 @@ _Made = TypeVar("_Made", bound=type[Rule])
 
 @dataclass_transform(frozen_default=True)
 def rule(name: str, about: str = "") -> Callable[[_Made], _Made]:
-    """Add a selection rule of one's own: decorates a subclass of Rule, which becomes a frozen dataclass of its
-    annotated fields, if it is none yet. ``rule("ucbv")`` lets bots say ``selection=ucbv``, and adds a bot ``ucbv``: UCT
-    with this rule. The parameters that the rule declares are keys of both.
+    """A decorator for a subclass of Rule: ``rule("ucbv")`` lets bots say ``selection=ucbv``, and adds a bot ``ucbv``.
 
-    about: what ``jubango bots`` says of it, by default the first line of the class's docstring. Raises UserError for a
-    name that a bot of jubango's has, and for parameters that no rule may have.
+    That bot is UCT with this rule. The class becomes a frozen dataclass of its annotated fields, if it is none yet. The
+    parameters that the rule declares are keys of both.
+
+    name: a word.
+    about: what ``jubango bots`` says of it, by default the first line of the class's docstring.
+
+    Raises UserError for a name that a bot of jubango's has, and for parameters that no rule may have.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
         raise UserError(f'rule "{name}": choose a name of letters, digits, _ and -')

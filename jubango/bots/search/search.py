@@ -32,16 +32,21 @@ from jubango.sgf_games.rules.game import Game, State
 
 @dataclass(frozen=True)
 class Search(SearchSpec):
-    """A frozen search: ``search(params, states, key)`` is a pure function that can be called under ``jax.jit``,
-    ``lax.scan`` and ``jax.shard_map``.
+    """A frozen search: ``search(params, states, key)`` is a pure function, for ``jax.jit``, ``lax.scan`` and
+    ``shard_map``.
 
     >>> search = Search(game, Puct(), evaluate, capacity=64)
     >>> out = search(params, states, key)
 
-    ``game`` may be a spec string, or an environment, whose states are then searched
-    (:func:`jubango.sgf_games.environments.env.env`), and ``evaluator`` a function of one position,
-    ``(params, game, state, legal, seed) -> (prior [A], value [])``, where ``params`` may be left out.
-    See :class:`SearchSpec` for the other parts. Raises UserError for parts that there are not.
+    game: a game, its spec string, or an environment (:func:`jubango.env`), whose states are then searched.
+    rule: the selection rule.
+    evaluator: an :class:`Evaluator`, or a function of one position, ``(params, game, state, legal, seed) -> (prior [A],
+        value [])``, where ``params`` may be left out.
+    capacity: simulations that a tree has room for.
+
+    :class:`SearchSpec` has the other parts.
+
+    Raises UserError for a part that does not exist.
     """
 
     def __init__(
@@ -80,19 +85,24 @@ class Search(SearchSpec):
         tree: bool = False,
         **numbers: jax.Array | float | None,
     ) -> SearchOutput:
-        """Search ``states``, unbatched states of ``game`` stacked along the FIRST axis of every array [B, ...], or of
-        the environment that the search was made of, with what its rules know of the past.
+        """What the search of B positions found.
 
-        params: the evaluator's weights, any pytree; changing it never recompiles.
+        params: the evaluator's weights, any pytree; changing them never recompiles.
+        states: unbatched states of ``game`` stacked along the FIRST axis of every array, [B, ...]; or those of the
+            environment that the search was made of, with what its rules know of the past.
         key: a JAX key; it decides all that is random.
-        invalid_actions: bool [B, A], true where an action is not to be considered at the root, besides what the rules
-        forbid. tree: give all nodes in ``search_tree``, not the root alone.
-        simulations: at most (and by default) ``capacity``. depth, noise: as in :class:`jb.SearchParams`; alpha: of the
-        noise, 0 for 10 / legal actions. numbers: the rule's own by name (``c=1.4``), those of other rules change
-        nothing. All may be traced, for all or [B], but whole ones such as a Gumbel search's ``considered``.
-        temperature: the action is drawn from policy^(1/t); 0: the rule's choice. What it says of a finished game, or
-        where nothing may be played, means nothing; it is no error. Raises UserError for states of another environment,
-        and for a number that no rule has.
+        invalid_actions: bool [B, A], true where the root does not consider an action, besides what the rules forbid.
+        simulations: at most, and by default, ``capacity``.
+        depth, noise: as in :class:`jb.SearchParams`.
+        alpha: of the noise; 0 for 10 / legal actions.
+        temperature: the action is drawn from policy^(1/t); 0 plays the rule's choice.
+        tree: whether ``search_tree`` has all nodes, or the root alone.
+        numbers: the rule's parameters by name (``c=1.4``); those of other rules change nothing.
+
+        Numbers may be traced, one for all or [B], but not whole ones such as a Gumbel search's ``considered``. What it
+        says of a finished game, or of a position in which nothing may be played, means nothing; it is no error.
+
+        Raises UserError for states of another environment, and for a number that no rule has.
         """
         game, actions = self.game, self.game.num_actions
         if isinstance(states, EnvState):

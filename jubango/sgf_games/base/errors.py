@@ -13,14 +13,14 @@ from jubango.sgf_games.base.printable import printable
 
 
 class UserError(ValueError):
-    """Bad input from the user, worded for the user, in one line whatever is quoted in it."""
+    """Bad input, said in one line: what, where, how to mend it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
 
 
 class SetupWarning(UserWarning):
-    """All works, but not as on a machine that is set up for it: on fewer cores, without a cache. One line."""
+    """One line about a machine that is not set up in full: jubango works, but on fewer cores, or without a cache."""
 
 
 class CannotGoOn(RuntimeError):

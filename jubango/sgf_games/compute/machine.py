@@ -131,17 +131,19 @@ def debugging() -> bool:
 
 
 def configure(cores: int | None = None, cache: Path | str | None = None, debug: bool | None = None) -> None:
-    """Set up JAX for jubango: how many cores to use, a JAX device each (by default every one), and the folder in which
-    compiled programs are kept (by default the user's cache folder).
+    """Nothing; it sets JAX up for jubango.
 
-    What plays and searches by itself (tournaments, analyses, training) does this when it is first used; call it before
-    where JAX is used before that, or to choose. What JAX has been told already by its own settings stays, but for what
-    is named here. Once JAX is in use the number of devices stays as it is, which is warned of (SetupWarning), as is a
-    folder that cannot be trusted.
+    What plays and searches by itself (tournaments, analyses, training) does this when it is first used. Call it before
+    where JAX is used before that, or to choose. What JAX has been told by its own settings stays, but for what is named
+    here. Once JAX is in use the number of devices stays as it is.
 
-    debug: programs that are compiled from now on look at everything that evaluators say, and fail with a line at the
-    first weight, logit or value that cannot be meant; slowly. Given alone it changes nothing else. Raises UserError for
-    a number of cores that is none.
+    cores: how many to use, a JAX device each; by default every one.
+    cache: the folder of compiled programs; by default the user's cache folder.
+    debug: programs that are compiled from now on check everything that evaluators say, slowly. They fail with a line at
+        the first weight, logit or value that cannot be meant. Given alone it changes nothing else.
+
+    Raises UserError for a number of cores that is impossible. Warns (SetupWarning) where JAX is in use already, and of
+    a folder that cannot be trusted.
     """
     if debug is not None:
         _debug[:] = [bool(debug)]

@@ -70,13 +70,16 @@ class Compiled(Generic[P, R]):
 
 
 def jit(function: Callable[P, R], everywhere: bool = False, parts: object = None, **options: Any) -> Compiled[P, R]:
-    """``jax.jit`` with this project's compiler options (full-width vectors on CPUs); ``options`` are those of
-    ``jax.jit``: ``static_argnums``, ``static_argnames``, ``donate_argnums``, ``in_shardings`` and so on. Search inside
-    your own programs runs fastest when they are compiled by this. It is for the outermost function: inside of another
-    one JAX takes no compiler options.
+    """The compiled function: ``jax.jit`` with this project's compiler options (full-width vectors on CPUs).
 
-    For programs of this package: ``everywhere``: the program keeps all devices busy by itself. ``parts``: its name and
-    all that it is made of besides its code, so that other processes need not trace it again
-    (:mod:`jubango.sgf_games.compute.traced`); it takes no keywords then, and no ``vmap``.
+    A search inside of your own program runs fastest when the program is compiled by this. It is for the outermost
+    function: inside of another one JAX takes no compiler options.
+
+    function: what is compiled.
+    everywhere: for programs of this package: the program keeps all devices busy by itself.
+    parts: for programs of this package: its name and all that it is made of besides its code. Other processes then need
+        not trace it again (:mod:`jubango.sgf_games.compute.traced`); it takes no keywords then, and no ``vmap``.
+    options: those of ``jax.jit``: ``static_argnums``, ``static_argnames``, ``donate_argnums``, ``in_shardings`` and so
+        on.
     """
     return Compiled(function, options, everywhere, parts)

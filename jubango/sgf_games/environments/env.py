@@ -100,18 +100,24 @@ class Env:
 
     @property
     def num_players(self) -> int:
+        """The number of players."""
         return self.game.num_players
 
     @property
     def num_actions(self) -> int:
+        """The number of actions, A."""
         return self.game.num_actions
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
+        """The shape of an observation: (height, width, planes)."""
         return jax.eval_shape(self.init, jax.random.key(0)).observation.shape
 
     def init(self, key: jax.Array) -> EnvState:
-        """A new game. ``key`` decides which player moves first, as it does in pgx."""
+        """The first state of a new game.
+
+        key: a JAX key; it decides which player moves first, as in pgx.
+        """
         players = self.num_players
         if players == 2:
             first = jax.random.bernoulli(key).astype(jnp.int32)
@@ -132,10 +138,14 @@ class Env:
         )
 
     def step(self, state: EnvState, action: jax.typing.ArrayLike, key: jax.Array | None = None) -> EnvState:
-        """The state after ``action`` (an integer; ``key`` is taken for pgx's sake and not used: there is no chance).
+        """The state after ``action``.
 
-        An illegal action ends the game, the board staying as it is: -1 for who made it, N - 1 for everybody else.
-        A finished game stays as it is and rewards nobody.
+        An illegal action ends the game and leaves the board: the player gets -1, everybody else N - 1. A finished game
+        stays as it is and rewards nobody.
+
+        state: one state; ``jax.vmap`` for more.
+        action: an integer from 0 to A - 1.
+        key: taken as pgx's step takes one, and not used: these games have no chance.
         """
         del key
         action = jnp.asarray(action, jnp.int32)
@@ -163,8 +173,12 @@ class Env:
         )
 
     def observe(self, state: EnvState, player_id: jax.typing.ArrayLike | None = None) -> jax.Array:
-        """The observation of a player, by default of the one to move. Raises UserError for games that show a position
-        to the player to move only."""
+        """float [H, W, planes]: what a player sees.
+
+        player_id: an integer; by default the player to move.
+
+        Raises UserError for games that show a position to the player to move only.
+        """
         if player_id is None:
             return self._observe(state._x)
         return jnp.where(
@@ -172,7 +186,7 @@ class Env:
         )
 
     def position(self, state: EnvState) -> State:
-        """The state of ``game`` that a state holds, with what the rules need of its past: what a search begins with."""
+        """The game's own state inside of a state, with what the rules need of its past: what a search begins with."""
         return game_state(self.game, state)
 
     def _name(self, seat: jax.Array, first: jax.Array) -> jax.Array:
@@ -325,11 +339,14 @@ def game_state(game: Game, state: EnvState) -> State:
 
 
 def env(spec: str | Game, observation: Observation = "pgx") -> Env:
-    """The environment of a game, given as a spec string (``go:9``, ``connect_four``) or itself.
+    """The environment of a game.
 
+    spec: a spec string (``go:9``, ``connect_four``), or a game.
     observation: what its states show. ``"pgx"``: what pgx shows of Go, connect four and tic-tac-toe, and of other games
-        what their own ``observe`` says; ``"game"``: that of all games, which is what jubango's networks see.
-    Raises UserError.
+        what their own ``observe`` says. ``"game"``: the ``observe`` of every game, which is what jubango's networks
+        see.
+
+    Raises UserError for a spec that names no game, and for another ``observation``.
     """
     if observation not in ("pgx", "game"):
         raise UserError(f'env: observation="{observation}" must be "pgx" or "game"')
@@ -364,9 +381,13 @@ S = TypeVar("S", bound=Resettable)
 
 
 def auto_reset(step: Callable[..., S], init: Callable[[jax.Array], S]) -> Callable[[S, jax.Array, jax.Array], S]:
-    """``step(state, action, key)`` that begins a new game where one ends, as ``pgx.experimental.wrappers.auto_reset``:
-    the state is that of the new game, while ``rewards``, ``terminated`` and ``truncated`` tell of the one that ended.
-    The functions may be those of an environment of pgx as well."""
+    """``step(state, action, key)`` that begins a new game where one ends, as ``pgx.experimental.wrappers.auto_reset``.
+
+    The state is then that of the new game, while ``rewards``, ``terminated`` and ``truncated`` are those of the game
+    that ended.
+
+    step, init: an environment's, or those of an environment of pgx.
+    """
 
     def stepped(state: S, action: jax.Array, key: jax.Array) -> S:
         step_key, init_key = jax.random.split(key)

@@ -53,11 +53,16 @@ _Made = TypeVar("_Made", bound=type[Game])
 
 @dataclass_transform(frozen_default=True)
 def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]:
-    """Add a game of one's own: decorates a subclass of Game, which becomes a frozen dataclass of its annotated fields,
-    if it is none yet. ``game("target_sum")`` makes it known as ``target_sum,target=21,...``.
+    """A decorator for a subclass of Game: ``game("target_sum")`` makes it known as ``target_sum,target=21,...``.
 
-    size: what stands for the part after the colon where none is given, ``8x8``; the class then has the fields
-        ``width`` and ``height``. Raises UserError for a name that is no word.
+    The class becomes a frozen dataclass of its annotated fields, if it is none yet.
+
+    name: a word.
+    size: what stands for the part after the colon where none is given, ``8x8``; the class then has the fields ``width``
+        and ``height``.
+    about: what ``jubango games`` says of it.
+
+    Raises UserError for a name that is no word.
     """
     if not name.isidentifier():
         raise UserError(f'game "{name}": choose a name of letters, digits and _')
@@ -73,8 +78,12 @@ def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]
 
 
 def make_game(spec: str) -> Game:
-    """The game a spec string names, e.g. ``go:9,komi=7.0,ko=positional``; ``race:SPEC`` is for two players of a game
-    for one. Raises UserError."""
+    """The game that a spec string names, e.g. ``go:9,komi=7.0,ko=positional``.
+
+    spec: a name of ``jubango games``, with size and parameters. ``race:SPEC`` lets two players race in a game for one.
+
+    Raises UserError for a name or a parameter that does not exist.
+    """
     if spec.startswith("race:"):
         return Race(make_game(spec.removeprefix("race:")))
     name, size, options = parse_spec(spec, "game")

@@ -27,8 +27,11 @@ def check_game(game: Game | str, games: int = 16, moves: int = 60, seed: int = 0
     you mean.
 
     game: a game or its spec string.
-    games: random games, side by side. moves: how many moves of each are looked at; all are played to their end.
+    games: random games, side by side.
+    moves: how many moves of each are looked at; all are played to their end.
     seed: of the random moves.
+
+    Raises UserError for the first thing that is wrong.
     """
     game = as_game(game)
     _check_parameters(game)

@@ -39,8 +39,10 @@ class Game(BareGame):
 
     @property
     def compiled_as(self) -> Game:
-        """The game that programs are compiled for: by default this one. A game whose states carry numbers of its rules
-        (Go's komi) gives itself without them: games that are equal in this share every program."""
+        """The cache key for compiled programs, by default this game.
+
+        Parameters that are stored in the state (Go's komi) are left out: games that differ only in them share programs.
+        """
         return self
 
     @property
@@ -51,7 +53,10 @@ class Game(BareGame):
     # -- hooks: play -------------------------------------------------------------------------
 
     def has(self, hook: str) -> bool:
-        """Whether the game's class has a method of its own for a hook, ``set_up``, in place of the plain one."""
+        """Whether the game's class defines a hook itself, in place of the default.
+
+        hook: the name of the method, ``"set_up"``.
+        """
         return getattr(type(self), hook) is not getattr(Game, hook)
 
     @property
@@ -66,38 +71,48 @@ class Game(BareGame):
         return -1
 
     def open_actions(self, state: State) -> np.ndarray:
-        """bool [A]: moves on the board that there is no reason to pass before, as nobody owns these points yet. None by
-        default."""
+        """bool [A]: moves on points that nobody owns yet, so that there is no reason to pass. None by default."""
         return np.zeros(self.num_actions, bool)
 
     def resumed(self, state: State, passes: int = 0) -> State:
-        """The same position as if no more than so many passes had been made in a row: play goes on that passes have
-        ended. By default the state itself: what is over stays so."""
+        """The same position with at most ``passes`` passes made in a row, so that play goes on.
+
+        By default the state itself: what is over stays so.
+        """
         del passes
         return state
 
     def with_player(self, state: State, player: int) -> State:
-        """The same position with ``player`` to move, where anybody may move. By default the state itself."""
+        """The same position with ``player`` to move, where either may move. By default the state itself."""
         del player
         return state
 
     def set_up(self, stones: np.ndarray, player: int) -> State:
         """The start of a game from given stones.
 
-        stones: int8 [H, W], 1 the first player's, 2 the second's. player: who moves. Raises UserError where stones
-        cannot be set up, as by default.
+        stones: int8 [H, W], 1 the first player's, 2 the second's.
+        player: the one to move.
+
+        Raises UserError where stones cannot be set up, as by default.
         """
         raise UserError(f"no stones can be set up in {self.spec}")
 
     def handicap_points(self, stones: int) -> list[Point]:
-        """Where so many handicap stones of the first player's lie: by default on the points that are usual in Go, where
-        stones can be set up. Raises UserError where there are none."""
+        """The points of the first player's handicap stones: by default those that are usual in Go.
+
+        stones: how many.
+
+        Raises UserError where there are none, or stones cannot be set up.
+        """
         if not self.has("set_up"):
             raise UserError(f"there are no handicap stones in {self.spec}")
         return usual_handicap(self.height, self.width, stones)
 
     def why_illegal(self, state: State, point: Point | None) -> str:
-        """Why ``point`` cannot be played on (None: why there is no pass) while the game goes on, in few words."""
+        """Why ``point`` cannot be played while the game goes on, in few words.
+
+        point: a (row, column); None is the pass.
+        """
         return "the point is occupied" if point is not None and self.stones(state)[point] else "the rules forbid it"
 
     # -- hooks: points -----------------------------------------------------------------------
@@ -108,7 +123,12 @@ class Game(BareGame):
         return "komi" in self.parameters
 
     def with_komi(self, komi: float) -> Self:
-        """The same game with another komi. Raises UserError where there is none, and for one that cannot be."""
+        """The same game with another komi.
+
+        komi: in points.
+
+        Raises UserError for a game without komi, and for a komi that its rules forbid.
+        """
         if not self.has_komi:
             raise UserError(f"there is no komi in {self.spec}")
         own: Any = self
@@ -116,24 +136,30 @@ class Game(BareGame):
         return changed
 
     def priced(self, state: State) -> State:
-        """A state of a game that differs from this one in komi, as one of this game: by default with its ``komi``
-        replaced, if states have one."""
+        """A state of this game made of one with another komi: by default its ``komi`` is replaced, if states have one.
+        """
         own: Any = self
         return state._replace(komi=jnp.float32(own.komi)) if hasattr(state, "komi") else state
 
     def komi_of(self, state: State = None) -> float:
-        """The komi of the game a state is of, or of this one: by default the ``komi`` of the state, or else of the
-        game, or 0."""
+        """Points: the komi of the state's game, or of this one.
+
+        By default the state's ``komi``, or else the game's, or 0.
+        """
         return float(getattr(state, "komi", getattr(self, "komi", 0.0)))
 
     def margin(self, state: State) -> jax.Array:
-        """float32: by how much the first player has won a finished game, by default the return. Where the game
-        ``counts_points`` it is in points, komi included, and of any position as it stands."""
+        """float32: by how much the first player has won a finished game, by default the return.
+
+        Where the game ``counts_points`` it is in points, komi included, and holds for any position as it stands.
+        """
         return self.returns(state)[0]
 
     def owners(self, state: State) -> jax.Array:
-        """int8 [H * W]: 1 for a point that counts for the first player as the position stands, -1 for the second, where
-        the game ``counts_points``; else zeros."""
+        """int8 [H * W]: 1 where a point counts for the first player as the position stands, -1 for the second, else 0.
+
+        Zeros unless the game ``counts_points``.
+        """
         return jnp.zeros(self.height * self.width, jnp.int8)
 
     def dead_stones(self, state: State) -> np.ndarray:
@@ -141,29 +167,41 @@ class Game(BareGame):
         return np.zeros(self.stones(state).shape, bool)
 
     def without_stones(self, state: State, dead: np.ndarray) -> State:
-        """The position to be counted, without the stones ``dead``, bool [H, W]: by default set up anew."""
+        """The position to be counted, without its dead stones: by default set up anew.
+
+        dead: bool [H, W].
+        """
         if not dead.any():
             return state
         return self.set_up(np.where(dead, 0, self.stones(state)), int(self.current_player(state)))
 
     def chains(self, state: State) -> list[np.ndarray]:
-        """Stones that live and die together, bool [H, W] each, those of the player to move first: by default stones of
-        one colour side by side."""
+        """Stones that live and die together, bool [H, W] each, those of the player to move first.
+
+        By default stones of one colour side by side.
+        """
         stones, mover = self.stones(state), int(self.current_player(state))
         return [chain for player in (mover, 1 - mover) for chain in connected(stones == 1 + player)]
 
     def owners_by_playouts(self, state: State, rounds: int) -> np.ndarray:
-        """float32 [H * W] in [-1, 1]: the share of random games from here, GAMES_PER_ROUND in each of ``rounds``, in
-        which a point ends as the first player's, less that in which it ends as the second's."""
+        """float32 [H * W]: the ownership of each point by random games, from 1 (the first player's) to -1 (the
+        second's).
+
+        rounds: GAMES_PER_ROUND games each.
+        """
         program = _owners_program(self.compiled_as)
         return np.mean([program(self.without_history(state), np.uint32(k)) for k in range(rounds)], axis=0)
 
     def playout_margin(self, states: State, seeds: jax.Array) -> jax.Array:
-        """float32 [B]: by how much the first player has won a random game from each of ``states``, B being last."""
+        """float32 [B]: by how much the first player has won a random game from each state.
+
+        states: B last.
+        seeds: uint32 [B].
+        """
         return jax.vmap(self.margin, in_axes=-1)(self.random_ends(states, seeds))
 
     def end_reason(self, drawn: bool) -> str:
-        """Why a game is over that was played to its end, in a word for its record."""
+        """The reason why a game ended that was played to its end, a word for its record."""
         del drawn
         return "score" if self.counts_points else "end"
 
@@ -181,18 +219,20 @@ class Game(BareGame):
 
     @property
     def placing(self) -> Literal["go", "drop", "place"] | None:
-        """How stones come to lie, in words that the script of pages knows: they stay where they are put ("place"), fall
-        ("drop"), or are captured as well ("go"). None, the default: pages are told of every stone."""
+        """How stones come to lie: "place" (they stay), "drop" (they fall), "go" (they are captured too), or None.
+
+        The script of the pages knows these words. None, the default, sends the pages every stone.
+        """
         return None
 
     @property
     def common_name(self) -> str:
-        """What people and GUIs call the game: by default its spec."""
+        """The game's name among people and GUIs: by default its spec."""
         return self.spec
 
     @property
     def rule_set(self) -> str:
-        """SGF's RU of a game that other programs know as Go."""
+        """SGF's RU, for a game that other programs know as Go."""
         return ""
 
     # -- words and pictures ------------------------------------------------------------------
@@ -224,7 +264,10 @@ class Game(BareGame):
         return self.action_point(state, action)
 
     def point_action(self, point: tuple[int, int] | None) -> int:
-        """The action that puts a stone on ``point``; None is the pass. Raises UserError."""
+        """The action that puts a stone on ``point``; None is the pass.
+
+        Raises UserError for a point where nothing can be played.
+        """
         if point is None:
             if self.pass_action < 0:
                 raise UserError(f"there is no pass in {self.spec}")
@@ -232,19 +275,25 @@ class Game(BareGame):
         return point[0] * self.width + point[1]
 
     def action_text(self, action: int) -> str:
-        """``D4``, ``pass``."""
+        """A move as text: ``D4``, ``pass``."""
         return vertex(None if action == self.pass_action else divmod(action, self.width), self.height)
 
     def point_text(self, point: tuple[int, int] | None) -> str:
-        """What people call a point: ``D4``, ``pass``."""
+        """A point as text: ``D4``, ``pass``."""
         return vertex(point, self.height)
 
     def parse_action(self, text: str) -> int:
-        """The inverse of :meth:`action_text`. Raises UserError."""
+        """The action of a text: the inverse of :meth:`action_text`.
+
+        Raises UserError for a text that names no action.
+        """
         return self.point_action(parse_vertex(text, self.height, self.width))
 
     def parse_move(self, state: State, text: str) -> int:
-        """The action that a text means in ``state``. Raises UserError, also for a point where no stone would lie."""
+        """The action that a text means in ``state``.
+
+        Raises UserError for a text that names no action, and for a point where no stone would lie.
+        """
         del state
         return self.parse_action(text)
 

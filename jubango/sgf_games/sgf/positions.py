@@ -28,7 +28,7 @@ NAME_WIDTH = 15.0  # of a name above a board, in units of the font's size
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Position:
-    """A place in a game: what a bot is asked about. A notebook shows its board."""
+    """A position in a game: what a bot is asked about. A notebook shows its board."""
 
     game: Game
     state: State
@@ -44,7 +44,7 @@ class Position:
 
     @property
     def player(self) -> int:
-        """To move: 0 Black, 1 White."""
+        """The player to move: 0 Black, 1 White."""
         return int(self._view.player)
 
     @property
@@ -54,6 +54,7 @@ class Position:
 
     @property
     def over(self) -> bool:
+        """Whether the game is over."""
         return bool(self._view.terminal)
 
     @property
@@ -68,7 +69,7 @@ class Position:
 
     @property
     def title(self) -> str:
-        """Whose game it is and where in it this is."""
+        """The players' names and the move: a line above a board."""
         return f"{' – '.join(self.players) if self.players else self.game.spec}, {self.place}"
 
     @property
@@ -95,7 +96,12 @@ class Position:
         return f"{('Black', 'White')[self.player]} to move"
 
     def after(self, move: str) -> Position:
-        """The position after one more move, ``D4``. Raises UserError for an illegal one."""
+        """The position after one more move.
+
+        move: its text, ``D4``.
+
+        Raises UserError for an illegal move.
+        """
         game, where = self.game, f"{self.game.spec}: move {self.number + 1} ({move})"
         try:
             action = game.parse_move(self.state, move)
@@ -107,7 +113,7 @@ class Position:
         return Position(game, state, self.number + 1, game.last_point(state, action), self.player, None, self.players)
 
     def diagram(self) -> Diagram:
-        """The board as it is drawn."""
+        """The board as it is drawn, in text, SVG or PNG."""
         return Diagram(self.stones, self.game.on_crossings, self.last, title=f"{self.short_title}\n{self.status}")
 
     def __repr__(self) -> str:
@@ -120,7 +126,10 @@ class Position:
 def position(game: Game | str, moves: str | Iterable[str] = "") -> Position:
     """The position that moves lead to from a game's beginning: ``position("connect_four", "D C D C")``.
 
-    game: a game or its spec string. moves: their texts, one after another. Raises UserError at an illegal move.
+    game: a game or its spec string.
+    moves: their texts, one after another.
+
+    Raises UserError at an illegal move.
     """
     game = make_game(game) if isinstance(game, str) else game
     here = Position(game, initial_state(game), 0, None, None, None)
@@ -137,6 +146,7 @@ class Record:
 
     @property
     def game(self) -> Game:
+        """The game that was played."""
         return self.sgf.game
 
     @property
@@ -162,8 +172,12 @@ class Record:
         return True
 
     def at(self, number: int = -1) -> Position:
-        """The position after ``number`` moves; -1 is the last one, -2 the one before it. Raises UserError
-        for a number there is not, and at an illegal move on the way."""
+        """The position after ``number`` moves.
+
+        number: -1 is the last position, -2 the one before it.
+
+        Raises UserError for a number that does not exist, and at an illegal move on the way.
+        """
         total = len(self)
         if not -total - 1 <= number <= total:
             raise UserError(f"{self.sgf.source}: has {total} moves; at({number}) is not between 0 and {total}")
@@ -171,7 +185,10 @@ class Record:
 
     @property
     def positions(self) -> list[Position]:
-        """The position before the first move, and after every move. Raises UserError at an illegal move."""
+        """The position before the first move, and after every move.
+
+        Raises UserError at an illegal move.
+        """
         return positions(self.sgf)
 
     def __repr__(self) -> str:
@@ -190,9 +207,13 @@ class Record:
 
 
 def read_sgf(path: Path | str, number: int | None = None) -> Record:
-    """The game of an SGF file, its main line; of several the one that ``number`` (from 1) says.
+    """The game of an SGF file, its main line.
 
-    Raises UserError naming the file."""
+    path: the file.
+    number: which of several games, from 1.
+
+    Raises UserError naming the file.
+    """
     games = read_games(path)
     if number is None and len(games) > 1:
         raise UserError(f"{path}: holds {len(games)} games; say which, number=1 to number={len(games)}")

@@ -56,18 +56,23 @@ def run_many(
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
     **own: Unpack[SearchParamsKeys],
 ) -> list[SearchResult]:
-    """Search ``states`` (unbatched states of ``search.game``, or of the environment that the search was made of) all at
-    once, in ``ensemble`` trees each.
+    """What the search of each state found; all are searched at once, in ``ensemble`` trees each.
 
-    simulations, c and so on, for all: those of :class:`jb.SearchParams`, the rule's own among them; by default as many
-        simulations as the search has room for. numbers: the same as one value, or one for each position.
+    search: the search.
+    states: unbatched states of ``search.game``, or of the environment that the search was made of.
+    own: simulations, c and so on, for all: those of :class:`jb.SearchParams`, the rule's among them; by default as many
+        simulations as the search has room for.
+    numbers: the same as one value, or one for each position.
     params: the weights of the evaluator, if it has any.
-    seconds: stop then at the latest, compiling not counted; 0 for no limit.
-    seed: of the first state; those of the others are seed + 1, seed + 2, ... seeds: one for each in their place.
+    seconds: the search stops then at the latest, compiling not counted; 0 for no limit.
+    seed: of the first state; those of the others are seed + 1, seed + 2, ...
+    seeds: one for each, in their place.
     move, temperature: see :func:`jubango.bots.search.root.final_moves`.
-    lanes: make room for so many positions, so that one program does for batches of all sizes up to that.
-    on_progress(done, wanted), of simulations a tree, is called a few times a second and stops the
-    search by returning False, the first call excepted; what has been found by then is returned.
+    ensemble: trees for each state, whose results are added up.
+    lanes: room for so many positions, so that one program does for batches of all sizes up to that.
+    on_progress: called with (done, wanted) simulations a tree, a few times a second. Returning False stops the search,
+        except at the first call; what has been found by then is returned.
+
     Raises UserError for a finished position.
     """
     if not states:
@@ -125,7 +130,13 @@ def run(
     on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
     **own: Unpack[SearchParamsKeys],
 ) -> SearchResult:
-    """Search one position: ``run(search, state, simulations=400, c=1.0, seed=1)``; see :func:`run_many`."""
+    """What the search of one position found: ``run(search, state, simulations=400, c=1.0, seed=1)``.
+
+    search, state, numbers, own: as in :func:`run_many`, for one state.
+    params, seconds, seed, move, temperature, ensemble, on_progress: as in :func:`run_many`.
+
+    Raises UserError for a finished position.
+    """
     return run_many(
         search, [state], numbers, params=params, seconds=seconds, seed=seed, move=move, temperature=temperature,
         ensemble=ensemble, on_progress=on_progress, **own,

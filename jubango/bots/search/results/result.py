@@ -68,7 +68,7 @@ class SearchResult:
         return self.variation_of(self.action)
 
     def variation_of(self, action: int) -> tuple[int, ...]:
-        """``action`` and then the most visited action of every node, while there are visits."""
+        """The principal variation that begins with ``action``: then the most visited action of every node."""
         return variation(self._edges, action)
 
 

@@ -13,8 +13,10 @@ from jubango.bots.search.rules.rule import Edges, Rule
 
 @dataclass(frozen=True)
 class AlphaGo(Rule):
-    """Q + eta P / (1 + n): the bonus of AlphaGo without the parent's visits, as the articles on it
-    give it (after Silver et al. 2016, Methods, "Searching with policy and value networks")."""
+    """Q + eta P / (1 + n): AlphaGo's bonus without the parent's visits.
+
+    Source: Silver et al. 2016, Methods, "Searching with policy and value networks", as articles on it give it.
+    """
 
     params = (Param("c", 5.0, 0.0, 1000.0, "exploration: eta"),)
 

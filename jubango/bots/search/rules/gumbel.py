@@ -71,11 +71,13 @@ class GumbelRoot(NamedTuple):
 
 @dataclass(frozen=True)
 class Gumbel(Rule):
-    """sigma(q) = (c_visit + max n) c_scale q, with q rescaled to [0, 1] within a node if ``rescale``; differences below
-    ``least_range`` are not blown up to that.
+    """Gumbel AlphaZero's rule: logits plus sigma(q) = (c_visit + max n) c_scale q.
 
-    The scores of interior nodes: the improved policy softmax(ln P + sigma(completed q)) less the
-    share of visits it has had, n / (1 + sum n).
+    At inner nodes the score is the improved policy softmax(ln P + sigma(completed q)) less the share of the visits that
+    the action has had, n / (1 + sum n).
+
+    rescale: whether q is rescaled to [0, 1] within a node.
+    least_range: differences of q below this one are not blown up by that.
     """
 
     c_visit: float = 50.0

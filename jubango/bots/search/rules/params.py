@@ -20,14 +20,14 @@ class Param:
     default: its value where none is given.
     least, most: its range, both ends included.
     about: what it is, in a few words.
-    whole: is it a whole number?
-    tunable: may ``jubango tune`` look for its best value?
+    whole: whether it is a whole number.
+    tunable: whether ``jubango tune`` may look for its best value.
     needs: the values of other keys without which it changes nothing, ``{"fpu": "parent"}``.
-    clash: what is said where it is given without those; by default nothing.
-    random: is it the size of random numbers at the root? An analysis sets it to 0.
+    clash: the error's text where it is given without those; by default nothing is said.
+    random: whether it is the size of random numbers at the root. An analysis sets it to 0.
 
-    A parameter is a number that is traced, one for each tree, so that another value is no other program. One that is
-    also a field of the rule's dataclass decides the program: its default and its type are the field's.
+    Each tree has its own value, which is traced: another value needs no other program. A parameter that is also a field
+    of the rule's dataclass decides the program instead; its default and its type are the field's.
     """
 
     name: str
@@ -49,9 +49,9 @@ class Param:
 
 
 class TracedParams(NamedTuple):
-    """The parameters that a program reads; the trees (B) come first. ``params.c`` is the rule's own ``c``, float32 [B].
+    """The parameters that a program reads: ``params.c`` is the rule's ``c``, float32 [B], one for each tree.
 
-    Changing them needs no other program.
+    Other values need no other program.
     """
 
     simulations: jax.Array  # int32 [B], per move, up to the search's capacity
@@ -74,11 +74,10 @@ class SearchParams:
     """The parameters of one tree, as a person gives them: ``SearchParams(400, c=1.3)``.
 
     simulations: of the search.
-    c and others: the rule's own by name; those that are left out have the rule's defaults, others than the rule's
-        change nothing.
-    depth: nodes this deep are not expanded; 0: no limit.
+    c and others: the rule's parameters by name, by default the rule's defaults; those of other rules change nothing.
+    depth: nodes this deep are not expanded; 0 for no limit.
     noise: the share of Dirichlet noise in the root's prior.
-    alpha: of the Dirichlet distribution; 0: 10 / legal actions.
+    alpha: of the Dirichlet distribution; 0 for 10 / legal actions.
     """
 
     simulations: int
@@ -108,7 +107,7 @@ class SearchParams:
         return hash((self.simulations, self.depth, self.noise, self.alpha, own))
 
     def replace(self, **changes: Any) -> SearchParams:
-        """The same with other values."""
+        """The same parameters with some values changed."""
         kept = {name: value for name, value in self.__dict__.items() if name != "own"}
         return SearchParams(**{**kept, **self.own, **changes})
 

@@ -17,12 +17,13 @@ Fpu = Literal["zero", "parent", "loss", "win"]
 
 @dataclass(frozen=True)
 class Puct(Rule):
-    """Q + c P sqrt(N) / (1 + n). Silver et al. 2017 (AlphaGo Zero), Methods, "Select".
+    """Q + c P sqrt(N) / (1 + n).
 
-    base: 0, or that of the log term of AlphaZero (Silver et al. 2018, supplement: 19,652), which adds
-        ln((1 + N + base) / base) to c.
-    fpu: the Q of an unvisited action (first play urgency): "zero", "loss" (-1), "win" (+1), or "parent":
-        the node's mean value less ``fpu_reduction`` times the root of the visited prior (Leela Zero).
+    base: 0, or that of the log term of AlphaZero (19,652), which adds ln((1 + N + base) / base) to c.
+    fpu: the Q of an unvisited action (first play urgency): "zero", "loss" (-1), "win" (+1), or "parent", the node's
+        mean value less ``fpu_reduction`` times the root of the visited prior (Leela Zero).
+
+    Source: Silver et al. 2017 (AlphaGo Zero), Methods, "Select"; the log term Silver et al. 2018, supplement.
     """
 
     base: float = 0.0

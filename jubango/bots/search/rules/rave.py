@@ -18,13 +18,15 @@ URGENCY = 1.0  # the score of an action that nobody has ever taken
 class Rave(Rule):
     """(1 - beta) w/n + beta w'/n' + c sqrt(ln N / n), scores between 0 and 1.
 
-    w'/n' is the mean result of the games in which the node's player was the first to take the action, now or later (all
-    moves as first). Gelly & Silver 2011, "Monte-Carlo tree search and rapid action value estimation in computer Go",
-    section 4.
+    w'/n' is the AMAF mean (all moves as first): the mean result of the games in which the node's player was the first
+    to take the action, now or later.
 
-    ``equivalence`` is k of the hand-selected schedule beta = sqrt(k / (3 N + k)), section 4.3: the
-    visits of the node at which both count alike. Where ``bias`` is not 0 it is that of w'/n', and the schedule is that
-    of least mean square error, beta = n' / (n + n' + 4 n n' bias^2), section 4.4.
+    equivalence: k of the hand-selected schedule beta = sqrt(k / (3 N + k)), section 4.3. It is the number of visits of
+        the node at which both means count alike.
+    bias: if not 0, that of w'/n' in the schedule of minimum mean square error, beta = n' / (n + n' + 4 n n' bias^2),
+        section 4.4.
+
+    Source: Gelly & Silver 2011, "Monte-Carlo tree search and rapid action value estimation in computer Go", section 4.
     """
 
     params = (

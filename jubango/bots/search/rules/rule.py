@@ -56,8 +56,11 @@ class Edges(NamedTuple):
 
 
 class Rule(ABC):
-    """Subclasses are frozen dataclasses, hence hashable and static: their fields decide the program. The parameters
-    that they declare besides are numbers of each tree. ``@jb.rule("name")`` makes a rule known to bots."""
+    """The formula that chooses the next action. ``@jb.rule("name")`` makes a rule known to bots.
+
+    Subclasses are frozen dataclasses, hence hashable and static: their fields decide the program. The parameters that
+    they declare besides are traced; each tree has its own.
+    """
 
     params: ClassVar[tuple[Param, ...]] = (Param("c", 0.0, 0.0, 1000.0, "exploration"),)  # in the order of their keys
     move: ClassVar[MoveRule] = "visits"  # what the final move is chosen by where nobody says
@@ -77,36 +80,53 @@ class Rule(ABC):
 
     @abstractmethod
     def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
-        """float32 [B, A]: the largest is chosen; what is illegal (prior 0) is masked afterwards."""
+        """float32 [B, A]: the scores, of which the largest is chosen. Illegal actions (prior 0) are masked afterwards.
+
+        edges: the actions of one node in each of B lanes.
+        params: the rule's parameters, [B] each.
+        """
 
     def root(self, edges: Edges, params: TracedParams) -> jax.Array:
-        """float32 [B, A]: the scores at the root; those of any other node unless the rule says otherwise."""
+        """float32 [B, A]: the scores at the root, by default those of any other node.
+
+        edges, params: as in ``__call__``.
+        """
         return self(edges, params)
 
     def final(self, edges: Edges, params: TracedParams) -> jax.Array:
-        """float32 [B, A]: the root's action with the largest is played, by default the most visited."""
+        """float32 [B, A]: the scores of the root's actions, of which the largest is played: by default the visits.
+
+        edges, params: as in ``__call__``.
+        """
         return edges.visits.astype(jnp.float32)
 
     def policy(self, edges: Edges, params: TracedParams) -> jax.Array:
-        """float32 [B, A], sums to 1: what the search makes of the prior, by default the shares of the visits."""
+        """float32 [B, A], sums to 1: the policy after the search, by default the shares of the visits.
+
+        edges, params: as in ``__call__``.
+        """
         return edges.visits / jnp.maximum(jnp.sum(edges.visits, axis=-1, keepdims=True), 1).astype(jnp.float32)
 
     def prepare_root(self, noise: RootNoise, params: SearchParams, capacity: int) -> Any:
-        """A pytree of arrays [n, ...] that the rule knows of n roots before their first simulation; by default nothing.
+        """A pytree of arrays [n, ...]: what the rule knows of n roots before their first simulation; by default
+        nothing.
+
         The rule reads it as ``params.prepared``.
 
-        noise: the roots' legal actions and random numbers, numpy's for games, traced inside of :class:`Search`.
-        params: all of the rule's, whole ones as they are, others as arrays [n] or numpy's numbers.
+        noise: the roots' legal actions and random numbers; numpy's for games, traced inside of :class:`Search`.
+        params: all parameters of the rule, whole ones as they are, others as arrays [n] or numpy's numbers.
         capacity: simulations that a tree has room for.
         """
         return ()
 
     @property
     def root_differs(self) -> bool:
+        """Whether the root has scores of its own."""
         return type(self).root is not Rule.root
 
     @property
     def prepares(self) -> bool:
+        """Whether the rule prepares its roots."""
         return type(self).prepare_root is not Rule.prepare_root
 
 

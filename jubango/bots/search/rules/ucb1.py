@@ -21,8 +21,9 @@ UNVISITED_FIRST = 1e6  # above every other score
 class Ucb1(Rule):
     """w/n + c sqrt(ln N / n), with w/n a score between 0 and 1; unvisited actions come first.
 
-    Kocsis & Szepesvari 2006, section 2.2; Browne et al. 2012, section 3.3.1. ``order`` says which
-    unvisited action is first: "any" (the search's way with ties), or "prior", the largest prior.
+    order: which unvisited action is first: "any" (the search's tie-break), or "prior", the largest prior.
+
+    Source: Kocsis & Szepesvari 2006, section 2.2; Browne et al. 2012, section 3.3.1.
     """
 
     order: Order = "any"
