@@ -2,8 +2,8 @@
 
     python benchmarks/search.py [--rounds 5] [--only TEXT] [--flat]
 
-Every line is measured by turns with its peer. mctx and pgx run in a process of their own: on one JAX device,
-as their users run them (XLA spreads large operations over the cores), and split over two devices as jubango is.
+Every line is measured by turns with its peer. mctx and pgx run in a process of their own. They run on one JAX device,
+as their users do (XLA spreads large operations over the cores), and split over two devices as jubango is.
 Where a network is named, both sides have one of the same shape and the same untrained weights; mctx's is shown pgx's
 planes, as many as ours has. --flat measures jubango alone: the cost of a simulation as the number of simulations grows.
 """

@@ -42,10 +42,12 @@ WAVES = 64  # times that a tree is searched in all its leaves at once, at least:
 
 
 def with_parallel_leaves(game: Game, bot: Bot, lanes: int) -> Bot:
-    """A bot for so few games or positions at once that one leaf each leaves the machine idle: it searches many leaves
-    at once, and a single position in a tree for every device, as far as there are leaves to fill the devices. For what
-    goes by the clock, plays people or analyses, where a move may depend on the machine; what the configuration itself
-    says of leaves and ensembles stays."""
+    """A bot for so few games or positions at once that one leaf each would leave the machine idle.
+
+    It searches several leaves of a tree at once, and a single position in one tree for each device. It is for what goes
+    by the clock, plays people or analyses, where a move may depend on the machine. What the configuration itself says
+    of leaves and ensembles stays.
+    """
     if not isinstance(bot, SearchConfig) or bot.rule.scheduled or {"leaves", "ensemble"} & bot.model_fields_set:
         return bot
     budget, batch = bot.simulations // WAVES, evaluator_for(game, bot).evaluator.saturating_batch

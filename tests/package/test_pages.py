@@ -7,6 +7,7 @@ import re
 import statistics
 
 import pages
+import prose
 import pytest
 
 import jubango as jb
@@ -112,3 +113,12 @@ def test_sentences_are_short(page):
     longest = max(lengths, key=lengths.__getitem__)
     assert lengths[longest] <= 40, f"{page}: {lengths[longest]} words: {longest}"
     assert statistics.median(lengths.values()) < 16 or page in DENSE
+
+
+def test_sentences_of_the_code_are_short():
+    """Those of docstrings and comments; `python tests/tools/prose.py` lists the longest."""
+    found = list(prose.all_sentences())
+    longest = max(found, key=lambda one: one.words)
+    assert len(found) > 3000
+    assert longest.words <= 40, longest
+    assert statistics.median(one.words for one in found) < 16

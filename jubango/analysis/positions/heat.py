@@ -1,7 +1,7 @@
 """Numbers on the points of a board, and the colours that show them.
 
-The scales keep their order in grey and for the colour-blind: counts and shares go from light to dark, whose a point is
-from white to black, and a difference from purple (less) to orange (more), where a number's sign says what grey does not
+The scales keep their order in grey and for the colour-blind. Counts and shares go from light to dark, ownership from
+white to black, and a difference from purple (less) to orange (more). There a number's sign says what grey does not
 (ColorBrewer's OrRd and PuOr).
 """
 

@@ -18,12 +18,14 @@ def leads(
     bot: SearchConfig,
     by_games: bool = True,
 ) -> list[float | None]:
-    """Black's lead in points, komi included, in positions of games that differ in komi at most; ``found`` is what the
-    bot has found there.
+    """Black's lead in points, komi included, in positions of games that differ in komi at most.
 
-    It is what the bot's network says if it has a head for it; else, ``by_games``, the mean margin of 64 random
-    games from the position and as many from the one after the bot's choice, which know little of life and death
-    (:mod:`jubango.bots.evaluators.territory`). None in games without points, and where nobody knows.
+    found: what the bot has found there.
+    by_games: whether random games may say it where the bot's network has no head for it. It is then the mean margin of
+        64 games from the position and as many from the one after the bot's choice; such games know little of life and
+        death (:mod:`jubango.bots.evaluators.territory`).
+
+    None in games without points, and where nobody knows.
     """
     if not positions:
         return []

@@ -1,16 +1,16 @@
 """Which of several players is the best, with as few games as that takes.
 
 Colour-swapped pairs of games are played between the players themselves, in rounds. After every round a Bradley-Terry
-model is fitted to all pairs; whoever is ahead leads, and the others are beaten, each by itself, where the games tell
-that it is less than so many Elo above the leader. The next round is played among the leader and those who are not
-beaten yet; once all are, the leader is the best, or so near to it that it does not matter.
+model is fitted to all pairs. The highest rating leads. Each other player is beaten once the games show that it is less
+than so many Elo above the leader. The next round is played among the leader and those that are not beaten yet. Once
+all are, the leader is the best, or so near to it that it does not matter.
 
 Evidence and stopping: the generalised likelihood ratio with an indifference zone, against the threshold
 log((1 + log t) / alpha) after t pairs (Garivier & Kaufmann, "Optimal best arm identification with fixed confidence",
 2016, section 5 and its numerical experiments). Which pairs are played: those whose results lower the variances of the
 differences from the leader most, each weighed by its gap, one after the other (the XY-adaptive allocation of Soare,
 Lazaric & Munos, "Best-arm identification in linear bandits", 2014: a pair of players is an arm, whose features are +1
-and -1). Pairs count in the order in which they are scheduled, whichever end first, so that which are short cannot sway
+and -1). Pairs count in the order in which they are scheduled, whichever end first. So short games cannot sway
 anything, and the same results give the same schedule. benchmarks/best.py says how many games that saves, and how often
 the best is missed.
 """
@@ -245,9 +245,13 @@ class _Fit(NamedTuple):
         return self._replace(covariance=self.covariance - step * np.outer(change, change))
 
     def most_telling(self, contenders: np.ndarray, matters: float, number: int) -> list[tuple[int, int]]:
-        """So many duels of ``contenders`` (places among them), of whom the leader is the last, each the one that lowers
-        most, if it ends as expected, the sum over the others of the variance of their distance to the leader by the
-        square of that distance and what ``matters``."""
+        """The next duels, as places among ``contenders``, of whom the last is the leader.
+
+        Each duel is the one that lowers a sum most, if it ends as expected. The sum is over the others: the variance of
+        their distance to the leader, divided by the square of that distance plus ``matters``.
+
+        number: how many duels.
+        """
         covariance, told = self.covariance[np.ix_(contenders, contenders)], _information(self.theta[contenders])
         weight = 1 / (self.gaps[contenders] + matters) ** 2
         lead = covariance[-1] - covariance  # [j, i]: the covariance of j's distance to the leader with i

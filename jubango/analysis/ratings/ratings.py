@@ -1,13 +1,12 @@
 """Ratings: a Bradley-Terry fit with draws, first-move advantage, a prior and anchors.
 
-The model: Black's expected score is 1 / (1 + 10^(-(black - white + advantage) / 400)); a draw
-counts as half a win and half a loss. Errors come from the joint covariance of all ratings
-(the inverse of the full information matrix, less what draws scatter less), never from one
-player's curvature alone, which takes the others' ratings for known and is far too small in
-sparse tables. benchmarks/known_truth.py shows how often they hold.
+The model: Black's expected score is 1 / (1 + 10^(-(black - white + advantage) / 400)); a draw counts as half a win
+and half a loss. Errors come from the joint covariance of all ratings, the inverse of the full information matrix,
+less what draws scatter less. One player's curvature alone would take the others' ratings for known, and is far too
+small in sparse tables. benchmarks/known_truth.py shows how often they hold.
 
-The prior is games that were not played: of every player against a virtual one of its group, whose rating is fitted
-along with the others, and of two virtual players equal to each other, which holds the advantage near zero. So one
+The prior is games that were not played. Every player has some against a virtual one of its group, whose rating is
+fitted along with the others. Two virtual players of equal strength hold the advantage near zero. So one
 anchor moves a group as a whole, and several pull it only as far as its games let them.
 
 References: Bradley & Terry 1952; Agresti, Categorical Data Analysis, section 11.6 (home

@@ -1,8 +1,8 @@
 """The sequential probability ratio test of one player against another, on games or on colour-swapped pairs.
 
 A generalised likelihood ratio: under either hypothesis the outcomes have the distribution of greatest likelihood that
-has the hypothesis's strength, so that nothing is assumed about draws, nor, with pairs, about how the two games of one
-opening hang together (Van den Bergh, "The generalized sequential probability ratio test", 2020).
+has the hypothesis's strength. So nothing is assumed about draws, nor, with pairs, about the correlation of the two
+games of one opening (Van den Bergh, "The generalized sequential probability ratio test", 2020).
 
 Counts are of outcomes from the worst to the best for the player who is tested: (losses, draws, wins) of games, or the
 five of pairs (both lost, ..., both won). The bounds are Wald's (1945).

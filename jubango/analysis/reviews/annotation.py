@@ -197,8 +197,11 @@ def verdict(move: ReviewedMove) -> str:
 
 
 def lizzie(here: ReviewedPosition) -> str:
-    """Lizzie's own form of a search: its engine, the win rate in % of who has just moved, the visits; then the moves as
-    Leela Zero says them, win rates and priors in hundredths of a percent, of who is to move."""
+    """Lizzie's own form of a search: its engine, the win rate in % of the player who has just moved, the visits.
+
+    Then come the moves as Leela Zero writes them, with win rates and priors in hundredths of a percent, for the player
+    to move.
+    """
     mover = 1 - here.win_rate if here.player else here.win_rate
     moves = []
     for i, one in enumerate(here.candidates[:IN_LIZZIE]):

@@ -5,8 +5,9 @@ position AFTER it, for who moved. These are equals: as many searches of as many 
 move in both. The two positions' searches have had no part in choosing, so that no choice is flattered by its own luck.
 
 How surely: a search's win rate scatters, and every position is searched several times with other seeds. The variance of
-one search is taken to be the largest of what the position's own searches show, of what those of the whole game show
-(in units of p (1 - p), pooled), and of that of as many games played out as it has simulations, p (1 - p) / n.
+one search is the largest of three. The first is what the position's own searches show. The second is what those of the
+whole game show, in units of p (1 - p), pooled. The third is that of as many random games as it has simulations,
+p (1 - p) / n.
 """
 
 from __future__ import annotations

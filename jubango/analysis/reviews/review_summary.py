@@ -75,6 +75,6 @@ def _summary(moves: Sequence[ReviewedMove], player: int, phase: str, knows: bool
 
 
 def histogram(losses: Sequence[float]) -> tuple[int, ...]:
-    """How many lie up to the first of BINS, between it and the next, ..., above the last."""
+    """How many lie up to the first of LOSS_BINS, between it and the next, ..., above the last."""
     places = [sum(loss > edge for edge in LOSS_BINS) for loss in losses]
     return tuple(places.count(i) for i in range(len(LOSS_BINS) + 1))

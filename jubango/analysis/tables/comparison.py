@@ -7,9 +7,9 @@ the change of bot i is
 
     x_i - sum over the reference of w_r x_r,    sum of w_r = 1,
 
-which no choice of zeros touches. The runs' games being others, the covariance of x is the sum of the two runs' joint
-covariances, V = V_1 + V_2, and the weights w are those that make the variance of the change least (generalised least
-squares; Aitken 1936): a bot of the reference whose own rating is uncertain counts little. The 95 % error and the
+which no choice of zeros touches. The runs share no games, so the covariance of x is the sum of the two runs' joint
+covariances, V = V_1 + V_2. The weights w make the variance of the change least (generalised least squares; Aitken
+1936): a bot of the reference whose own rating is uncertain counts little. The 95 % error and the
 likelihood of superiority (that the bot is stronger in the second run than in the first) follow from that variance.
 """
 

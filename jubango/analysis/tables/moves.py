@@ -36,12 +36,14 @@ def played_game(record: GameRecord) -> PlayedGame:
 
 
 def moves_table(games: Iterable[PlayedGame]) -> pd.DataFrame:
-    """A row for each move: game_id, ply (from 1), player, colour, move, opening_move (it was made for the player);
-    visits of the move and simulations (all visits) in its player's search; win_rate of the move and prior of the move
-    before the search, for its player, in [0, 1]; seconds that it took; clock_left (seconds) and periods_left (byo-yomi)
-    on its player's clock after it.
+    """A pandas frame with a row for each move. What nobody knows is missing.
 
-    Missing where nothing is said. Raises UserError if what is kept of a game is damaged.
+    The move is told by game_id, ply (from 1), player, colour and move, and opening_move: whether it was made for the
+    player. Of the search there are the move's visits and the simulations, and in [0, 1], for the move's player, its
+    win_rate and its prior. Last come the seconds that it took, and what is left on its player's clock: clock_left
+    (seconds) and periods_left (byoyomi).
+
+    Raises UserError if what is stored of a game is damaged.
     """
     import pandas as pd
 

@@ -301,9 +301,12 @@ def _csv_result(black: str, white: str, text: str) -> Result | None:
 
 
 def ratings_frame(ratings: RatingList) -> pd.DataFrame:
-    """Columns rank, name, elo, error (95 %), pair_error (the same by the spread between pairs of games), games, wins,
-    draws, losses, score, group, of the losses time, forfeit and resignation, and distinct_games, of which those that
-    were played again are left out."""
+    """A pandas frame with a row for each player, the strongest first.
+
+    Its columns are rank, name, elo, error (95 %), pair_error (the same by the spread between pairs of games), games,
+    wins, draws, losses, score, group. Of the losses it has time, forfeit and resignation. ``distinct_games`` leaves out
+    those that were played again.
+    """
     import pandas as pd
 
     rows = [

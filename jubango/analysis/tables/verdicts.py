@@ -30,9 +30,13 @@ MOST_SURPRISES = 5
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """Who is stronger of two. ``elo`` is what ``stronger`` is ahead by, ``error`` half the width of its 95 % interval,
-    and ``probability`` that of being stronger at all (the likelihood of superiority), by all games of everybody; the
-    rest is of the games between the two, as ``stronger`` sees them."""
+    """Which of two players is stronger.
+
+    elo: what ``stronger`` is ahead by, by all games of all players; ``error`` is half the width of its 95 % interval.
+    probability: that of being stronger at all (the likelihood of superiority).
+
+    The rest is of the games between the two, as ``stronger`` sees them.
+    """
 
     stronger: str
     weaker: str
@@ -273,9 +277,11 @@ def _first_move(ratings: RatingList) -> dict[str, float]:
 
 
 def summary_frame(ratings: RatingList, results: list) -> pd.DataFrame:
-    """The same as one table, a row for each player: its rating, its distinct games, what moving first is worth, what it
-    lost otherwise than on the board, how games with engines were scored, of two players the verdict, and of up to 20
-    the crosstable."""
+    """The standings as one table with a row for each player.
+
+    It has the rating, the distinct games, what moving first is worth, losses otherwise than on the board, and how games
+    with engines were scored. With two players it has the verdict, with up to 20 the crosstable.
+    """
     games = decided(results)
     names = [rating.name for rating in ratings.ratings]
     frame = ratings_frame(ratings)

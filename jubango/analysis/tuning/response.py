@@ -37,8 +37,8 @@ TRY_NET = 2048  # points that what is tried next is drawn from
 # all, and so of plain 95 % intervals on planted responses 80 % held (of these 95 %; test_response.py).
 WIDER = 1.5
 DRAWS = 400  # responses that intervals are taken from
-# What is recommended is where the response is highest by so many standard errors (of the wider posterior) below its
-# mean: the highest mean is often at an end, of which few games tell (benchmarks/tune.py: it loses half as much again).
+# What is recommended is the maximum of a lower bound: so many standard errors of the wider posterior below the mean.
+# The highest mean is often at an end that few games have tried (benchmarks/tune.py: it loses half as much again).
 CAUTION = 1.3
 
 Surface = Callable[[np.ndarray], np.ndarray]  # of k responses: places [k or 1, n, d] -> log-odds [k, n]

@@ -62,10 +62,10 @@ class GameSlot:
 
 
 class GameBatch:
-    """``lanes`` games at once, every one at its own pace, with players of their own.
+    """``lanes`` games at once, each at its own pace, with players of their own.
 
-    A round is :meth:`finish`, which waits for what the players have been set to work on and makes the moves, and
-    :meth:`begin`, which asks whoever is to move and sets them to work; between the two games may come and go.
+    A round is :meth:`finish` and :meth:`begin`. The first waits for what the players have been set to work on, and
+    makes the moves. The second asks the players to move, and sets them to work. Between the two games may come and go.
     """
 
     def __init__(

@@ -13,12 +13,15 @@ from jubango.sgf_games.base.models import checked
 
 
 class Adjudication(BaseModel):
-    """When a game is ended, and how.
+    """When a game is ended before its rules end it, and how.
 
-    Who wins a game is settled when both players' own searches have said so with ``win_rate`` or more in the last
-    ``moves`` moves of each; that it is drawn, when in these moves both have said a value within ``draw`` of an even one
-    (0.01: a win rate from 49 to 51 %). 0 leaves one of them out. A game of ``move_limit`` moves is ended as it stands:
-    Go is counted, and elsewhere it is drawn.
+    win_rate, moves: a win is settled when both players' searches have given the winner this win rate or more, in the
+        last ``moves`` moves of each.
+    draw: a draw is settled when in these moves both have given a value within this of an even one (0.01: a win rate
+        from 49 to 51 %).
+    move_limit: a game of so many moves is ended as it stands: Go is counted, and elsewhere it is drawn.
+
+    0 leaves one of them out.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,8 +1,8 @@
 """How long games take, pairing by pairing, and so how long those will that are still to be played.
 
-The games that have ended are the short ones, so those under way count as well: a game's moves are taken to be normally
-distributed, and of a game under way it is known that it has more than it has had so far (a censored observation; Tobin
-1958, fitted as by Dempster, Laird and Rubin 1977). The seconds of a move are those of late, for they change with the
+The games that have ended are the short ones, so those under way count as well. A game's moves are taken to be normally
+distributed. Of a game under way it is known that it has more of them than so far: a censored observation (Tobin 1958,
+fitted as by Dempster, Laird and Rubin 1977). The seconds of a move are those of late, for they change with the
 number of games at once.
 """
 
@@ -110,9 +110,9 @@ class Pace:
         """Seconds until all games are played, with ``elapsed`` ones behind; None if nobody knows yet.
 
         It is at least what all games take, spread over the lanes that are at work, and those of an engine, as many at a
-        time as it has processes. If a game takes longer, one to come or the last of those ``under_way``, the rest lies
-        between the two, as games that end leave to the others some of the machine, and nobody knows how much: their
-        geometric mean is taken. The games of later ``rounds``, so many each, which nobody knows yet, come on top of
+        time as it has processes. A game may take longer than that, one to come or the last of those ``under_way``.
+        The rest then lies between the two, as games that end leave some of the machine to the others: their geometric
+        mean is taken. The games of later ``rounds``, so many each, which nobody knows yet, come on top of
         that, on ``lanes`` lanes.
         """
         fade = 0.5 ** ((elapsed - self._looked) / max(LATE_LEAST, LATE * elapsed))

@@ -1,12 +1,12 @@
-"""Territory: whose each point is, and by how many points who is ahead. All who show it ask here.
+"""Territory: the ownership of each point, and the lead in points. Everything that shows them asks here.
 
-A network that has the heads for it says so itself; elsewhere random games do. Where a game counts no points, each point
-is his whose stone lies there at the end of random games, and nobody is ahead by points.
+A network that has the heads for it says so itself; elsewhere random games do. Where a game counts no points, a point is
+owned by the player whose stone lies there at the end of random games, and there is no lead.
 
-**The lead without a network.** To random games a stone is worth about seven points wherever it lies, and whoever has
-just played has one more of his own on the board: their mean margin swings to and fro with every move. So the lead is
-the mean of two positions, the one that is asked about and the one after its best move, and that best move has the same
-lead: half a move is taken off what random games say of those who have just moved.
+**The lead without a network.** To random games a stone is worth about seven points wherever it lies. The player who
+has just moved has one more of them on the board, so the mean margin swings to and fro with every move. So the lead is
+the mean of two positions, the one that is asked about and the one after its best move. That best move has the same
+lead: half a move is taken off what random games say for the player who has just moved.
 """
 
 from __future__ import annotations

@@ -98,9 +98,11 @@ def back_up_firsts(
 
 
 def prove(search: SearchSpec, s: SearchState, node: jax.Array, leaf: Leaf, active: jax.Array) -> Tree:
-    """Where something is proved of a leaf, prove what follows from it on its path, as far as that is news: a node's
-    bounds are the best lower and the best upper one of its actions, and it has its value where they meet (Cazenave &
-    Saffidine 2010). An action that is legal and not considered (``width``) may be worth anything."""
+    """The tree with what follows from a proved leaf proved on its path, as far as that is news.
+
+    A node's bounds are the best lower and the best upper bound of its actions; where they meet they are its value
+    (Cazenave & Saffidine 2010). An action that is legal and not considered (``width``) may be worth anything.
+    """
     b, lanes, tree = s.tree_of_lanes, jnp.arange(node.shape[0]), s.tree
 
     def known(bounds: jax.Array, node: jax.Array) -> jax.Array:

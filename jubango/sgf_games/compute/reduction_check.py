@@ -1,8 +1,8 @@
 """Does this machine's compiler reduce as the fused kernels need it?
 
 What ``kernels.fused`` emits is right for one order of combining alone, and no compiler promises an order. So before
-the first kernel of a program is made the answer is looked up, and found out where it is not known: a sample is run
-as such a reduction, on batches of many sizes, in a loop and under ``vmap``, and held against numpy.
+the first kernel of a program is made the answer is looked up, and found out where it is not known. A sample is run as
+such a reduction, on batches of many sizes, in a loop and under ``vmap``, and compared with numpy.
 """
 
 from __future__ import annotations

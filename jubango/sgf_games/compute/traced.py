@@ -2,9 +2,9 @@
 not trace them again.
 
 A search takes seconds to trace and a fraction of one to load, compiled, from JAX's own cache. So the program that JAX
-exports (``jax.export``) is kept beside it, under the digest of everything that decides it: our code, the versions of
-the libraries, the settings of JAX, the kind of machine, the shapes of the arguments, and the parts that the function
-is made of. Of parts that are not ours nobody knows the code; programs made of them are traced every time.
+exports (``jax.export``) is kept beside it, under the digest of everything that decides it. These are our code, the
+versions of the libraries, the settings of JAX, the kind of machine, the shapes of the arguments, and the parts that
+the function is made of. Of parts that are not ours nobody knows the code; programs made of them are traced every time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     state = jax.vmap(env.init)(keys)
     state = jax.vmap(auto_reset(env.step, env.init))(state, actions, keys)
 
-What is written for ``pgx.make`` runs with these: names, shapes, dtypes and the rules of ending are pgx's, and so are
-the observations of the games that pgx has too (Go, connect four, tic-tac-toe), bit by bit. pgx itself is not needed.
+What is written for ``pgx.make`` runs with these: names, shapes, dtypes and the rules of ending are pgx's. So are the
+observations of the games that pgx has too (Go, connect four, tic-tac-toe), bit by bit. pgx itself is not needed.
 """
 
 from __future__ import annotations

@@ -125,11 +125,13 @@ def _problem(folder: Folder, row: Mapping[str, Any]) -> str:
 
 
 def rebuild(folder: Path, belongs: Callable[[GameRecord], bool]) -> tuple[int, list[Problem]]:
-    """Make rows of the games that have none, where ``belongs`` says that they are this run's; a database that is
-    damaged is set aside before, and what can still be read in it is taken where the games' files do not say otherwise.
-    Returns how many rows were made, and the files and rows that could not be used. Raises UserError.
+    """How many rows were made for games that have none, and the files and rows that could not be used.
 
-    Seconds and the time of day are in no file. Nobody else may be writing.
+    Rows are made where ``belongs`` says that a game is this run's. A damaged database is set aside before. What can
+    still be read in it is taken where the games' files do not say otherwise. Seconds and the time of day are in no
+    file. Nobody else may be writing.
+
+    Raises UserError.
     """
     files = Folder(folder)
     rows: dict[str, dict[str, Any]] = {}
@@ -192,9 +194,11 @@ def _data(files: Folder, name: str) -> bytes:
 
 
 def _as_kept(row: Mapping[str, Any]) -> GameRecord | None:
-    """The game of a row that was found in a damaged database, if it is what was written into it: its SGF has the
-    checksum that stands beside it, or where there is none, what the row says twice is the same. Its moves are as its
-    SGF has them, as one that was C3 may be c3 now."""
+    """The game of a row that was found in a damaged database, if it is what was written into it.
+
+    Its SGF has the checksum that stands beside it. Where there is none, what the row says twice is the same. Its moves
+    are as its SGF has them, as one that was C3 may be c3 now.
+    """
     try:
         record = row_record(row)
         if not 0 <= record.seconds <= MOST_SECONDS:  # which are in no file

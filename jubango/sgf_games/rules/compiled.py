@@ -94,11 +94,16 @@ class TableProgram(NamedTuple):
 
 
 def table_program(game: Game, lanes: int, number: int) -> TableProgram:
-    """``first() -> states`` of ``lanes`` lanes, batch axis last, split over ``number`` devices, and
-    ``step(states, told, restart) -> (states, look, margin)``: told is int32 [MOST_TOLD, lanes] of actions, one after
-    another, then LEAVE (let be), or FRESH at first (a new game begins); with ``restart`` a new game begins where one
-    ends, too. look is uint8 [lanes, A + 2]: legal actions, the player to move, whether a game has ended; margin is
-    float32 [lanes], of those that have. told may be written to as soon as the call is back: the devices have a copy."""
+    """``first() -> states`` and ``step(states, told, restart) -> (states, look, margin)`` of ``lanes`` lanes, batch
+    axis last, split over ``number`` devices.
+
+    told: int32 [MOVES_A_STEP, lanes] of actions, one after another, then LEAVE (the lane stays), or FRESH at first (a
+        new game begins). It may be written to as soon as the call is back: the devices have a copy.
+    restart: whether a new game also begins where one ends.
+
+    ``look`` is uint8 [lanes, A + 2]: the legal actions, the player to move, whether a game has ended. ``margin`` is
+    float32 [lanes], of games that have ended.
+    """
     first, step = _table_program(game.compiled_as, lanes, number)
     start = jax.device_put(initial_state(game), shard(number)[1])
     return TableProgram(lambda: first(start), lambda states, told, restart: step(states, told.copy(), restart, start))

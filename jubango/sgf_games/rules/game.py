@@ -136,8 +136,7 @@ class Game(BareGame):
         return changed
 
     def priced(self, state: State) -> State:
-        """A state of this game made of one with another komi: by default its ``komi`` is replaced, if states have one.
-        """
+        """A state of this game made of one with another komi: by default the ``komi`` of states is replaced."""
         own: Any = self
         return state._replace(komi=jnp.float32(own.komi)) if hasattr(state, "komi") else state
 

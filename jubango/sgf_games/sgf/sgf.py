@@ -1,8 +1,8 @@
 """SGF files: a tournament's records written, and anybody's main line read, through sgfmill.
 
 Games other than Go have no settled SGF form. Here m,n,k games and connect four are GM[4] on the
-square board that holds theirs (SZ is one number, so that every reader loads it), a stone's point is
-where it comes to lie, and the private root property JG holds the game's spec string. Where a game's moves
+square board that holds theirs: SZ is one number, so that every reader loads it. A stone's point is
+where it comes to lie. The private root property JG holds the game's spec string. Where a game's moves
 have no places on a board that readers have, they are texts in the private properties JB and JW.
 """
 

@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 def turned_moves(spec: str, moves: str) -> str:
-    """The moves of a game, in the words of its records, as they are on that of the boards it can be turned and mirrored
-    to on which they come first in the alphabet: the same for games that are the same but for that.
+    """The moves of a game on a board turned or mirrored so that their texts come first in the alphabet.
 
-    Moves of a game that is not known, or of whose symmetries nothing is known, stay as they are.
+    Games that differ only by a symmetry get the same text. Moves of a game that is not known, or of whose symmetries
+    nothing is known, stay as they are.
     """
     images = _images(spec)
     texts = moves.split(" ")

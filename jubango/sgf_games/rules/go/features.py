@@ -25,9 +25,13 @@ def planes(
     own: jax.Array, opp: jax.Array, ko: jax.Array, last: jax.Array, passes: jax.Array, player: jax.Array,
     komi: jax.Array, width: int,
 ) -> jax.Array:  # fmt: skip
-    """float32 [H, W, 10] of one position, own and opp being rows, uint [H]: own stones; the opponent's; the ko point;
-    ones when Black moves; stones of chains with one, two and three liberties; the last stone; ones after a pass; komi
-    for the player to move, a tenth of it."""
+    """float32 [H, W, 10]: the planes of one position.
+
+    They are own stones, the opponent's, the ko point, ones when Black moves, stones of chains with one, two and three
+    liberties, the last stone, ones after a pass, and a tenth of the komi for the player to move.
+
+    own, opp: rows, uint [H].
+    """
     index = jnp.arange(own.size * width)
     ones = jnp.ones(index.shape)
     free = liberties(own, opp, width)
@@ -41,11 +45,13 @@ def planes(
 
 
 def liberties(own: jax.Array, opp: jax.Array, width: int) -> jax.Array:
-    """int32 [H * W]: of the chain on each point, 4 for all above :data:`TOLD_APART`, 0 where there is no stone. own,
-    opp: rows, uint [H].
+    """int32 [H * W]: the liberties of the chain on each point, 4 for all above :data:`TOLD_APART`, 0 without a stone.
 
-    Of every chain the liberty with the largest number is found, then the largest below that one, and so on: each time
-    a stone's own is handed on along its chain to and fro over the board until no stone learns of a larger one."""
+    own, opp: rows, uint [H].
+
+    For every chain the liberty with the largest number is found, then the largest below that one, and so on. A stone's
+    largest is handed on along its chain, to and fro over the board, until no stone learns of a larger one.
+    """
     begin, further, sweep = _kernels(own.size, width)
     colour, bound = begin(bb.unpack(own), bb.unpack(opp))
     total = jnp.zeros(own.size * width, jnp.int32)
