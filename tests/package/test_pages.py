@@ -17,7 +17,7 @@ TRANSLATIONS = {
     "docs/first-tournament.md": "docs/zh/first-tournament.md",
     "docs/first-review.md": "docs/zh/first-review.md",
 }
-LISTS = ("CHANGELOG.md", "benchmarks/README.md")  # of facts and numbers
+LISTS = ("CHANGELOG.md",)  # of facts
 DENSE = ("docs/design-notes.md",)  # reasons, for those who change the code
 TYPES = {"Params", "State"}  # aliases of Any: what they are stands in the reference's table
 
