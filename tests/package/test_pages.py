@@ -18,7 +18,7 @@ TRANSLATIONS = {
     "docs/first-review.md": "docs/zh/first-review.md",
 }
 LISTS = ("CHANGELOG.md",)  # of facts
-DENSE = ("docs/design-notes.md",)  # reasons, for those who change the code
+DENSE = ("docs/design-notes.md", "benchmarks/README.md")  # reasons and numbers, for those who change the code
 TYPES = {"Params", "State"}  # aliases of Any: what they are stands in the reference's table
 
 

@@ -1,5 +1,5 @@
-"""The page of a run: standings, crosstable, Elo, who is stronger and how surely, how the games ended, how fast, and all
-games to be replayed. It grows with the run."""
+"""The page of a run: standings, crosstable, Elo, which is stronger and how surely, how the games ended, how fast, and
+all games to be replayed. It grows with the run."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class RunPage:
         games = f"{done:,} of {total:,} games" if done < total else f"{done:,} games"
         facts = [self.game.spec, f"{len(names)} players", games]
         said, told = evidence(ratings, self.results), list(told)
-        first = [*said[:1], *told] if len(names) == 2 and decided(self.results) else []  # who is stronger
+        first = [*said[:1], *told] if len(names) == 2 and decided(self.results) else []  # which is stronger
         said = said[1:] if first else [*said, *told]
         return part(
             "summary", title=self.title, facts=facts, done=done, total=total, live=live, most=MOST_IN_GRID,

@@ -30,7 +30,7 @@ class Outputs(NamedTuple):
 
     policy: jax.Array  # float32 [B, A], logits of the actions
     outcome: jax.Array  # float32 [B, 3], logits of loss, draw and win
-    ownership: jax.Array  # float32 [B, H, W] in [-1, 1]: whose each point will be; zeros without those heads
+    ownership: jax.Array  # float32 [B, H, W] in [-1, 1]: the ownership of each point; zeros without those heads
     score: jax.Array  # float32 [B], the margin in points over the board's points; zeros without
 
     @property

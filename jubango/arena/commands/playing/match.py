@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
         again: AgainOption = None,
         form: FormatOption = Format.table,
     ) -> None:
-        """Play a match in colour-swapped pairs and say who is stronger, by how much, how surely."""
+        """Play a match in colour-swapped pairs and say which bot is stronger, by how much, how surely."""
         with loading():
             from jubango.arena.schedule.plan import match_plan
 

@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Train a network by self-play, or go on where it stopped; the best one is DIR/best.safetensors.
 
-        A run that is gone on with keeps its settings, but for those that are given anew."""
+        A run that is gone on with keeps its settings, but for those that are given again."""
         with loading():
             from jubango.arena.screens.dashboard import clock
             from jubango.arena.training.training import BEST, CURVE_PICTURE, Measuring

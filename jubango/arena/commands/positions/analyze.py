@@ -80,7 +80,7 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option(help="--all: keep the searches beside the file, and take those that are there.")
         ] = True,
         heat: Annotated[
-            Heatmap, typer.Option(help="What the heatmap shows; ownership: whose each point is in the end.")
+            Heatmap, typer.Option(help="What the heatmap shows; ownership: the owner of each point in the end.")
         ] = Heatmap.visits,
         against: Annotated[
             str,

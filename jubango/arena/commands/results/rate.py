@@ -87,7 +87,7 @@ def register(app: typer.Typer) -> None:
         said: dict[str, object] = {"left_out": [str(error) for error in left_out]}
         if distinct:
             if not any(result.game is not None for result in results):
-                raise UserError(f"{', '.join(map(str, paths))}: --distinct: without moves no games can be told apart")
+                raise UserError(f"{', '.join(map(str, paths))}: --distinct: without moves no games can be compared")
             played, results = len(results), first_of_equal(results)
             again = played - len(results)
             messages().print(f"{again} of {played} games had been played before and do not count")

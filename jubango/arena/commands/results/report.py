@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write a run as one HTML file: the standings and all that is said of them, and every game to be replayed.
 
-        The file needs no network and nothing beside it: it can be sent to somebody. An old one is overwritten.
+        The file needs no network and nothing beside it: it can be sent. An old one is overwritten.
         """
         with loading():
             from jubango.arena.runs.run_folder import open_run

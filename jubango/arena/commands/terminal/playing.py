@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 AgainOption = Annotated[
-    list[Failure] | None, typer.Option(help="Play games anew that ended by this; may be given more than once.")
+    list[Failure] | None, typer.Option(help="Play games again that ended by this; may be given more than once.")
 ]
 
 
