@@ -63,7 +63,7 @@ def tournament(
     matchups: what is different between two bots, ``[{"bots": ["a", "b"], "komi": 0.5, "handicap": 2, "black": "b",
         "clock": "60"}]``.
     name: of the tournament.
-    again: reasons, ``["crash", "time"]`` for instance, for which games of the folder are played anew.
+    again: reasons, ``["crash", "time"]`` for instance, for which games of the folder are played again.
     progress: whether it is shown; by default in notebooks and on terminals.
 
     Raises UserError for input that cannot be used, Interrupted, a KeyboardInterrupt, and Stopped if a bot is lost.

@@ -174,8 +174,12 @@ class PositionAnalysis:
 
 
 def searching_bot(bot: str | BotConfig, **keys: object) -> SearchConfig:
-    """The bot a spec string names, or a configuration, with ``keys`` changed; ``seconds`` by itself replaces its
-    simulations. Raises UserError if it has no visits."""
+    """The bot a spec string names, or a configuration, with ``keys`` changed.
+
+    ``seconds`` by itself replaces its simulations.
+
+    Raises UserError if it has no visits.
+    """
     config = bot_from_spec(bot) if isinstance(bot, str) else bot
     if not isinstance(config, SearchConfig):
         raise UserError(f'bot "{config.name}": only a searching bot (uct, alphazero, ...) can show its visits')
@@ -186,6 +190,8 @@ def searching_bot(bot: str | BotConfig, **keys: object) -> SearchConfig:
         table = {**changed, **keys, "name": config.name, "use": config.use}
         config = bot_from_table(table, f'bot "{config.name}"')
         assert isinstance(config, SearchConfig)
+        if config.name.startswith(f"{config.use}:"):  # its name was a spec string, which is another now
+            config = config.model_copy(update={"name": config.usual_name})
     return config
 
 

@@ -18,7 +18,7 @@ from tiers import full_but
 from jubango.analysis.positions.heat import MOST_LABELS, Heat, hex_colour
 from jubango.analysis.positions.ownership import ownership
 from jubango.analysis.positions.plot import EAST_ASIAN, draw, drawable, font_names, heat_text, save_png
-from jubango.analysis.positions.position import analysis_frame, analyze
+from jubango.analysis.positions.position import analysis_frame, analyze, searching_bot
 from jubango.analysis.positions.win_rate import WinRate
 from jubango.bots.config import bot_from_spec
 from jubango.sgf_games.base.errors import UserError
@@ -421,3 +421,10 @@ def test_lines_are_folded_without_loss(text, limit):
     if all(breadth(word) <= limit for word in text.split()):
         assert "".join(lines).replace(" ", "") == "".join(text.split())
     assert breadth(shortened(text, limit)) <= limit or breadth(text.rstrip()) <= limit
+
+
+def test_a_bot_whose_keys_change_is_called_by_what_it_is():
+    """What compiles and searches is named on the screen: "alphazero:simulations=1600" did not search with 400."""
+    assert searching_bot("alphazero:simulations=1600", simulations=400).name == "alphazero:simulations=400"
+    assert searching_bot("uct:simulations=9,name=mine", c=1.0).name == "mine"
+    assert searching_bot("uct", simulations=9).name == "uct"
