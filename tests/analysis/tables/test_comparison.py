@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -173,3 +174,17 @@ def test_other_weights_are_other_settings(tmp_path):
     assert found.frame.set_index("name")["settings"].to_dict() == {"net": "other", "random": "same"}
     spec = "policy:network=w.safetensors (weights "
     assert f"net: {spec}00000000) → {spec}11111111)" in found.remarks
+
+
+def test_a_terminal_of_80_columns_wraps_at_words(runs, capsys, monkeypatch):
+    monkeypatch.chdir(runs)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert command(["compare", "a", "b"]) == 0
+    piped = capsys.readouterr().out
+    assert max(map(len, piped.splitlines())) > 80, "what is piped keeps its lines"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert command(["compare", "a", "b"]) == 0
+    shown = capsys.readouterr().out
+    footer = shown[shown.index("measured against") :]
+    assert max(len(line.rstrip()) for line in footer.splitlines()) <= 80
+    assert footer.split() == piped[piped.index("measured against") :].split(), "no word is cut"

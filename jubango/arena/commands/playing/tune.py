@@ -17,6 +17,7 @@ from jubango.arena.commands.terminal.output import (
     messages,
     print_frame,
     print_json,
+    print_sentence,
     show_notes,
 )
 from jubango.sgf_games.base import shell
@@ -76,5 +77,5 @@ def print_tuning(tuning: Tuning, form: Format) -> None:
     console.print()
     console.print(against_table(tuning))
     for i, line in enumerate(tuning.told):
-        console.print(line if i else f"\n{line}", soft_wrap=True)
+        print_sentence(line if i else f"\n{line}", console)
     console.print(f"\n{tuning.spec}", soft_wrap=True)

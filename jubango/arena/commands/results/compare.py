@@ -15,6 +15,7 @@ from jubango.arena.commands.terminal.output import (
     messages,
     print_frame,
     print_json,
+    print_sentence,
 )
 
 
@@ -53,9 +54,9 @@ def register(app: typer.Typer) -> None:
         for row in found.rows:
             table.add_row(*map(Text, row))
         for line in heads(found):
-            data().print(line, soft_wrap=True)
+            print_sentence(line)
         data().print()
         data().print(table)
         data().print()
         for line in map(printable, found.remarks):
-            data().print(line, soft_wrap=True)
+            print_sentence(line)

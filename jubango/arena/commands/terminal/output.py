@@ -50,6 +50,11 @@ def data() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=200)
 
 
+def print_sentence(line: str, console: Console | None = None) -> None:
+    """A line of results: at a terminal it wraps at words, and what is piped stays one line."""
+    (console or data()).print(line, soft_wrap=not sys.stdout.isatty())
+
+
 class Halted(Exception):
     """Ctrl-C; the text says what has become of the work."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from jubango.arena.commands.terminal.output import Format, data, print_frame, print_json, print_text
+from jubango.arena.commands.terminal.output import Format, data, print_frame, print_json, print_sentence, print_text
 
 if TYPE_CHECKING:
     from jubango.analysis.ratings.ratings import RatingList
@@ -31,8 +30,7 @@ def print_ratings(
     if form is Format.table:
         print_standings(data(), ratings, results)
         for i, line in enumerate(told):
-            wraps = sys.stdout.isatty()  # at words; what is piped keeps its lines
-            data().print(f"\n{line}" if not i else line, soft_wrap=not wraps)
+            print_sentence(f"\n{line}" if not i else line)
     elif form is Format.json:
         print_json({**summary(ratings, results), **more})
     elif form is Format.csv:
