@@ -122,3 +122,15 @@ def test_sentences_of_the_code_are_short():
     assert len(found) > 3000
     assert longest.words <= 40, longest
     assert statistics.median(one.words for one in found) < 16
+
+
+def test_the_glossary_has_the_words_of_tables_and_screens():
+    words = {
+        row.split("|")[1].strip().lower() for row in pages.read("docs/glossary.md").splitlines() if row[:2] == "| "
+    }
+    known = {word for entry in words for word in re.split(r", | \(|\)", entry)}
+    shown = "Elo, ±95%, ±pairs, games, W-D-L, score, LOS, LLR, visits, share, prior, principal variation, win rate, lead, loss"
+    said = """accuracy, inaccuracy, mistake, blunder, byoyomi, clock, komi, handicap, opening, pair, pentanomial, SPRT, nElo,
+        AMAF, RAVE, PUCT, UCB1, UCT, FPU, LCB, Gumbel, temperature, virtual loss, parallel leaves, ensemble, lane, batch,
+        ownership, simulation, evaluator, network, policy, value, anchor, crosstable, adjudication, void, seed, GTP, SGF"""
+    assert {word.strip().lower() for word in f"{shown}, {said}".split(",")} - {"games"} <= known
