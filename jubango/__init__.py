@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from jubango.bots.evaluators.evaluator import Heuristic as Heuristic
     from jubango.bots.evaluators.evaluator import Params as Params
     from jubango.bots.evaluators.evaluator import Uniform as Uniform
-    from jubango.bots.evaluators.evaluator import evaluator as evaluator
     from jubango.bots.evaluators.mixed import Mixed as Mixed
     from jubango.bots.evaluators.network import NetworkEvaluator as NetworkEvaluator
     from jubango.bots.evaluators.policy_value import PolicyValue as PolicyValue
+    from jubango.bots.evaluators.registry import evaluator as evaluator
     from jubango.bots.evaluators.rollout import Rollout as Rollout
     from jubango.bots.learning.learner import Recipe as Recipe
     from jubango.bots.learning.replay import Collector as Collector
@@ -109,10 +109,11 @@ _HOMES = {
     "arena.tuning.tuning": ("Tuning",),
     "bots.bot_keys": ("BotKeys",),
     "bots.config": ("Bot", "BotConfig"),
-    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Amaf", "Heuristic", "Params", "Uniform", "evaluator"),
+    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Amaf", "Heuristic", "Params", "Uniform"),
     "bots.evaluators.mixed": ("Mixed",),
     "bots.evaluators.network": ("NetworkEvaluator",),
     "bots.evaluators.policy_value": ("PolicyValue",),
+    "bots.evaluators.registry": ("evaluator",),
     "bots.evaluators.rollout": ("Rollout",),
     "bots.learning.learner": ("Recipe",),
     "bots.learning.replay": ("Collector", "Replay", "Samples"),

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from jubango.bots.config import NO_NETWORK, BotConfig, SearchConfig
-from jubango.bots.evaluators.evaluator import EVALUATORS, Evaluator, LoadedEvaluator, Params
+from jubango.bots.evaluators.evaluator import Evaluator, LoadedEvaluator, Params
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.evaluators.registry import EVALUATORS
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.networks.shipped import shipped
 from jubango.bots.search.rules.params import SearchParams
@@ -160,7 +161,9 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
         weights_key(game, bot), bot.evaluator, registered, bot.weight, bot.rollouts, bot.rollout_moves, bot.draws,
         amaf=bot.rule.amaf,
     )  # fmt: skip
-    return _loaded(game, asked)
+    found = _loaded(game, asked)
+    own = found.evaluator.weights(found.params)
+    return found if own is found.params else found._replace(params=own)
 
 
 @functools.lru_cache(maxsize=32)

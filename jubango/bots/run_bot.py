@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from jubango.bots.composition import calm, evaluator_for, params_of, search_for
 from jubango.bots.config import BotConfig, SearchConfig
-from jubango.bots.search.host.run import run_many
+from jubango.bots.search.host.run import search_each
 from jubango.bots.search.results.result import SearchResult
 from jubango.bots.sizing import with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
@@ -25,7 +25,7 @@ def run_bot(
     """What a configured bot finds in positions, its ensemble, seconds and choice of the move included. The move is the
     best it finds: what chance adds to its games (temperature, noise at the root) is left out. Of few positions it
     searches as many leaves at once as fill the machine, see :func:`with_parallel_leaves`. ``lanes``: as in
-    ``run_many``.
+    ``search_each``.
 
     Positions have no past: no tree is kept from one to another. Raises UserError for a bot that does not search.
     """
@@ -34,7 +34,7 @@ def run_bot(
     legal = legal_actions(game, states)
     bot = with_parallel_leaves(game, bot, len(states)).model_copy(update={"temperature": 0.0, **calm(bot)})
     search, weights = search_for(game, [bot]), evaluator_for(game, bot).params
-    return run_many(
-        search, states, [params_of(game, bot, row) for row in legal], params=weights, seconds=bot.seconds, seeds=seeds,
+    return search_each(
+        search, states, [params_of(game, bot, row) for row in legal], seeds, params=weights, seconds=bot.seconds,
         move=bot.move, ensemble=bot.ensemble, lanes=lanes, on_progress=on_progress,
     )  # fmt: skip

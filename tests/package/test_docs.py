@@ -12,7 +12,7 @@ import pytest
 
 from jubango.arena.tournament import tournament
 from jubango.bots.config import KINDS, PRESETS, Bot
-from jubango.bots.evaluators.evaluator import EVALUATORS
+from jubango.bots.evaluators.registry import EVALUATORS
 from jubango.bots.search.rules.registry import RULES
 from jubango.sgf_games.rules.catalogue import CATALOGUE
 

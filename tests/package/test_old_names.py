@@ -67,3 +67,17 @@ def test_an_evaluator_with_the_old_name_of_its_batch():
             vector = 7
 
     assert Older().saturating_batch == 7
+
+
+@pytest.mark.full
+def test_numbers_and_seeds_of_a_search_by_their_old_names():
+    search = jb.Search("tic_tac_toe", jb.Ucb1(), jb.Uniform(), 12)
+    states = [jb.position("tic_tac_toe").state] * 2
+    now = jb.run_many(search, states, simulations=[5, 7], c=1.0, seed=[3, 4])
+    with pytest.deprecated_call(match="numbers=") as said:
+        old = jb.run_many(search, states, [jb.SearchParams(5, 1.0), jb.SearchParams(7, 1.0)], seeds=[3, 4])
+    assert {one.filename for one in said} == {__file__}
+    assert [one.visits.tolist() for one in old] == [one.visits.tolist() for one in now]
+    with pytest.deprecated_call(match="numbers=") as said:
+        assert jb.run(search, states[0], jb.SearchParams(5)).simulations == 5
+    assert {one.filename for one in said} == {__file__}

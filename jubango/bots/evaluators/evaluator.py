@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from types import MethodType
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import VECTOR
-from jubango.sgf_games.compute.programs import Compiled
 from jubango.sgf_games.rules.game import Game, State
 
 Params: TypeAlias = Any  # a pytree of arrays: the weights of an evaluator, () where it has none
@@ -99,6 +95,11 @@ class Evaluator(ABC):
         """Whether its prior tells actions apart; an even prior is not shown as a policy."""
         return True
 
+    def weights(self, given: Params = ()) -> Params:
+        """Its weights, where a search is given these: ``given``; of an evaluator that has its own, these in place of
+        ``()``. Raises UserError where there are none."""
+        return given
+
     @abstractmethod
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         """The evaluation of B positions.
@@ -143,40 +144,15 @@ class Heuristic(Evaluator):
         return Evaluation(legal.astype(jnp.float32), value)
 
 
-@dataclass(frozen=True)
-class OneByOne(Evaluator):
-    """A function of ONE position, batched here.
-
-    function: ``(game, state, legal, seed) -> (prior [A], value [])``, or an :class:`Evaluation` in place of the pair;
-        a function of five takes the weights before them, ``(params, game, state, legal, seed)``. One that can be called
-        with four and with five takes them where its first is called ``params`` or its second ``game``. Raises UserError
-        for one that takes another number of arguments, or that cannot be hashed.
-    """
-
-    function: Callable[..., Evaluation | tuple[ArrayLike, ArrayLike]]
-
-    def __post_init__(self) -> None:
-        _hashable(self.function, self.title)
-        _takes_params(self.function, self.title)
-
-    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
-        first = (params,) if _takes_params(self.function, self.title) else ()
-
-        def one(state: State, legal: jax.Array, seed: jax.Array) -> Evaluation:
-            return said(self.function(*first, game, state, legal, seed), self, game, legal.shape)
-
-        found: Evaluation = jax.vmap(one, in_axes=(-1, 0, 0))(states, legal, seeds)
-        return found
-
-    @property
-    def title(self) -> str:
-        inner: Any = self.function
-        while isinstance(inner, functools.partial):
-            inner = inner.func
-        return getattr(inner, "__name__", type(inner).__name__)
+def title_of(function: Any) -> str:
+    """The name of what is called, inside of ``functools.partial``."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
 
 
-def _hashable(function: object, title: str) -> None:
+def check_hashable(function: object, title: str) -> None:
+    """Raises UserError."""
     try:
         hash(function)
     except TypeError:
@@ -186,23 +162,14 @@ def _hashable(function: object, title: str) -> None:
         ) from None
 
 
-def _takes_params(function: Callable[..., object], title: str) -> bool:
-    """Does it take the weights, before the four others? Raises UserError."""
-    try:
-        found = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some callables of C do not tell
-        return False
-    own = [one for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    needed = sum(one.default is one.empty for one in own)
-    keys = [one.name for one in found if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
-    four, five = needed <= 4 <= len(own), needed <= 5 <= len(own)
-    if keys or not (four or five):
-        takes = ", ".join(str(one) for one in found)
-        raise UserError(
-            f'evaluator "{title}": takes ({takes}); should take (game, state, legal, seed), or '
-            "(params, game, state, legal, seed), and give (prior, value) or a jb.Evaluation"
-        )
-    return five and (not four or own[0].name == "params" or own[1].name == "game")
+def flax_kind(thing: object) -> str:
+    """``nnx`` and ``linen`` for modules of flax's, nothing for anything else."""
+    kinds = {base.__module__.split(".")[1] for base in type(thing).__mro__ if _is_flax(base)}
+    return next(iter(kinds), "")
+
+
+def _is_flax(base: type) -> bool:
+    return base.__name__ == "Module" and base.__module__.startswith(("flax.nnx.", "flax.linen."))
 
 
 def name_of(evaluator: Evaluator, game: Game) -> str:
@@ -219,7 +186,7 @@ def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]
     where = name_of(evaluator, game)
     if not isinstance(found, Evaluation):
         if not isinstance(found, tuple | list) or len(found) != 2 or found[0] is None or found[1] is None:
-            raise UserError(f"{where}: gave {_kind(found)}; should give (prior, value) or a jb.Evaluation")
+            raise UserError(f"{where}: gave {kind_of(found)}; should give (prior, value) or a jb.Evaluation")
         found = Evaluation(*found)
 
     def array(name: str, x: Any, wanted: tuple[int, ...], kind: Any = jnp.floating) -> jax.Array:
@@ -232,7 +199,7 @@ def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]
         if given is None or given.shape != wanted or not (numbers or weights):
             should = "int32" if kind is jnp.integer else "float32"
             many = " (a number for each action)" if wanted == shape else ""
-            raise UserError(f"{where}: its {name} is {_kind(x)}; should be {should}{[*wanted]}{many}")
+            raise UserError(f"{where}: its {name} is {kind_of(x)}; should be {should}{[*wanted]}{many}")
         return given.astype(jnp.int32 if kind is jnp.integer else jnp.float32)
 
     prior, value, amaf, logits = found
@@ -250,87 +217,10 @@ def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]
     )
 
 
-def _kind(x: object) -> str:
+def kind_of(x: object) -> str:
     """``float32[3, 7]``, ``None``, ``(float32[7], float32[7], int32[])``."""
     if isinstance(x, tuple | list):
-        return f"({', '.join(map(_kind, x))})"
+        return f"({', '.join(map(kind_of, x))})"
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"{x.dtype}{[*x.shape]}"
     return "nothing" if x is None else f"{x!r}" if isinstance(x, bool | int | float | str) else f"a {type(x).__name__}"
-
-
-# Evaluators a bot can be configured with by name: `uct:evaluator=NAME`.
-EVALUATORS: dict[str, Callable[[], Evaluator]] = {"uniform": Uniform, "heuristic": Heuristic}
-
-_Thing = TypeVar("_Thing", bound=Callable[..., object])
-
-
-def evaluator(name: str) -> Callable[[_Thing], _Thing]:
-    """A decorator that lets bots say ``evaluator=NAME``; it gives back what it decorates.
-
-    It decorates a function of one position (see :class:`OneByOne`), or a subclass of :class:`Evaluator` that is made
-    without arguments.
-
-    name: a word.
-
-    Raises UserError for a name that is taken by one of jubango's own.
-    """
-    if name in ("rollout", "network", "mixed") or not name.isidentifier():
-        raise UserError(f'evaluator "{name}": choose another name, a word that is not rollout, network or mixed')
-
-    def register(thing: _Thing) -> _Thing:
-        EVALUATORS[name] = lambda: as_evaluator(thing)
-        return thing
-
-    return register
-
-
-# What an evaluator may be given as.
-AnyEvaluator: TypeAlias = Evaluator | type[Evaluator] | str | Callable[..., Any]
-
-
-def as_evaluator(thing: object) -> Evaluator:
-    """The evaluator that an Evaluator, a class of them, a registered name or a function of one position stands for:
-    plain or compiled, a bound method, a ``functools.partial``, an object that can be called and hashed.
-    Raises UserError."""
-    if isinstance(thing, Evaluator):
-        return thing
-    if isinstance(thing, str):
-        if thing not in EVALUATORS:
-            raise UserError(f'no evaluator is called "{thing}"{nearest(thing, EVALUATORS)}')
-        return EVALUATORS[thing]()
-    if isinstance(thing, type) and issubclass(thing, Evaluator):
-        return thing()
-    how = _flax(thing) or _flax(getattr(thing, "__self__", None))
-    if how:
-        raise UserError(f"evaluator {type(thing).__name__}: {how}")
-    if isinstance(thing, type) or not callable(thing):
-        what = f"the class {thing.__name__}" if isinstance(thing, type) else f"{type(thing).__name__} {thing!r}"
-        raise UserError(
-            f"evaluator: {what} is neither a function of (game, state, legal, seed) nor derived from Evaluator"
-        )
-    return OneByOne(_plain(thing))
-
-
-def _plain(function: Any) -> Callable[..., Any]:
-    """What is compiled, as it was before: it becomes a part of our own program."""
-    if isinstance(function, MethodType):
-        return MethodType(_plain(function.__func__), function.__self__)
-    compiled = isinstance(function, Compiled) or hasattr(function, "lower")
-    return function.__wrapped__ if compiled and hasattr(function, "__wrapped__") else function
-
-
-def _flax(thing: object) -> str:
-    """How a module of flax becomes an evaluator; nothing for what is none."""
-    kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(thing).__mro__]
-    if any(kind.startswith("flax.nnx.") and kind.endswith(".Module") for kind in kinds):
-        return (
-            "an nnx module holds its weights; graphdef, params = nnx.split(module), and the evaluator is a function of "
-            "(params, game, state, legal, seed) that calls nnx.merge(graphdef, params)(game.observe(state)[None])"
-        )
-    if any(kind.startswith("flax.linen.") and kind.endswith(".Module") for kind in kinds):
-        return (
-            "a linen module is called with its weights; the evaluator is a function of "
-            "(params, game, state, legal, seed) that calls module.apply(params, game.observe(state)[None])"
-        )
-    return ""

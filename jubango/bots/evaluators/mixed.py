@@ -8,6 +8,7 @@ import jax
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
 from jubango.bots.evaluators.judgement import judged
+from jubango.bots.evaluators.registry import AnyEvaluator, as_evaluator
 from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.game import Game, State
 
@@ -26,6 +27,10 @@ class Mixed(Evaluator):
     second: Evaluator
     weight: float = 0.5
 
+    def __init__(self, first: AnyEvaluator, second: AnyEvaluator, weight: float = 0.5) -> None:
+        for name, value in (("first", as_evaluator(first)), ("second", as_evaluator(second)), ("weight", weight)):
+            object.__setattr__(self, name, value)
+
     @property
     def title(self) -> str:
         return f"{self.first.title} and {self.second.title}"
@@ -41,6 +46,11 @@ class Mixed(Evaluator):
     @property
     def has_prior(self) -> bool:
         return self.first.has_prior
+
+    def weights(self, given: Params = ()) -> Params:
+        first, second = given or ((), ())
+        both = self.first.weights(first), self.second.weights(second)
+        return both if jax.tree.leaves(both) else given
 
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         first, second = params or ((), ())

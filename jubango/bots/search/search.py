@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import AnyEvaluator, Params, as_evaluator
+from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.evaluators.judgement import look_at
+from jubango.bots.evaluators.registry import AnyEvaluator, as_evaluator
 from jubango.bots.search import lifecycle
 from jubango.bots.search.packing import WORD_TYPES
 from jubango.bots.search.results.output import SearchOutput as SearchOutput
@@ -26,6 +27,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.environments.env import Env, EnvState, game_state
+from jubango.sgf_games.rules.batches import check_stacked
 from jubango.sgf_games.rules.catalogue import as_game
 from jubango.sgf_games.rules.game import Game, State
 
@@ -102,35 +104,45 @@ class Search(SearchSpec):
         Numbers may be traced, one for all or [B], but not whole ones such as a Gumbel search's ``considered``. What it
         says of a finished game, or of a position in which nothing may be played, means nothing; it is no error.
 
-        Raises UserError for states of another environment, and for a number that no rule has.
+        Raises UserError for states of another game or environment, or stacked along another axis, and for a number that
+        no rule has.
         """
         game, actions = self.game, self.game.num_actions
+        params = self._weights(params)
         if isinstance(states, EnvState):
             states = jax.vmap(functools.partial(game_state, game))(states)
+        else:
+            check_stacked(game, states, f"search of {game.spec}")
         legal = jax.vmap(game.legal_action_mask)(states)
         if invalid_actions is not None:
+            if jnp.shape(invalid_actions) not in (legal.shape, legal.shape[1:]):
+                raise UserError(f"invalid_actions: is {[*jnp.shape(invalid_actions)]}; should be bool{[*legal.shape]}")
             legal &= ~jnp.asarray(invalid_actions, bool)
         positions = lanes_last(jax.vmap(game.without_history)(states))
         look_at(self.evaluator, params, game, jax.tree.map(lambda x: x[..., :1], positions))
         trees = legal.shape[0]
         for_ties, for_noise, for_gumbel, for_action = jax.random.split(key, 4)
 
-        def each(value: jax.Array | float, dtype: type) -> jax.Array:
+        def each(value: jax.Array | float, dtype: type, name: str) -> jax.Array:
+            if jnp.shape(value) not in ((), (trees,)):
+                raise UserError(f"{name}: is {[*jnp.shape(value)]}; should be one number for all, or [{trees}]")
             return jnp.broadcast_to(jnp.asarray(value, dtype), (trees,))
 
-        budget = jnp.minimum(each(self.capacity if simulations is None else simulations, jnp.int32), self.capacity)
+        budget = jnp.minimum(
+            each(self.capacity if simulations is None else simulations, jnp.int32, "simulations"), self.capacity
+        )
         check_numbers(self.rule, numbers)
         given = {name: value for name, value in numbers.items() if value is not None}
         own = numbers_of(type(self.rule))
-        traced = {one.name: each(given.get(one.name, one.usual), jnp.float32) for one in own}
+        traced = {one.name: each(given.get(one.name, one.usual), jnp.float32, one.name) for one in own}
         for_rule = {one.name: given.get(one.name, one.usual) if one.whole else traced[one.name] for one in own}
         roots = KeyedNoise(for_noise, for_gumbel, legal)
         planned = self._planned(simulations) if self.rule.scheduled else budget
         prepared = self.rule.prepare_root(roots, SearchParams(planned, **for_rule), self.capacity)
         traced_params = TracedParams(
             simulations=budget,
-            depth=jnp.where(each(depth, jnp.int32) > 0, each(depth, jnp.int32), 2**30),
-            noise=each(noise, jnp.float32),
+            depth=jnp.where(each(depth, jnp.int32, "depth") > 0, each(depth, jnp.int32, "depth"), 2**30),
+            noise=each(noise, jnp.float32, "noise"),
             dirichlet=roots.dirichlet(alpha) if _given(noise) else jnp.zeros(legal.shape, jnp.float32),
             own=traced,
             prepared=jax.tree.map(lambda x: jnp.asarray(x, WORD_TYPES[jnp.asarray(x).dtype.kind]), prepared),
@@ -146,13 +158,22 @@ class Search(SearchSpec):
         policy = jnp.where(searched, self.rule.policy(edges, traced_params), found.prior)
         tie_bits = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1
         chosen = first_largest(jnp.where(lifecycle.leading(found), tie_bits, -1).astype(jnp.int32))
-        temperatures = each(temperature, jnp.float32)[:, None]
+        temperatures = each(temperature, jnp.float32, "temperature")[:, None]
         choices = in_question(found.bounds, found.value, found.prior > 0) if self.solver else found.prior > 0
         logits = jnp.where(choices, jnp.log(jnp.maximum(policy, 1e-30)), -jnp.inf)
         drawn = jax.random.categorical(for_action, logits / jnp.maximum(temperatures, 1e-6)).astype(jnp.int32)
         action = jnp.where(temperatures[:, 0] > 0, drawn, chosen)
         nodes = nodes_of(s.tree, found, tree)
         return SearchOutput(action, found.visits, found.value, policy, found.prior, found.mean, found.raw, nodes)
+
+    def _weights(self, params: Params) -> Params:
+        """Own weights of an evaluator would be constants of a program that others run, too."""
+        if isinstance(params, tuple) and not params and jax.tree.leaves(self.evaluator.weights()):
+            raise UserError(
+                f'evaluator "{self.evaluator.title}": give its weights, search(nnx.state(module), states, key), or the '
+                "variables of a linen module; jb.run takes its own"
+            )
+        return self.evaluator.weights(params)
 
     def _planned(self, simulations: jax.Array | int | None) -> int:
         """The simulations of a schedule that is made while the program is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, get_args
 
@@ -24,6 +25,17 @@ def whole(key: str, value: object, least: int, most: int, what: str) -> int:
         number = None
     if number is None or isinstance(value, bool) or not least <= number <= most:
         raise UserError(f"{key}={value!r}: {what}; should be a whole number from {least} to {most:,}")
+    return number
+
+
+def finite(key: str, value: object) -> float:
+    """The number, as Python's own."""
+    try:
+        number = float(value)  # type: ignore[arg-type]  # which is what is being asked
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"{key}={value!r}: should be a number")
     return number
 
 

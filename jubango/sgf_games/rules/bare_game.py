@@ -13,16 +13,18 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from typing_extensions import TypeVar
 
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.random_numbers import mix, random_bits
 
-State: TypeAlias = Any  # a pytree of arrays, one type per game; a game's own methods name theirs
+State: TypeAlias = Any  # a pytree of arrays: the state of a game that is not known to type checkers
+StateT = TypeVar("StateT", default=Any)  # that of one that is: class Nim(Game[Heap])
 
 
 class EndlessGames(NamedTuple):
@@ -33,7 +35,7 @@ class EndlessGames(NamedTuple):
     counts: Callable[[Any], tuple[jax.Array, jax.Array]]  # int32 [B] each: the moves and the games so far
 
 
-class BareGame(ABC):
+class BareGame(ABC, Generic[StateT]):
     """The first half of :class:`jubango.sgf_games.rules.game.Game`: the rules, what networks ask of them, and random
     games in many lanes at once."""
 
@@ -61,31 +63,31 @@ class BareGame(ABC):
         """No game is longer than this many moves."""
 
     @abstractmethod
-    def init(self) -> State:
+    def init(self) -> StateT:
         """The first position."""
 
     @abstractmethod
-    def step(self, state: State, action: jax.Array) -> State:
+    def step(self, state: StateT, action: jax.Array) -> StateT:
         """The state after a legal ``action``; a finished game stays as it is."""
 
     @abstractmethod
-    def legal_action_mask(self, state: State) -> jax.Array:
+    def legal_action_mask(self, state: StateT) -> jax.Array:
         """bool [A]; all false when the game is over."""
 
     @abstractmethod
-    def current_player(self, state: State) -> jax.Array:
+    def current_player(self, state: StateT) -> jax.Array:
         """int32: the player to move, 0 being the one who moves first (Black)."""
 
     @abstractmethod
-    def is_terminal(self, state: State) -> jax.Array:
+    def is_terminal(self, state: StateT) -> jax.Array:
         """bool."""
 
     @abstractmethod
-    def returns(self, state: State) -> jax.Array:
+    def returns(self, state: StateT) -> jax.Array:
         """float32 [num_players] in [-1, 1]; zeros before the end; zero-sum for two players."""
 
     @abstractmethod
-    def observe(self, state: State) -> jax.Array:
+    def observe(self, state: StateT) -> jax.Array:
         """float32 [H, W, C]: feature planes from the view of the player to move."""
 
     @property
@@ -93,15 +95,15 @@ class BareGame(ABC):
         """(H, W, C) of :meth:`observe`."""
         return jax.eval_shape(lambda: self.observe(self.init())).shape
 
-    def heuristic(self, state: State) -> jax.Array:
+    def heuristic(self, state: StateT) -> jax.Array:
         """float32 in [-1, 1]: a rough guess at the value for the player to move; even by default."""
         return jnp.zeros((), jnp.float32)
 
-    def without_history(self, state: State) -> State:
+    def without_history(self, state: StateT) -> StateT:
         """The state less what only repetition rules need."""
         return state
 
-    def transposition_key(self, state: State) -> jax.Array:
+    def transposition_key(self, state: StateT) -> jax.Array:
         """uint32 [2]: equal for positions a search may treat as one, different for others but for a
         chance of 2^-64. This plain version mixes everything that is in the state."""
         words = [jnp.ravel(x).astype(jnp.uint32) for x in jax.tree.leaves(self.without_history(state))]
@@ -130,7 +132,7 @@ class BareGame(ABC):
 
     # -- the hot path: lanes -----------------------------------------------------------------
 
-    def random_playout(self, states: State, seeds: jax.Array) -> jax.Array:
+    def random_playout(self, states: StateT, seeds: jax.Array) -> jax.Array:
         """Play every lane to the end with uniformly random moves.
 
         states: without history, B as the last axis. seeds: uint32 [B]; a lane's game depends on
@@ -140,12 +142,12 @@ class BareGame(ABC):
         """
         return self._random_games(states, seeds, lambda nothing, states, action: nothing, ())[0]
 
-    def random_playout_with_amaf(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def random_playout_with_amaf(self, states: StateT, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
         """As :meth:`random_playout`, and int32 [A, B]: the player who was the first to take an action in that game, or
         -1 (all moves as first: Gelly & Silver 2011, section 4)."""
         actions = jnp.arange(self.num_actions)[:, None]
 
-        def note(amaf: jax.Array, states: State, action: jax.Array) -> jax.Array:
+        def note(amaf: jax.Array, states: StateT, action: jax.Array) -> jax.Array:
             live = ~jax.vmap(self.is_terminal, in_axes=-1)(states)
             mover = jax.vmap(self.current_player, in_axes=-1)(states)
             return jnp.where((actions == action) & live & (amaf < 0), mover, amaf)
@@ -153,15 +155,15 @@ class BareGame(ABC):
         nobody = jnp.full((self.num_actions, seeds.shape[0]), -1, jnp.int32)
         return self._random_games(states, seeds, note, nobody)
 
-    def tactical_playout(self, states: State, seeds: jax.Array) -> jax.Array:
+    def tactical_playout(self, states: StateT, seeds: jax.Array) -> jax.Array:
         """As :meth:`random_playout`, with the tactics that the game knows of, if any, before chance."""
         return self.random_playout(states, seeds)
 
-    def tactical_playout_with_firsts(self, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def tactical_playout_with_firsts(self, states: StateT, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
         """As :meth:`random_playout_with_amaf`, by :meth:`tactical_playout`'s moves."""
         return self.random_playout_with_amaf(states, seeds)
 
-    def random_ends(self, states: State, seeds: jax.Array) -> State:
+    def random_ends(self, states: StateT, seeds: jax.Array) -> StateT:
         """The last positions of random games, as :meth:`random_playout` begins them."""
         step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
         return self._random_games(states, seeds, lambda _, states, action: step(states, action), states)[1]
@@ -186,7 +188,7 @@ class BareGame(ABC):
 
         return EndlessGames(start, turn, lambda carry: carry[2:])
 
-    def _random_actions(self, states: State, seeds: jax.Array, number: jax.Array) -> jax.Array:
+    def _random_actions(self, states: StateT, seeds: jax.Array, number: jax.Array) -> jax.Array:
         """int32 [B]: of the legal ones, by the lanes' random numbers of this ``number``, int32 [B]."""
         legal = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)(states)  # [A, B]
         rank = jnp.cumsum(legal.astype(jnp.int32), axis=0)
@@ -195,18 +197,18 @@ class BareGame(ABC):
         return jnp.argmax((rank == pick + 1) & legal, axis=0).astype(jnp.int32)
 
     def _random_games(
-        self, states: State, seeds: jax.Array, note: Callable[[Any, State, jax.Array], Any], noted: Any
+        self, states: StateT, seeds: jax.Array, note: Callable[[Any, StateT, jax.Array], Any], noted: Any
     ) -> tuple[jax.Array, Any]:
         """(results of random games, what ``note(noted, states, action)`` makes of every move)."""
         step = jax.vmap(self.step, in_axes=(-1, 0), out_axes=-1)
         terminal = jax.vmap(self.is_terminal, in_axes=-1)
 
-        def body(carry: tuple[State, jax.Array, Any]) -> tuple[State, jax.Array, Any]:
+        def body(carry: tuple[StateT, jax.Array, Any]) -> tuple[StateT, jax.Array, Any]:
             states, t, noted = carry
             action = self._random_actions(states, seeds, jnp.full(seeds.shape, t))
             return step(states, action), t + 1, note(noted, states, action)
 
-        def going_on(carry: tuple[State, jax.Array, Any]) -> jax.Array:
+        def going_on(carry: tuple[StateT, jax.Array, Any]) -> jax.Array:
             return ~jnp.all(terminal(carry[0])) & (carry[1] < self.max_plies)
 
         states, _, noted = while_loop(going_on, body, (states, jnp.int32(0), noted))

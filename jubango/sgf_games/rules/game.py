@@ -20,14 +20,14 @@ import numpy as np
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.compute.random_numbers import mix
-from jubango.sgf_games.rules.bare_game import BareGame
+from jubango.sgf_games.rules.bare_game import BareGame, StateT
 from jubango.sgf_games.rules.bare_game import State as State
 from jubango.sgf_games.rules.coordinates import Point, parse_vertex, usual_handicap, vertex
 
 GAMES_PER_ROUND = 64  # random games that are played at once to tell whose points are
 
 
-class Game(BareGame):
+class Game(BareGame[StateT]):
     """Rules. Subclasses are frozen dataclasses of their parameters, hence hashable and static.
 
     What a search must carry in every node is the state; keep it to a few words. A game whose
@@ -70,11 +70,11 @@ class Game(BareGame):
         """The action that leaves the board as it is; -1 where there is none."""
         return -1
 
-    def open_actions(self, state: State) -> np.ndarray:
+    def open_actions(self, state: StateT) -> np.ndarray:
         """bool [A]: moves on points that nobody owns yet, so that there is no reason to pass. None by default."""
         return np.zeros(self.num_actions, bool)
 
-    def resumed(self, state: State, passes: int = 0) -> State:
+    def resumed(self, state: StateT, passes: int = 0) -> StateT:
         """The same position with at most ``passes`` passes made in a row, so that play goes on.
 
         By default the state itself: what is over stays so.
@@ -82,12 +82,12 @@ class Game(BareGame):
         del passes
         return state
 
-    def with_player(self, state: State, player: int) -> State:
+    def with_player(self, state: StateT, player: int) -> StateT:
         """The same position with ``player`` to move, where either may move. By default the state itself."""
         del player
         return state
 
-    def set_up(self, stones: np.ndarray, player: int) -> State:
+    def set_up(self, stones: np.ndarray, player: int) -> StateT:
         """The start of a game from given stones.
 
         stones: int8 [H, W], 1 the first player's, 2 the second's.
@@ -108,7 +108,7 @@ class Game(BareGame):
             raise UserError(f"there are no handicap stones in {self.spec}")
         return usual_handicap(self.height, self.width, stones)
 
-    def why_illegal(self, state: State, point: Point | None) -> str:
+    def why_illegal(self, state: StateT, point: Point | None) -> str:
         """Why ``point`` cannot be played while the game goes on, in few words.
 
         point: a (row, column); None is the pass.
@@ -135,37 +135,38 @@ class Game(BareGame):
         changed: Self = replace(own, komi=komi)
         return changed
 
-    def priced(self, state: State) -> State:
+    def priced(self, state: StateT) -> StateT:
         """A state of this game made of one with another komi: by default the ``komi`` of states is replaced."""
         own: Any = self
-        return state._replace(komi=jnp.float32(own.komi)) if hasattr(state, "komi") else state
+        one: Any = state
+        return one._replace(komi=jnp.float32(own.komi)) if hasattr(one, "komi") else state
 
-    def komi_of(self, state: State = None) -> float:
+    def komi_of(self, state: StateT | None = None) -> float:
         """Points: the komi of the state's game, or of this one.
 
         By default the state's ``komi``, or else the game's, or 0.
         """
         return float(getattr(state, "komi", getattr(self, "komi", 0.0)))
 
-    def margin(self, state: State) -> jax.Array:
+    def margin(self, state: StateT) -> jax.Array:
         """float32: by how much the first player has won a finished game, by default the return.
 
         Where the game ``counts_points`` it is in points, komi included, and holds for any position as it stands.
         """
         return self.returns(state)[0]
 
-    def owners(self, state: State) -> jax.Array:
+    def owners(self, state: StateT) -> jax.Array:
         """int8 [H * W]: 1 where a point counts for the first player as the position stands, -1 for the second, else 0.
 
         Zeros unless the game ``counts_points``.
         """
         return jnp.zeros(self.height * self.width, jnp.int8)
 
-    def dead_stones(self, state: State) -> np.ndarray:
+    def dead_stones(self, state: StateT) -> np.ndarray:
         """bool [H, W]: stones that the players take off before they count. None by default."""
         return np.zeros(self.stones(state).shape, bool)
 
-    def without_stones(self, state: State, dead: np.ndarray) -> State:
+    def without_stones(self, state: StateT, dead: np.ndarray) -> StateT:
         """The position to be counted, without its dead stones: by default set up anew.
 
         dead: bool [H, W].
@@ -174,7 +175,7 @@ class Game(BareGame):
             return state
         return self.set_up(np.where(dead, 0, self.stones(state)), int(self.current_player(state)))
 
-    def chains(self, state: State) -> list[np.ndarray]:
+    def chains(self, state: StateT) -> list[np.ndarray]:
         """Stones that live and die together, bool [H, W] each, those of the player to move first.
 
         By default stones of one colour side by side.
@@ -182,7 +183,7 @@ class Game(BareGame):
         stones, mover = self.stones(state), int(self.current_player(state))
         return [chain for player in (mover, 1 - mover) for chain in connected(stones == 1 + player)]
 
-    def owners_by_playouts(self, state: State, rounds: int) -> np.ndarray:
+    def owners_by_playouts(self, state: StateT, rounds: int) -> np.ndarray:
         """float32 [H * W]: the ownership of each point by random games, from 1 (the first player's) to -1 (the
         second's).
 
@@ -191,7 +192,7 @@ class Game(BareGame):
         program = _owners_program(self.compiled_as)
         return np.mean([program(self.without_history(state), np.uint32(k)) for k in range(rounds)], axis=0)
 
-    def playout_margin(self, states: State, seeds: jax.Array) -> jax.Array:
+    def playout_margin(self, states: StateT, seeds: jax.Array) -> jax.Array:
         """float32 [B]: by how much the first player has won a random game from each state.
 
         states: B last.
@@ -246,19 +247,20 @@ class Game(BareGame):
         return ",".join([self.name, *texts])
 
     @abstractmethod
-    def stones(self, state: State) -> np.ndarray:
+    def stones(self, state: StateT) -> np.ndarray:
         """int8 [H, W] for display: 0 empty, 1 the first player's (Black), 2 the second's."""
 
-    def action_point(self, state: State, action: int) -> tuple[int, int] | None:
+    def action_point(self, state: StateT, action: int) -> tuple[int, int] | None:
         """The (row, column) where ``action`` puts a stone in ``state``; None for a pass."""
         del state
         return divmod(action, self.width) if action < self.height * self.width else None
 
     def move_points(self, actions: list[int]) -> list[tuple[int, int] | None]:
         """The points of a game's moves from the first position on."""
-        return [self.action_point(None, action) for action in actions]
+        unread: Any = None  # the plain action_point looks at the action alone
+        return [self.action_point(unread, action) for action in actions]
 
-    def last_point(self, state: State, action: int) -> tuple[int, int] | None:
+    def last_point(self, state: StateT, action: int) -> tuple[int, int] | None:
         """Where the stone of ``action`` lies in ``state``, the position it led to; None for a pass."""
         return self.action_point(state, action)
 
@@ -288,7 +290,7 @@ class Game(BareGame):
         """
         return self.point_action(parse_vertex(text, self.height, self.width))
 
-    def parse_move(self, state: State, text: str) -> int:
+    def parse_move(self, state: StateT, text: str) -> int:
         """The action that a text means in ``state``.
 
         Raises UserError for a text that names no action, and for a point where no stone would lie.
@@ -301,11 +303,11 @@ class Game(BareGame):
         points = f"{abs(margin):g}" if self.counts_points else ""
         return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{points}"
 
-    def result_text(self, state: State) -> str:
+    def result_text(self, state: StateT) -> str:
         """:meth:`margin_text` of a finished game's last position."""
         return self.margin_text(self.final_margin(state))
 
-    def final_margin(self, state: State) -> float:
+    def final_margin(self, state: StateT) -> float:
         """:meth:`margin` of a finished game's last position."""
         return float(_compiled_margin(self.compiled_as)(state))
 
@@ -329,7 +331,7 @@ def square_symmetries(height: int, width: int) -> np.ndarray:
 
 
 @functools.cache
-def _compiled_margin(game: Game) -> Callable[[State], jax.Array]:
+def _compiled_margin(game: Game) -> Callable[[StateT], jax.Array]:
     return jit(game.margin)
 
 
@@ -337,7 +339,7 @@ def _compiled_margin(game: Game) -> Callable[[State], jax.Array]:
 def _owners_program(game: Game) -> Callable[..., jax.Array]:
     """float32 [H * W]: the mean of the owners at the ends of random games from a state."""
 
-    def owners(state: State, seed: jax.Array) -> jax.Array:
+    def owners(state: StateT, seed: jax.Array) -> jax.Array:
         states = jax.tree.map(
             lambda x: jnp.broadcast_to(jnp.asarray(x)[..., None], (*jnp.shape(x), GAMES_PER_ROUND)), state
         )

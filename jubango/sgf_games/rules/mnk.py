@@ -57,7 +57,7 @@ def _moved(row: jax.Array, columns: int) -> jax.Array:
     return row >> columns if columns >= 0 else row << -columns
 
 
-class LineGame(Game):
+class LineGame(Game[LineState]):
     """Stones are put down in turn and never move; a line wins; a full board is a draw."""
 
     k: int

@@ -39,7 +39,7 @@ class PgxState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PgxGame(Game):
+class PgxGame(Game[PgxState]):
     """The pgx environment called ``env``."""
 
     env: str

@@ -24,7 +24,7 @@ class RaceState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Race(Game):
+class Race(Game[RaceState]):
     """Two players of a ``game`` for one. The first plays it to its end, and then the second; as players move in turn,
     the other one waits meanwhile, which is the last action. What each returns is half of the difference between both
     games, so that a search for more than the other has is one for as much as possible.

@@ -121,9 +121,9 @@ def test_a_tree_does_not_feel_its_neighbours(name):
     for _ in range(4):
         legal = np.flatnonzero(np.asarray(rules(search.game).view(states[-1]).legal))
         states.append(rules(search.game).step(states[-1], int(rng.choice(legal))))
-    numbers = SearchParams(40, 1.1, depth=5)
-    together = run_many(search, states, numbers, seeds=[11, 12, 13, 14, 15])
-    alone = run(search, states[2], numbers, seed=13)
+    numbers = dict(simulations=40, c=1.1, depth=5)  # noqa: C408
+    together = run_many(search, states, **numbers, seed=[11, 12, 13, 14, 15])
+    alone = run(search, states[2], **numbers, seed=13)
     for key in ("visits", "values", "priors"):
         assert np.array_equal(getattr(together[2], key), getattr(alone, key)), key
     assert together[2].action == alone.action
@@ -137,7 +137,7 @@ def test_a_tree_does_not_feel_its_neighbours(name):
 @given(st.integers(0, 2**32 - 1))
 def test_the_same_seed_gives_the_same_search(seed):
     search = COMPOSITIONS["ttt"]
-    first, second, other = (run(search, initial_state(TTT), SearchParams(40), seed=k) for k in (seed, seed, seed ^ 1))
+    first, second, other = (run(search, initial_state(TTT), simulations=40, seed=k) for k in (seed, seed, seed ^ 1))
     assert np.array_equal(first.visits, second.visits)
     assert not np.array_equal(first.tree.action, other.tree.action)
 
@@ -160,7 +160,7 @@ def test_the_solver_proves_what_is_so():
     search = Search(TTT, Ucb1(), Rollout(), 1500, solver=True)
     known: dict = {}
     states = [after(TTT, "A1 B2 A2"), after(TTT, "B2 A2"), after(TTT, "A1 B1 B2 C3"), after(TTT, "B2 A1 C3")]
-    results = run_many(search, states, SearchParams(1500, 1.0))
+    results = run_many(search, states, simulations=1500, c=1.0)
     for state, result in zip(states, results, strict=True):
         exact = exact_values(TTT, state, known)
         assert result.simulations < 1500, "proved before the simulations were spent"
@@ -178,7 +178,7 @@ def test_the_solver_proves_what_is_so():
 def test_tic_tac_toe_is_proved_a_draw():
     """A constant of 0.5 takes about 16,000 simulations, and the move that is played is a draw for sure."""
     search = Search(TTT, Ucb1(), Rollout(), 20_000, solver=True)
-    for result in run_many(search, [initial_state(TTT)] * 2, SearchParams(20_000, 0.5)):
+    for result in run_many(search, [initial_state(TTT)] * 2, simulations=20_000, c=0.5):
         assert result.simulations < 19_000
         assert result.value == result.tree.lower[0] == result.tree.upper[0] == 0
         chosen = int(result.tree.children(0)[result.tree.action[result.tree.children(0)] == result.action][0])
@@ -206,7 +206,7 @@ def test_an_ensemble_shares_what_its_trees_prove():
 def test_transpositions_share_nodes():
     """No two nodes of a depth are one position, and the shared tree is smaller than the plain one."""
     plain, shared = (Search(TTT, Ucb1(), Uniform(), 400, transpositions=t) for t in (False, True))
-    trees = [run(search, initial_state(TTT), SearchParams(400, 1.0)).tree for search in (plain, shared)]
+    trees = [run(search, initial_state(TTT), simulations=400, c=1.0).tree for search in (plain, shared)]
 
     def positions(tree):
         states = [initial_state(TTT)]
@@ -236,7 +236,7 @@ def test_the_sampled_opponent_follows_the_policy():
         value=jnp.asarray(value), prior=jnp.asarray(prior),
     )  # fmt: skip
     search = Search(Tiny(), Puct(), Table(), 2000, opponent="sampled")
-    tree = run(search, state, SearchParams(2000, 1.0)).tree
+    tree = run(search, state, simulations=2000, c=1.0).tree
     visits = tree.visits[tree.parent == 1][np.argsort(tree.action[tree.parent == 1])]
     assert visits.sum() == 1999
     assert np.abs(visits / 1999 - prior[1]).max() < 0.05
@@ -247,8 +247,8 @@ def test_the_sampled_opponent_follows_the_policy():
 def test_draws_go_to_a_random_side():
     """A dead drawn position: half of its draws are won, half lost, and none is a draw."""
     full = after(TTT, "A1 B1 C1 B2 A2 C2 B3 A3")  # one move to go, a draw
-    assert run(COMPOSITIONS["ttt"], full, SearchParams(96)).value == 0
-    values = [run(COMPOSITIONS["draws"], full, SearchParams(96), seed=k).value for k in range(6)]
+    assert run(COMPOSITIONS["ttt"], full, simulations=96).value == 0
+    values = [run(COMPOSITIONS["draws"], full, simulations=96, seed=k).value for k in range(6)]
     assert all(abs(v) < 0.5 for v in values)
     assert any(v != 0 for v in values)
 
@@ -350,12 +350,12 @@ def test_trees_last_as_long_as_somebody_looks_at_them():
     """The arrays of a search whose results are gone are the next one's; those of one that is looked at are not."""
     search = COMPOSITIONS["uct"]
     state = initial_state(search.game)
-    first = run(search, state, SearchParams(40, 1.1), seed=1)
-    second = run(search, state, SearchParams(40, 1.1), seed=2)
+    first = run(search, state, simulations=40, c=1.1, seed=1)
+    second = run(search, state, simulations=40, c=1.1, seed=2)
     visits = second.visits.copy()
     assert first.tree.visits[0] == second.tree.visits[0] == 41
     del second
-    third, fourth = (run(search, state, SearchParams(n, 1.1), seed=2) for n in (40, 30))
+    third, fourth = (run(search, state, simulations=n, c=1.1, seed=2) for n in (40, 30))
     assert np.array_equal(third.visits, visits)
     for result, n in ((first, 41), (third, 41), (fourth, 31)):
         assert result.tree.visits[0] == n == 1 + result.visits.sum()
@@ -365,7 +365,7 @@ def test_trees_last_as_long_as_somebody_looks_at_them():
 def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
     search = COMPOSITIONS["uct"]
     state = initial_state(search.game)
-    first = run_many(search, [state] * 40, SearchParams(96), seconds=1e-9)  # all of them are stopped on their way
+    first = run_many(search, [state] * 40, simulations=96, seconds=1e-9)  # all of them are stopped on their way
     assert first[0].simulations <= 96
     del first
     driver = Driver(search, 33)
@@ -387,14 +387,14 @@ def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
     with pytest.raises(MemoryError):
         driver.advance()
     driver.close()
-    assert run_many(search, [state] * 33, SearchParams(20))[0].simulations == 20
+    assert run_many(search, [state] * 33, simulations=20)[0].simulations == 20
 
 
 @pytest.mark.full
 def test_a_search_that_is_stopped_at_once_has_an_answer():
     search = COMPOSITIONS["uct"]
     for _ in range(2):  # a program that has run before, too
-        found = run(search, initial_state(search.game), SearchParams(96), on_progress=lambda done, wanted: False)
+        found = run(search, initial_state(search.game), simulations=96, on_progress=lambda done, wanted: False)
         assert 0 < found.visits.sum() == found.simulations <= 96
         assert found.priors[found.action] > 0
 
@@ -404,8 +404,8 @@ def test_root_noise():
     """(1 - 0.25) P + 0.25 Dirichlet on legal moves alone; another seed, another noise; none below the root."""
     position = after(C4, "D D D D D D")
     search = Search(C4, Puct(), Uniform(), 30)
-    quiet = run(search, position, SearchParams(30))
-    first, second = (run(search, position, SearchParams(30, noise=0.25, alpha=0.5), seed=k) for k in (1, 2))
+    quiet = run(search, position, simulations=30)
+    first, second = (run(search, position, simulations=30, noise=0.25, alpha=0.5, seed=k) for k in (1, 2))
     assert quiet.priors == pytest.approx(np.where(np.arange(7) == 3, 0, 1 / 6))
     for noisy in (first, second):
         assert noisy.priors[3] == 0
@@ -441,7 +441,7 @@ def test_an_ensemble_merges_visits():
     assert one.visits.tolist() == [[8, 8]]
     assert one.value[0] == pytest.approx([(2 * 0.5 + 6 * 0.1) / 8, -2 / 8])
     assert one.done == 16
-    merged_result = run(COMPOSITIONS["uct"], initial_state(C4), SearchParams(30), seed=1, ensemble=4)
+    merged_result = run(COMPOSITIONS["uct"], initial_state(C4), simulations=30, seed=1, ensemble=4)
     assert merged_result.visits.sum() == merged_result.simulations == 120
 
 
@@ -461,7 +461,7 @@ def test_searches_can_be_watched_stopped_and_timed():
     assert 0 < timed.simulations < 50_000
     assert timed.visits.sum() == timed.simulations
     with pytest.raises(UserError, match="room for 50000"):
-        run(search, initial_state(C4), SearchParams(50_001))
+        run(search, initial_state(C4), simulations=50_001)
     with pytest.raises(UserError, match="game is over"):
         run(search, after(C4, "A B A B A B A"))
     with pytest.raises(UserError, match="should be a whole number from 0 to 16,777,214"):  # what float32 counts exactly
@@ -474,7 +474,7 @@ def test_several_leaves_at_once_find_as_much():
     position = after(C4, "D C D C D")
     for leaves in (1, 4, 16):
         search = Search(C4, Ucb1(), Rollout(), 50_000, leaves=leaves)
-        assert run(search, position, SearchParams(640, 1.0)).action == 3
+        assert run(search, position, simulations=640, c=1.0).action == 3
 
 
 @pytest.mark.parametrize("spec", ["tic_tac_toe", "go:4", "connect_four"])
@@ -531,6 +531,6 @@ def test_no_tree_is_copied(search):
 def test_sampled_replies_in_several_leaves():
     """An opponent who is sampled, in many leaves at once, as a position alone is analysed."""
     search = Search(TTT, AlphaGo(), Uniform(), 48, leaves=4, opponent="sampled")
-    out = run(search, TTT.init(), SearchParams(48, c=5.0))
+    out = run(search, TTT.init(), simulations=48, c=5.0)
     assert out.visits.sum() == 48
     assert (out.visits > 0).all()

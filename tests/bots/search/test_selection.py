@@ -20,7 +20,7 @@ from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.bots.search.host.run import run_many
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.gumbel import Gumbel, GumbelRoot, considered_visits
-from jubango.bots.search.rules.params import SearchParams, TracedParams
+from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.rule import Edges, steady_sum
@@ -54,8 +54,8 @@ def test_agrees_with_the_textbook(name, leaves, seed):
     games = [random_tree(rng) for _ in range(3)]
     games.append(random_tree(rng, one_player=True))
     search = Search(Tiny(), rule, Table(), SIMULATIONS, leaves=leaves)
-    numbers = SearchParams(SIMULATIONS, c, fpu_reduction=options.get("reduction", 0.0))
-    results = run_many(search, [state for state, _ in games], numbers)
+    numbers = dict(simulations=SIMULATIONS, c=c, fpu_reduction=options.get("reduction", 0.0))  # noqa: C408
+    results = run_many(search, [state for state, _ in games], **numbers)
     for result, (_, lists) in zip(results, games, strict=True):
         textbook = TextbookSearch(lists, referee(c, **options), leaves).run(SIMULATIONS)
         assert same_tree(result.tree, textbook.root) >= 2
@@ -73,10 +73,8 @@ def test_rave_agrees_with_the_textbook(telling, leaves, seed):
     games = [random_tree(rng), random_tree(rng), random_tree(rng, one_player=True)]
     constants = [{"k": 20.0}, {"bias": 0.3}, {"k": 1000.0}]
     search = Search(Tiny(), Rave(), Telling() if telling else Table(), SIMULATIONS, leaves=leaves)
-    numbers = [
-        SearchParams(SIMULATIONS, 0.2, equivalence=own.get("k", 9.0), bias=own.get("bias", 0.0)) for own in constants
-    ]
-    results = run_many(search, [state for state, _ in games], numbers)
+    equivalence, bias = [own.get("k", 9.0) for own in constants], [own.get("bias", 0.0) for own in constants]
+    results = run_many(search, [state for state, _ in games], c=0.2, equivalence=equivalence, bias=bias)
     for result, (_, lists), own in zip(results, games, constants, strict=True):
         value, actions = lists["value"], range(4)
         nobody = lambda p: ([-1] * 4, value[p])  # noqa: B023, E731
@@ -117,7 +115,7 @@ def test_the_solver_agrees_with_the_textbook(name, leaves, seed, results):
     games.append(random_tree(rng, one_player=True, results=results))
     search = Search(Tiny(), rule, Table(), 96, leaves=leaves, solver=True)
     found = run_many(
-        search, [state for state, _ in games], SearchParams(96, c, fpu_reduction=options.get("reduction", 0.0))
+        search, [state for state, _ in games], simulations=96, c=c, fpu_reduction=options.get("reduction", 0.0)
     )
     for result, (_, lists) in zip(found, games, strict=True):
         textbook = TextbookSearch(lists, referee(c, **options), leaves, solver=True).run(96)
@@ -146,8 +144,8 @@ def test_no_bound_is_false_with_other_parts(part, seed):
     games = [random_tree(rng, results=1) for _ in range(4)]
     options = {"width": {"width": 2}, "transpositions": {"transpositions": True}, "depth": {}}[part]
     search = Search(Tiny(), Puct(), Table(), 96, solver=True, **options)
-    numbers = SearchParams(96, 1.5, depth=3 if part == "depth" else 0)
-    for result, (_, lists) in zip(run_many(search, [state for state, _ in games], numbers), games, strict=True):
+    numbers = dict(simulations=96, c=1.5, depth=3 if part == "depth" else 0)  # noqa: C408
+    for result, (_, lists) in zip(run_many(search, [state for state, _ in games], **numbers), games, strict=True):
         exact, tree, positions = worth(lists), result.tree, [0]
         for node in range(1, len(tree)):
             positions.append(lists["child"][positions[tree.parent[node]]][tree.action[node]])
@@ -161,7 +159,7 @@ def test_constants_nobody_gave(rule, c):
     """A search without a constant is the search with the rule's usual one, and not another."""
     state, _ = random_tree(np.random.default_rng(3))
     search = Search(Tiny(), rule, Table(), SIMULATIONS)
-    plain, same, other = (run_many(search, [state] * 3, SearchParams(SIMULATIONS, x))[0] for x in (None, c, 8 * c))
+    plain, same, other = (run_many(search, [state] * 3, simulations=SIMULATIONS, c=x)[0] for x in (None, c, 8 * c))
     assert np.array_equal(plain.tree.visits, same.tree.visits)
     assert not np.array_equal(plain.tree.visits, other.tree.visits)
 
@@ -356,7 +354,7 @@ def test_the_same_tree_as_mctx(spec, simulations, kind):
         states.append(game.without_history(state))
     rule = Gumbel() if kind == "gumbel" else Puct(base=19652.0)
     search = Search(game, rule, Imaginary(), simulations)
-    ours = run_many(search, states, SearchParams(simulations, c=1.25, gumbel_scale=0.0))
+    ours = run_many(search, states, simulations=simulations, c=1.25, gumbel_scale=0.0)
     output = mctx_tree(game, states, simulations, kind)
     theirs = jax.device_get(output.search_tree)
     for i, result in enumerate(ours):

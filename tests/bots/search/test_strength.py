@@ -16,7 +16,6 @@ from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.players.minimax import MinimaxPlayer
 from jubango.bots.search.host.run import run_many
-from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
 from jubango.sgf_games.rules.catalogue import make_game
@@ -172,7 +171,7 @@ def test_the_solver_is_right_about_connect_four(spec, stones):
         else:
             cases.append((columns, after(game, " ".join("ABCDE"[m] for m in moves))))
     search, mover = Search(game, Ucb1(), Rollout(), 4000, solver=True), stones % 2
-    results = run_many(search, [state for _, state in cases], SearchParams(4000, 1.0))
+    results = run_many(search, [state for _, state in cases], simulations=4000, c=1.0)
     assert sum(result.simulations < 4000 for result in results) >= 6, "proved"
     for result, (columns, _) in zip(results, cases, strict=True):
         tree, exact = result.tree, worth(columns, mover)

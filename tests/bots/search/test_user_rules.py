@@ -176,17 +176,17 @@ def test_five_numbers_decide_a_search():
     """Each action as often as its number is larger; from the host, and inside of a program."""
     state, _ = random_tree(np.random.default_rng(1))
     search = jb.Search(Tiny(), Five(), Table(), 32)
-    first = jb.run(search, state, jb.SearchParams(12, e1=9, e2=-9, e3=-9, e4=-9))
+    first = jb.run(search, state, simulations=12, e1=9, e2=-9, e3=-9, e4=-9)
     assert first.visits.argmax() == np.flatnonzero(first.priors)[0]
     numbers = {"e1": 0.0, "e2": 2.0, "e3": jnp.array([4.0]), "e4": 1.0}
     states = jax.tree.map(lambda x: jnp.asarray(x)[None], state)
     inside = jax.jit(lambda: search((), states, jax.random.key(0), simulations=12, **numbers))()
-    outside = jb.run(search, state, jb.SearchParams(12, e1=0, e2=2, e3=4, e4=1))
+    outside = jb.run(search, state, simulations=12, e1=0, e2=2, e3=4, e4=1)
     assert np.asarray(inside.visits)[0].tolist() == outside.visits.tolist()
     with pytest.raises(UserError, match="e6: Five has no number of this name; known: e1, e2"):
         search((), states, jax.random.key(0), e6=1.0)
     with pytest.raises(UserError, match="e6: Five has no number of this name"):
-        jb.run(search, state, jb.SearchParams(12, e6=1.0))
+        jb.run(search, state, simulations=12, e6=1.0)
 
 
 class Lots(NamedTuple):
@@ -218,10 +218,10 @@ def test_a_rule_draws_its_own_numbers_at_the_root():
     search = jb.Search(game, Lot(), jb.Uniform(), 64)
     state = initial_state(game)
     wanted = 5 * np.random.default_rng([7, 2]).gumbel(size=9)
-    found = jb.run_many(search, [state] * 3, seeds=[7, 7, 8])
+    found = jb.run_many(search, [state] * 3, seed=[7, 7, 8])
     assert found[0].visits.tolist() == found[1].visits.tolist() != found[2].visits.tolist()
     assert found[0].visits.argmax() == wanted.argmax()
-    assert np.ptp(jb.run(search, state, jb.SearchParams(63, size=0.0), seed=7).visits) == 0
+    assert np.ptp(jb.run(search, state, simulations=63, size=0.0, seed=7).visits) == 0
     down = jb.run(jb.Search(game, Lot("down"), jb.Uniform(), 64), state, seed=7)
     assert down.visits.argmax() == wanted.argmin()
     bot = bot_from_spec("lots:order=down,simulations=63,leaves=1,ensemble=1")

@@ -11,8 +11,8 @@ import pytest
 from schedules import round_robin
 
 from jubango.arena.schedule.pairings import move_seed
-from jubango.bots.evaluators.evaluator import OneByOne
 from jubango.bots.evaluators.mixed import Mixed
+from jubango.bots.evaluators.one_by_one import OneByOne
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest, tree_seeds

@@ -15,7 +15,8 @@ import pytest
 import jubango as jb
 from jubango.bots.composition import search_for
 from jubango.bots.config import bot_from_spec
-from jubango.bots.evaluators.evaluator import Uniform, as_evaluator
+from jubango.bots.evaluators.evaluator import Uniform
+from jubango.bots.evaluators.registry import as_evaluator
 from jubango.bots.search.host.driver import program
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.base.errors import SetupWarning

@@ -114,7 +114,7 @@ def test_games_of_many_komis_in_one_batch():
     found = run_many(
         Search(Go(3, 3, 100, ko), Ucb1(), Rollout(), 32),
         [initial_state(Go(3, 3, komi, ko)) for komi in komis],
-        seeds=[1] * len(komis),
+        seed=[1] * len(komis),
     )
     values = [result.value for result in found]
     assert (values[0], values[1], values[3], values[4]) == (1, -1, -1, 1)

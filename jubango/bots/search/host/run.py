@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import time
+import warnings
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -21,11 +22,14 @@ from jubango.bots.search.rules.params import SearchParams, SearchParamsKeys
 from jubango.bots.search.rules.registry import check_numbers
 from jubango.bots.search.rules.rule import MoveRule
 from jubango.bots.search.spec import SearchSpec
+from jubango.sgf_games.base.checks import finite, whole
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.environments.env import EnvState, game_state
+from jubango.sgf_games.rules.batches import check_one
 from jubango.sgf_games.rules.compiled import View, rules, stacked
 from jubango.sgf_games.rules.game import State
 
+Progress: TypeAlias = Callable[[int, int], bool | None]
 CLOCK_SECONDS = 0.1  # between two looks at the clock and the progress
 
 
@@ -47,47 +51,120 @@ def run_many(
     *,
     params: Params = (),
     seconds: float = 0.0,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     seeds: Sequence[int] | None = None,
     move: MoveRule | None = None,
     temperature: float = 0.0,
     ensemble: int = 1,
     lanes: int = 0,
-    on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+    on_progress: Progress = lambda done, wanted: None,
     **own: Unpack[SearchParamsKeys],
 ) -> list[SearchResult]:
     """What the search of each state found; all are searched at once, in ``ensemble`` trees each.
 
     search: the search.
     states: unbatched states of ``search.game``, or of the environment that the search was made of.
-    own: simulations, c and so on, for all: those of :class:`jb.SearchParams`, the rule's among them; by default as many
-        simulations as the search has room for.
-    numbers: the same as one value, or one for each position.
-    params: the weights of the evaluator, if it has any.
+    numbers, seeds: of old, for simulations= and so on, and for seed=.
+    params: the weights of the evaluator, if it has any; a module's own where they are left out.
     seconds: the search stops then at the latest, compiling not counted; 0 for no limit.
-    seed: of the first state; those of the others are seed + 1, seed + 2, ...
-    seeds: one for each, in their place.
+    seed: of the first state, those of the others being seed + 1, seed + 2, ...; or one for each.
     move, temperature: see :func:`jubango.bots.search.root.final_moves`.
     ensemble: trees for each state, whose results are added up.
     lanes: room for so many positions, so that one program does for batches of all sizes up to that.
     on_progress: called with (done, wanted) simulations a tree, a few times a second. Returning False stops the search,
         except at the first call; what has been found by then is returned.
+    own: simulations, c and so on, a number for all or one for each: those of :class:`jb.SearchParams`, the rule's among
+        them; by default as many simulations as the search has room for.
 
-    Raises UserError for a finished position.
+    Raises UserError for a finished position, for states of another game, and for numbers that cannot be meant.
     """
+    if not isinstance(states, list | tuple) or hasattr(states, "_fields"):
+        raise UserError("jb.run_many: wanted is a list of states; search(params, states, key) takes stacked ones")
+    states = [_state(search, state, "jb.run_many") for state in states]
+    if seeds is not None:
+        _warn_of_old("seeds=[...]", "seed=[...]", 3)
+        seed = seeds
+    return search_each(
+        search, states, _each(search, len(states), numbers, own), _seeds(seed, len(states)),
+        params=search.evaluator.weights(params), seconds=seconds, move=move, temperature=temperature, ensemble=ensemble,
+        lanes=lanes, on_progress=on_progress,
+    )  # fmt: skip
+
+
+def _warn_of_old(old: str, new: str, level: int) -> None:
+    warnings.warn(f"jb.run and jb.run_many: {old} is now given as {new}", DeprecationWarning, stacklevel=level)
+
+
+def _state(search: SearchSpec, state: State, where: str) -> State:
+    if isinstance(state, EnvState):
+        return game_state(search.game, state)
+    check_one(search.game, state, where)
+    return state
+
+
+def _seeds(given: int | Sequence[int], number: int) -> list[int]:
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+        return [int(one) for one in _for_each("seed", given, number)]
+    first = whole("seed", given, -(2**63), 2**64, "of the random numbers")
+    return [first + i for i in range(number)]
+
+
+def _each(
+    search: SearchSpec, number: int, old: SearchParams | Sequence[SearchParams] | None, own: Mapping[str, Any]
+) -> list[SearchParams]:
+    """The parameters of so many positions."""
+    if old is not None:
+        _warn_of_old("numbers=SearchParams(...)", "simulations=, c= and so on, a number for all or one for each", 4)
+        given = [old] * number if isinstance(old, SearchParams) else list(old)
+        return [one.replace(**own) for one in given] if own else given
+    lists = {name: _for_each(name, value, number) for name, value in own.items() if np.ndim(value)}
+    alike = {name: value for name, value in own.items() if name not in lists}
+    first = _checked(search, SearchParams(**{"simulations": search.capacity, **alike}))
+    if not lists:
+        return [first] * number
+    rows = [{name: values[i] for name, values in lists.items()} for i in range(number)]
+    return [_checked(search, first.replace(**row)) for row in rows]
+
+
+def _checked(search: SearchSpec, params: SearchParams) -> SearchParams:
+    whole("simulations", params.simulations, 0, search.capacity, "simulations, as many as the search has room for")
+    whole("depth", params.depth, 0, 2**30, "nodes this deep are not expanded, 0 for no limit")
+    for name, value in {"noise": params.noise, "alpha": params.alpha, **params.own}.items():
+        finite(name, value)
+    return params
+
+
+def _for_each(name: str, given: Any, number: int) -> list[Any]:
+    values = np.asarray(given).tolist()
+    if len(values) != number:
+        raise UserError(f"{name}: {len(values)} of them for {number} positions; give one, or one for each")
+    return values
+
+
+def search_each(
+    search: SearchSpec,
+    states: Sequence[State],
+    each: Sequence[SearchParams],
+    seeds: Sequence[int],
+    *,
+    params: Params = (),
+    seconds: float = 0.0,
+    move: MoveRule | None = None,
+    temperature: float = 0.0,
+    ensemble: int = 1,
+    lanes: int = 0,
+    on_progress: Progress = lambda done, wanted: None,
+) -> list[SearchResult]:
+    """:func:`run_many` for positions that have parameters and seeds of their own."""
     if not states:
         return []
     began = time.perf_counter()
-    states = [game_state(search.game, state) if isinstance(state, EnvState) else state for state in states]
-    numbers = numbers or SearchParams(search.capacity)
-    given = [numbers] * len(states) if isinstance(numbers, SearchParams) else list(numbers)
-    each = [one.replace(**own) for one in given] if own else given
     for one in {id(one): one for one in each}.values():
         check_numbers(search.rule, one.own)
     wanted = max(one.simulations for one in each)
     if not 0 <= wanted <= search.capacity:
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
-    own_seeds = [one % 2**32 for one in (range(seed, seed + len(states)) if seeds is None else seeds)]
+    own_seeds = [one % 2**32 for one in seeds]
     driver = Driver(search, max(lanes, len(states)), ensemble, params)
     batch = stacked(states)
     view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
@@ -127,7 +204,7 @@ def run(
     move: MoveRule | None = None,
     temperature: float = 0.0,
     ensemble: int = 1,
-    on_progress: Callable[[int, int], bool | None] = lambda done, wanted: None,
+    on_progress: Progress = lambda done, wanted: None,
     **own: Unpack[SearchParamsKeys],
 ) -> SearchResult:
     """What the search of one position found: ``run(search, state, simulations=400, c=1.0, seed=1)``.
@@ -135,9 +212,10 @@ def run(
     search, state, numbers, own: as in :func:`run_many`, for one state.
     params, seconds, seed, move, temperature, ensemble, on_progress: as in :func:`run_many`.
 
-    Raises UserError for a finished position.
+    Raises UserError for a finished position, for states of another game, and for numbers that cannot be meant.
     """
-    return run_many(
-        search, [state], numbers, params=params, seconds=seconds, seed=seed, move=move, temperature=temperature,
-        ensemble=ensemble, on_progress=on_progress, **own,
+    states = [_state(search, state, "jb.run")]
+    return search_each(
+        search, states, _each(search, 1, numbers, own), _seeds(seed, 1), params=search.evaluator.weights(params),
+        seconds=seconds, move=move, temperature=temperature, ensemble=ensemble, on_progress=on_progress,
     )[0]  # fmt: skip

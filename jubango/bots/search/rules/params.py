@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 import jax
+import numpy as np
 
 LARGEST_WHOLE = 2**24  # whole numbers up to this one are exact in float32
 
@@ -114,20 +115,25 @@ class SearchParams:
     _replace = replace  # its old name
 
 
+# Of all positions that are searched together, or of each.
+Whole: TypeAlias = int | Sequence[int] | np.ndarray
+Number: TypeAlias = float | Sequence[float] | np.ndarray
+
+
 class SearchParamsKeys(TypedDict, total=False):
     """The parameters of a search with jubango's own rules, for editors and type checkers; a test compares them with
     what the rules declare."""
 
-    simulations: int
-    depth: int
-    noise: float
-    alpha: float
-    c: float | None
-    fpu_reduction: float
-    equivalence: float
-    bias: float
-    considered: int
-    gumbel_scale: float
+    simulations: Whole
+    depth: Whole
+    noise: Number
+    alpha: Number
+    c: Number | None
+    fpu_reduction: Number
+    equivalence: Number
+    bias: Number
+    considered: Whole
+    gumbel_scale: Number
 
 
 def _own(own: Mapping[str, Any], name: str) -> Any:

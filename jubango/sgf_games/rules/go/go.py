@@ -64,7 +64,7 @@ class GoState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Go(Game):
+class Go(Game[GoState]):
     """Parameters of the game; see the module for the rules."""
 
     width: int = 19
