@@ -65,7 +65,7 @@ class TerminalGame:
         others = ", ".join(dict.fromkeys(bot.name for bot in bots if not isinstance(bot, HumanConfig)))
         if bots[0].name in self.people and console.is_terminal:
             console.print("a move may be typed already; it is played when everything is ready", style="dim")
-        with shown(console, Preparing(f"{game.spec}{' for ' * bool(others)}{others}")):
+        with shown(console, Preparing(f"{game.spec}{' for ' * bool(others)}{others}"), everywhere=True):
             players: dict[str, BatchPlayer] = dict.fromkeys(self.people, self.human)
             for bot in bots:
                 if isinstance(bot, SearchConfig) and bot.name not in players:

@@ -25,7 +25,7 @@ from jubango.arena.runs.run import Run
 from jubango.arena.text.console import Console
 from jubango.arena.text.names import SHORTEST_NAME, short_names
 from jubango.arena.text.preparing import Preparing, shown
-from jubango.arena.text.standings import cross_for, natural_width, standings_for, standings_html, standings_table
+from jubango.arena.text.standings import cross_for, natural_width, shortest_standings, standings_for, standings_html
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.records.record import Failure
 
@@ -35,7 +35,7 @@ WON = {"B+": "Black won", "W+": "White won", "0": "drawn"}  # where a result say
 FAILED = tuple(Failure)  # reasons that are said of a game
 STANDINGS = 72  # columns that the standings take beside a big board
 NOTE_ROOM = 26  # lines below the head from which on what is left idle is said there too
-CLEAR = 16  # characters of a name that a board beside the standings leaves
+CLEAR = 16  # columns of a name that a board beside the standings leaves
 AROUND = 7, 6  # columns and lines around a board: its coordinates, who plays, the last move, a gap
 ENDED = 8  # games that ended last
 
@@ -172,9 +172,7 @@ class Dashboard:
         seen = run.table is not None and cell[1] <= room + 1
         standings = standings_for(width - cell[0], ratings, rows, CLEAR, los=True) if seen else None
         beside = standings is not None
-        standings = (
-            standings or standings_for(width, ratings, rows, los=True) or standings_table(ratings, rows, SHORTEST_NAME)
-        )
+        standings = standings or standings_for(width, ratings, rows, los=True) or shortest_standings(ratings, rows)
         left: list[RenderableType] = [standings]
         left_width, left_rows, below = natural_width(standings), rows + 1, None
         if left_rows + bots + 2 <= room:

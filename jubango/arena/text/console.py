@@ -18,6 +18,12 @@ class Console(rich.console.Console):
     def __init__(self, **settings: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
 
+    @property
+    def is_terminal(self) -> bool:
+        """Can what is written be changed? On a dumb terminal, as in a file, lines follow lines."""
+        dumb = self._force_terminal is None and self._environ.get("TERM", "").lower() in ("dumb", "unknown")
+        return super().is_terminal and not dumb
+
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:

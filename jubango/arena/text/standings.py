@@ -17,23 +17,25 @@ from jubango.analysis.tables.markup import latex_comment, latex_table, markdown_
 from jubango.analysis.tables.standings import ALIGN, HEADINGS, cross_rows, over_the_next, standings_rows
 from jubango.analysis.tables.verdicts import MOST_IN_CROSSTABLE, evidence, remarks
 from jubango.arena.text.console import Console
-from jubango.arena.text.names import SHORTEST_NAME, short_names, stay_apart
+from jubango.arena.text.names import SHORTEST_NAME, short_names, stay_apart, widest
 from jubango.bots.config import LONGEST_NAME
 from jubango.sgf_games.base.printable import printable
 
+FEWER = (), ("±pairs",), ("±pairs", "W-D-L"), ("±pairs", "W-D-L", "games")  # columns that go where room is short
+
 
 def standings_table(
-    ratings: RatingList, rows: int, widest: int = LONGEST_NAME, without: Collection[str] = (), los: bool = False
+    ratings: RatingList, rows: int, room: int = 2 * LONGEST_NAME, without: Collection[str] = (), los: bool = False
 ) -> Table:  # fmt: skip
-    """The first ``rows`` of the standings, ``without`` some columns, names being ``widest`` characters at most;
-    ``los``: with the likelihood of superiority over the next."""
+    """The first ``rows`` of the standings, ``without`` some columns, names taking ``room`` columns of the screen at
+    most; ``los``: with the likelihood of superiority over the next."""
     table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
     kept = [i for i, heading in enumerate(HEADINGS) if heading not in without]
     for i in kept:
         table.add_column(HEADINGS[i], justify="left" if HEADINGS[i] == "bot" else "right", no_wrap=True)
     if los:
         table.add_column("LOS", justify="right", no_wrap=True)
-    names = short_names([printable(r.name) for r in ratings.ratings], widest)
+    names = short_names([printable(r.name) for r in ratings.ratings], room)
     for name, row, over in list(zip(names, standings_rows(ratings), over_the_next(ratings), strict=True))[:rows]:
         cells = [Text(name) if HEADINGS[i] == "bot" else row[i] for i in kept]
         table.add_row(*cells, *([over] if los else []))
@@ -41,37 +43,42 @@ def standings_table(
 
 
 def standings_for(width: int, ratings: RatingList, rows: int, clear: int = 0, los: bool = False) -> Table | None:
-    """The standings in ``width`` characters, with as many columns as leave room for names that stay apart; None if
-    there is no such room. With ``clear`` names need so many characters, or all that they have; with ``los`` they have
-    the likelihood of superiority over the next, if there is room."""
+    """The standings in ``width`` columns of the screen, with as many of their own as leave room for names that stay
+    apart; None if there is no such room. With ``clear`` names need so much, or all that they have; with ``los`` they
+    have the likelihood of superiority over the next, if there is room."""
     names = [printable(r.name) for r in ratings.ratings]
-    longest = max(map(len, names), default=0)
-    plain = ((), ("±pairs",), ("±pairs", "W-D-L"), ("±pairs", "W-D-L", "games"))
-    for without, more in [(plain[0], True)] * los + [(one, False) for one in plain]:
+    longest = widest(names)
+    for without, more in [(FEWER[0], True)] * los + [(one, False) for one in FEWER]:
         room = width - natural_width(standings_table(ratings, rows, without=("bot", *without), los=more)) - 2
         if room >= min(longest, max(clear, SHORTEST_NAME)) and stay_apart(names, room):
             return standings_table(ratings, rows, room, without, more)
     return None
 
 
-def cross_table(results: list[Result], ratings: RatingList, widest: int = 32) -> Table:
-    """Wins-draws-losses of the row against the column; columns are numbered as the rows. Without names if these may be
-    0 characters long."""
+def shortest_standings(ratings: RatingList, rows: int) -> Table:
+    """The standings where there is no room for names that stay apart: their places tell bots apart."""
+    return standings_table(ratings, rows, SHORTEST_NAME, FEWER[-1])
+
+
+def cross_table(results: list[Result], ratings: RatingList, room: int = 32) -> Table:
+    """Wins-draws-losses of the row against the column; columns are numbered as the rows. Without names if there is no
+    ``room`` for them."""
     table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
     table.add_column("#", justify="right", no_wrap=True)
-    if widest:
+    if room:
         table.add_column("row against column", no_wrap=True)
     for i in range(1, len(ratings.ratings) + 1):
         table.add_column(str(i), justify="center", no_wrap=True)
-    names = short_names([printable(r.name) for r in ratings.ratings], widest)
+    names = short_names([printable(r.name) for r in ratings.ratings], room)
     for i, (name, row) in enumerate(zip(names, cross_rows(results, ratings), strict=True), 1):
-        table.add_row(str(i), *([Text(name)] if widest else []), *row)
+        table.add_row(str(i), *([Text(name)] if room else []), *row)
     return table
 
 
 def cross_for(width: int, results: list[Result], ratings: RatingList) -> Table | None:
-    """The crosstable in ``width`` characters, if need be without names; None if there is no room for it."""
-    tables = (cross_table(results, ratings, widest) for widest in (32, 20, 0))
+    """The crosstable in ``width`` characters, without names if they do not stay apart; None if there is no room."""
+    names = [printable(r.name) for r in ratings.ratings]
+    tables = (cross_table(results, ratings, room) for room in (32, 20, 0) if not room or stay_apart(names, room))
     return next((table for table in tables if natural_width(table) <= width), None)
 
 
@@ -84,7 +91,7 @@ def natural_width(table: RenderableType) -> int:
 def print_standings(console: Console, ratings: RatingList, results: list[Result]) -> None:
     """The standings, the remarks, the crosstable if there are not too many bots, and what the games were."""
     every = len(ratings.ratings)
-    console.print(standings_for(console.width, ratings, every) or standings_table(ratings, every))
+    console.print(standings_for(console.width, ratings, every) or shortest_standings(ratings, every))
     for remark in remarks(ratings):
         console.print(f"\n{remark}")
     if every <= MOST_IN_CROSSTABLE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 from schedules import round_robin
 
@@ -30,9 +32,9 @@ from jubango.arena.schedule.plan import parse_plan
 from jubango.arena.schedule.waiting import Waiting
 from jubango.arena.screens.dashboard import Dashboard, between, clock
 from jubango.arena.text.console import Console as OwnConsole
-from jubango.arena.text.names import short_names, stay_apart
+from jubango.arena.text.names import short_names, stay_apart, widest
 from jubango.arena.text.preparing import Preparing, shown
-from jubango.arena.text.standings import cross_for, standings_for
+from jubango.arena.text.standings import cross_for, print_standings, standings_for
 from jubango.bots.players.random import RandomPlayer
 
 ROOT = Path(__file__).parents[3]
@@ -144,13 +146,55 @@ def test_short_names_stay_apart():
     assert short_names(sweep, 40) == sweep
 
 
-@given(st.lists(st.text("ab=,/:", min_size=1, max_size=40), min_size=1, max_size=6), st.integers(10, 40))
+@given(st.lists(st.text("ab=,/:-囲", min_size=1, max_size=40), min_size=1, max_size=6), st.integers(10, 40))
 def test_no_name_gets_longer_than_the_room_or_another_s(names, limit):
     short = short_names(names, limit)
-    assert all(len(name) <= limit for name in short)
-    assert all(cut == name for cut, name in zip(short, names, strict=True) if max(map(len, names)) <= limit)
+    assert widest(short) <= limit
+    assert all(cut == name for cut, name in zip(short, names, strict=True) if widest(names) <= limit)
     if stay_apart(names, limit):
         assert len(set(short)) == len(set(names))
+
+
+LONG = [f"our-bot-{a}-trained-for-a-week-{b}-noise-and-then-{c}-simulations-a-move" for a in "AB" for b in ("with", "less")
+        for c in (200, 800)]  # fmt: skip
+WIDE = [f"星陣囲碁星陣囲碁星陣囲碁星陣囲碁星陣囲碁星陣囲碁{place}番" for place in "一二三"]
+ALIKE = ["".join(bits) * 26 for bits in itertools.product("ab", "cd", "ef")]  # no cut leaves what tells them apart
+
+
+@pytest.mark.parametrize("names", [LONG, WIDE, ALIKE, [*LONG, *WIDE]], ids=["words", "wide", "alike", "both"])
+@pytest.mark.parametrize("games", [0, 2, 100])
+def test_long_names_cut_no_column_of_the_standings(names, games):
+    """Neither while the games are played nor at the end; a column that is there is there whole."""
+    plan = parse_plan(
+        'name = "x"\ngame = "connect_four"\n' + "".join(f'[[bots]]\nname = "{n}"\nuse = "random"\n' for n in names), "x"
+    )
+    run = Run(plan, Memory())
+    ended(run, results := [(a, b, float(i % 2)) for a in names for b in names if a < b for i in range(games)])
+    run.table = GamePool(plan.game, plan.bots, 2, players=dict.fromkeys(names, RandomPlayer()))
+    run.table.seat(Waiting(round_robin(names, 2, 1)))
+    playing, ends = (Console(width=80, height=24, file=io.StringIO(), force_terminal=False) for _ in range(2))
+    playing.print(Dashboard(playing).render(run))
+    print_standings(ends, rate(results, players=names), results)
+    for console in (playing, ends):
+        text = console.file.getvalue()
+        assert cell_len(max(text.splitlines(), key=cell_len)) <= 80
+        head, first = re.search(r"^ *#  bot .*\n.*", text, re.M)[0].splitlines()
+        assert re.search(r"#  bot +Elo  +±95%  .*score", head)
+        assert not games or re.search(r"\d\.\d %", first)
+    run.table.close()
+
+
+def test_a_dumb_terminal_gets_lines(monkeypatch):
+    """It shows nothing that changes in place."""
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        console = OwnConsole(file=terminal)
+        assert terminal.isatty() and not Dashboard(console).in_place
+        with shown(console, Preparing("a program"), everywhere=True, patience=0.01):
+            assert b"compiling, 0 s: a program" in os.read(ours, 100)
+    os.close(ours)
 
 
 def test_another_size_is_drawn_at_once_on_a_screen_of_its_own():
