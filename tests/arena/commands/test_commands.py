@@ -58,6 +58,7 @@ def test_analyze_prints_a_table_json_and_csv(files, capsys):
     found = json.loads(out)
     assert (status, found["move_number"], found["player"], found["next_move"]) == (0, 2, "black", "B2")
     assert sum(move["visits"] for move in found["moves"]) == found["simulations"] == 60
+    assert found["note"] == "", "of boards without a network there is one"
     on_board = sum(m["visits"] for m in found["moves"] if m["move"] != "pass")
     assert sum(map(sum, found["visits"])) == on_board
     assert len(found["visits"]) == 5

@@ -17,11 +17,14 @@ from terminal import screen_of
 from jubango.analysis.ratings.ratings import rate
 from jubango.analysis.tables.tables import results_of
 from jubango.arena.commands import run
-from jubango.arena.commands.terminal.output import print_json
+from jubango.arena.commands.terminal.output import print_json, show_notes
 from jubango.arena.text.console import Console
 from jubango.arena.text.standings import print_standings, standings_html
+from jubango.bots.composition import strongest
+from jubango.bots.config import bot_from_spec
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.printable import printable
+from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.sgf.positions import read_sgf
 
 ROOT = Path(__file__).parents[3]
@@ -164,3 +167,13 @@ def test_a_run_can_be_rated_whatever_its_folder_is_called(name, tmp_path, capsys
     assert run(["rate", str(folder), "--format", "csv"]) == 0
     assert "random (2)" in capsys.readouterr().out
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_who_plays_at_the_board_reads_that_random_games_judge(capsys):
+    """Nothing else says how weak the strongest bot for a large board is; a tournament's bots are its author's."""
+    game = make_game("go:19")
+    bots = [bot_from_spec(strongest(game)), bot_from_spec("random")]
+    show_notes(game, bots)
+    assert capsys.readouterr().err == ""
+    show_notes(game, bots, judging=True)
+    assert capsys.readouterr().err.startswith("no network for go:19: tactical random games judge")

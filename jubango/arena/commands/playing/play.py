@@ -54,7 +54,7 @@ def register(app: typer.Typer) -> None:
             raise UserError(f'both players are called "{bots[0].name}"; name=... gives a bot another name')
         if sgf is not None:
             check_writable(sgf, new=True)
-        show_notes(rules_of, bots)
+        show_notes(rules_of, bots, judging=True)
         try:
             TerminalGame(data(), rules_of, bots, seed, sgf or _own_file(rules_of)).run()
         except BrokenOff as left:

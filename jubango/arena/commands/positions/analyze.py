@@ -255,6 +255,7 @@ def _document(record: Record, one: PositionAnalysis, bot: str) -> dict[str, Any]
         "player": ("black", "white")[one.player],
         "over": one.over,
         "bot": bot,
+        "note": one.note,
         "simulations": 0 if one.over else one.simulations,
         "win_rate": round(one.win_rate.mover, 6),
         "win_rate_black": round(one.win_rate.black, 6),

@@ -167,13 +167,14 @@ def _plain(value: object) -> object:
     return value
 
 
-def show_notes(game: Game, bots: Iterable[BotConfig]) -> None:
-    """What people should know of the bots before they begin, on stderr."""
-    from jubango.bots.composition import note_on
+def show_notes(game: Game, bots: Iterable[BotConfig], judging: bool = False) -> None:
+    """What people should know of the bots before they begin, on stderr; ``judging``: also how far their judgement of
+    positions is to be believed."""
+    from jubango.bots.composition import judging_note, note_on
 
-    for note in dict.fromkeys(note_on(game, bot) for bot in bots):
-        if note:
-            messages().print(note, style="yellow", soft_wrap=True)
+    notes = [note(game, bot) for bot in bots for note in (note_on, *[judging_note] * judging)]
+    for note in filter(None, dict.fromkeys(notes)):
+        messages().print(note, style="yellow", soft_wrap=True)
 
 
 def read_record(path: Path, number: int) -> Record:
