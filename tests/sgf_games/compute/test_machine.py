@@ -47,6 +47,23 @@ def test_importing_starts_nothing():
     assert len([name for name in loaded if name not in sys.stdlib_module_names and name != "jubango"]) < 5
 
 
+@pytest.mark.parametrize(("said", "quiet"), [({}, True), ({"TF_CPP_MIN_LOG_LEVEL": "0"}, False)])
+def test_what_xla_complains_of_is_not_said_where_nobody_wants_it(tmp_path, said, quiet):
+    """Of a slow program it asks to file a bug; here of a folder that cannot be made."""
+    alarm = {"XLA_FLAGS": "--xla_dump_to=/dev/null/x", "JUBANGO_CACHE": str(tmp_path), "JAX_PLATFORMS": "cpu", **said}
+    code = (
+        USE
+        + "jb.configure()\n"
+        + 'import jax, logging\njax.jit(lambda x: x + 1)(1)\nlogging.getLogger("jax").warning("loud")'
+    )
+    clean = {key: value for key, value in os.environ.items() if key not in (*CHOICES, "TF_CPP_MIN_LOG_LEVEL")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**clean, "PYTHONPATH": str(ROOT), **alarm}
+    )
+    assert done.returncode == 0 and "loud" in done.stderr, "JAX's own warnings stay"
+    assert ("Could not create directory" not in done.stderr) == quiet
+
+
 def test_the_first_search_takes_all_there_is(tmp_path):
     count, cache = python(USE + SEARCH + TELL, JUBANGO_CACHE=str(tmp_path))
     assert count == cores()
