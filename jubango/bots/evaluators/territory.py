@@ -121,19 +121,28 @@ def leads(
     game: Game, states: Sequence[State], actions: Sequence[int], seeds: Sequence[int],
     judge: LoadedEvaluator, by_games: bool = True,
 ) -> np.ndarray | None:  # fmt: skip
-    """float64 [n]: Black's lead in points, komi included, in positions whose best moves are ``actions``: as the
-    evaluator's network says, or else, ``by_games``, by 64 random games from each position and as many from the one
-    after its best move. None where the game counts no points, and where nobody knows."""
+    """float64 [n]: Black's lead in points, komi included, in positions whose best moves are ``actions``: the mean of
+    what is said of the position and of the one after its best move, as whatever says it leans to one side of the move.
+    The evaluator's network says it, or else, ``by_games``, 64 random games from either. None where the game counts no
+    points, and where nobody knows."""
     if not game.counts_points:
         return None
     network = scorer_of(judge)
-    if network:
-        signs = np.array([1 - 2 * int(game.current_player(state)) for state in states])
-        return np.asarray(opinions(game, states, *network).score) * game.height * game.width * signs
-    if not by_games:
+    if not network and not by_games:
         return None
     after = [rules(game).step(state, action) for state, action in zip(states, actions, strict=True)]
-    return (margins(game, states, seeds).mean + margins(game, after, seeds).mean) / 2
+    if network:
+        scores = _scores(game, [*states, *after], *network).reshape(2, len(states))
+    else:
+        scores = np.stack([margins(game, own, seeds).mean for own in (states, after)])
+    lead: np.ndarray = scores.mean(axis=0)
+    return lead
+
+
+def _scores(game: Game, states: Sequence[State], network: NetworkEvaluator, params: Params) -> np.ndarray:
+    """float64 [n]: Black's lead as the network says it."""
+    signs = np.array([1 - 2 * int(game.current_player(state)) for state in states])
+    return np.asarray(opinions(game, states, network, params).score, float) * game.height * game.width * signs
 
 
 def margins(game: Game, states: Sequence[State], seeds: Sequence[int], closely: bool = False) -> Margins:

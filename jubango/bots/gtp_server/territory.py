@@ -48,15 +48,15 @@ class Territory:
         self._margins: dict[int, tuple[float, float]] = {}  # mean and spread, by the move
 
     def owners(self, state: State, moves: Sequence[MoveInfo] = ()) -> np.ndarray:
-        """float32 [H * W] in [-1, 1]: the mean of what the best moves lead to, by their visits, and, where random games
-        say it, of the position itself, as they lean to who has just moved. moves: the best first."""
+        """float32 [H * W] in [-1, 1]: the mean of what the best moves lead to, by their visits, and of the position
+        itself, as what says it leans to one side of the move. moves: the best first."""
         seen = [move for move in moves if move.visits][:MOVES_LOOKED_AT]
         if not seen:
             return self._owned(state, [HERE])[HERE]
         after = self._owned(state, [move.action for move in seen])
         weights = [move.visits for move in seen]
         mean: np.ndarray = np.average([after[move.action] for move in seen], axis=0, weights=weights)
-        return mean if self._has_network else (mean + self._owned(state, [HERE])[HERE]) / 2
+        return (mean + self._owned(state, [HERE])[HERE]) / 2
 
     def owners_after(self, state: State, moves: Sequence[MoveInfo]) -> dict[int, np.ndarray]:
         """The same after the best of ``moves``, by the move."""
@@ -67,12 +67,17 @@ class Territory:
         seen = [move for move in moves if move.visits]
         if not self._game.counts_points:
             return Judgement(0.0, 0.0, {})
-        if self._has_network:
-            owners = self.owners(state, seen)
-            after = self._owned(state, [move.action for move in seen[:MOVES_LOOKED_AT]])
-            scores = {action: self._score(own, state) for action, own in after.items()}
-            return Judgement(self._score(owners, state), deviation_of(owners), scores)
-        return self._judged_by_games(state, seen)
+        return self._judged_by_network(state, seen) if self._has_network else self._judged_by_games(state, seen)
+
+    def _judged_by_network(self, state: State, seen: Sequence[MoveInfo]) -> Judgement:
+        owners = self.owners(state, seen)
+        score, asked = self._score(owners, state), seen[:MOVES_LOOKED_AT]
+        if not asked:
+            return Judgement(score, deviation_of(owners), {})
+        scores = [self._score(own, state) for own in self._owned(state, [move.action for move in asked]).values()]
+        lean = score - float(np.average(scores, weights=[move.visits for move in asked]))
+        after = {move.action: own + lean for move, own in zip(asked, scores, strict=True)}
+        return Judgement(score, deviation_of(owners), after)
 
     def _judged_by_games(self, state: State, seen: Sequence[MoveInfo]) -> Judgement:
         mean, spread = self._played(state, [HERE])[0]

@@ -1,4 +1,4 @@
-"""Who is ahead where no network says it: random games, and what is taken off them."""
+"""Who is ahead: as a network says, or random games, and what is taken off either."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from jubango.bots.composition import evaluator_for
 from jubango.bots.config import bot_from_spec
-from jubango.bots.evaluators.territory import told_apart
+from jubango.bots.evaluators.territory import leads, opinions, scorer_of, told_apart
 from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.interactive.interactive_search import MoveInfo
 from jubango.sgf_games.rules.catalogue import make_game
@@ -27,15 +27,44 @@ def test_the_lead_does_not_swing_with_who_is_to_move():
     scatter by 40 points, the mean scatters by 1.3, and that of five such means by 0.6."""
     bot = bot_from_spec("uct")
     territory, state = Territory(GAME, evaluator_for(GAME, bot)), initial_state(GAME)
-    leads = []
+    told = []
     for vertex in OPENING:
         judged = territory.judge(state, [found(vertex), found("A1", 3)])
         assert judged.after[GAME.parse_action(vertex)] == pytest.approx(judged.score), "the best move leads to no other"
-        leads.append(judged.score)
+        told.append(judged.score)
         state = rules(GAME).step(state, GAME.parse_action(vertex))
-    black, white = np.array(leads).reshape(-1, 2).mean(axis=0)
+    black, white = np.array(told).reshape(-1, 2).mean(axis=0)
     assert abs(black - white) / 2 < 2
-    assert np.std(leads) < 6
+    assert np.std(told) < 6
+
+
+NETWORK_S = (
+    "G3 F4 C7 F3 F6 G4 D4 E5 E6 D5 C4 C5 B5 B6 B4 C6 D7 B7 B8 D2 C2 D3 C3 E4 H6 H5 G5"  # its moves, after three others
+)
+
+
+@pytest.mark.full
+def test_a_network_s_lead_is_no_saw():
+    """Its score is better for the side to move: by two points here, in single positions by seven."""
+    game = make_game("go:9,komi=7")
+    judge = evaluator_for(game, bot_from_spec("alphazero"))
+    network = scorer_of(judge)
+    actions = [game.parse_action(vertex) for vertex in NETWORK_S.split()]
+    states = [initial_state(game)]
+    for action in actions:
+        states.append(rules(game).step(states[-1], action))
+    states, after, actions = states[3:-1], states[4:], actions[3:]
+    raw = opinions(game, [*states, *after], *network).score[: len(states)] * 81 * np.resize([-1, 1], len(states))
+    lead = leads(game, states, actions, [1] * len(states), judge)
+    assert np.abs(np.diff(raw)).mean() > 2.5 and np.abs(np.diff(lead)).mean() < 1.2
+    territory, said = Territory(game, judge), []
+    for state, action in zip(states, actions, strict=True):
+        best = MoveInfo(action, 10, 0.5, 0.4, 0.0, ())
+        judged = territory.judge(state, [best])
+        assert judged.score_after(best) == pytest.approx(judged.score, abs=1e-4), "the best move leads to no other"
+        assert territory.owners(state, [best]).sum() - 7 == pytest.approx(judged.score, abs=1e-4)
+        said.append(judged.score)
+    assert np.abs(np.diff(said)).mean() < 1.5
 
 
 def test_moves_differ_by_what_is_no_noise():
