@@ -68,7 +68,7 @@ class Line:
 @contextmanager
 def shown(console: Console, waiting: Busy, everywhere: bool = False, patience: float | None = None) -> Iterator[Line]:
     """On a terminal a spinner with the time taken so far, at once; ``everywhere`` else a line if it takes longer than
-    ``patience`` seconds (SILENT_SECONDS), and one every AGAIN seconds from then on."""
+    ``patience`` seconds (SILENT_SECONDS), and one every AGAIN seconds from then on, unless there is nothing to say."""
     line = Line(waiting)
     if console.is_terminal:
         with Live(line, console=console, refresh_per_second=8, transient=True):
@@ -82,7 +82,8 @@ def shown(console: Console, waiting: Busy, everywhere: bool = False, patience: f
     def tell() -> None:
         wait = SILENT_SECONDS if patience is None else patience
         while not over.wait(wait):
-            console.print(str(line.says), soft_wrap=True)
+            if said := str(line.says):
+                console.print(said, soft_wrap=True)
             wait = AGAIN
 
     thread = threading.Thread(target=tell, daemon=True)

@@ -15,7 +15,7 @@ from rich.text import Text
 from jubango.analysis.positions.plot import board_text
 from jubango.arena.screens.dashboard import clock
 from jubango.arena.text.console import Console
-from jubango.arena.text.preparing import Busy, Line, Preparing
+from jubango.arena.text.preparing import AGAIN, Busy, Line, Preparing, shown
 from jubango.arena.training.training import TrainingProgress
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -40,6 +40,7 @@ class TrainingView:
         self._told = 0
         self._began = time.perf_counter()
         self._waiting: Line | None = None  # while something is made or measured
+        self._plain: Line | None = None  # what is said off a terminal while that goes on
         self._stage = ("", "")
 
     @contextmanager
@@ -49,7 +50,10 @@ class TrainingView:
                 starting = Line(Busy("starting"))
                 self._live = Live(starting, console=self.console, refresh_per_second=REFRESHES, screen=True)
                 self._live.start()
-            yield self
+                yield self
+            else:
+                with shown(self.console, Busy("starting"), everywhere=True, patience=AGAIN) as self._plain:
+                    yield self
         finally:
             if self._live is not None:
                 self._live.stop()
@@ -64,6 +68,8 @@ class TrainingView:
             self._stage = progress.stage, progress.doing
             kind = {"compiling": Preparing, "measuring": Busy}.get(progress.stage)
             self._waiting = Line(kind(doing(progress))) if kind else None
+            if self._plain is not None:
+                self._plain.says = self._waiting.says if self._waiting else ""
         if self._live is not None:
             self._live.update(self.render(progress), refresh=True)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import logging
 import os
 import re
@@ -19,8 +20,10 @@ import pytest
 import jubango as jb
 from jubango.analysis.learning_curves import reliability
 from jubango.arena.commands import run as command
+from jubango.arena.text.console import Console
 from jubango.arena.training.tables import Match
-from jubango.arena.training.training import Measuring, Training, pace
+from jubango.arena.training.training import Measuring, Training, TrainingProgress, pace
+from jubango.arena.training.view import TrainingView
 from jubango.bots.config import bot_from_spec
 from jubango.bots.learning import trainer
 from jubango.bots.learning.trainer import TrainingConfig
@@ -299,3 +302,29 @@ assert last.stage == "done" and last.training.trainer.steps > 0 and last.trainin
 def test_a_run_slows_down_towards_its_end():
     assert [pace(share) for share in (0, 0.5, 0.85)] == [1.0] * 3
     assert [pace(share) for share in (0.925, 1)] == pytest.approx([0.55, 0.1])
+
+
+def test_off_a_terminal_lines_say_how_a_long_compilation_goes_on(monkeypatch, tmp_path):
+    """A program of a network may take minutes; a file that is watched says so, and is quiet when games are played."""
+    monkeypatch.setattr("jubango.arena.training.view.AGAIN", 0.02)
+    monkeypatch.setattr("jubango.arena.text.preparing.AGAIN", 0.02)
+    training = Training({"games": ("tic_tac_toe",)}, tmp_path)
+    console = Console(file=io.StringIO(), force_terminal=False, width=200)
+    view = TrainingView(console)
+
+    def lines(least: int) -> list[str]:
+        for _ in range(500):
+            if len(found := console.file.getvalue().splitlines()) >= least:
+                break
+            time.sleep(0.02)
+        return found
+
+    with view.running():
+        view.show(TrainingProgress(training, None, "compiling", 0.0, None, "self-play of tic_tac_toe"))
+        said = lines(3)
+        view.show(TrainingProgress(training, None, "self-play", 0.0, None))
+        quiet = len(lines(4))
+        time.sleep(0.1)
+        assert len(lines(0)) <= quiet + 1
+    assert said[0] == "compiling self-play of tic_tac_toe"
+    assert re.fullmatch(r"compiling, \d+ s.*: self-play of tic_tac_toe", said[2])
