@@ -20,12 +20,12 @@ def leads(
 ) -> list[float | None]:
     """Black's lead in points, komi included, in positions of games that differ in komi at most.
 
-    It is the mean of what is said of the position and of the one after the bot's choice: by the bot's network, if it has
-    a head for it. None in games without points, and where nobody knows.
+    It is the mean of what is said of the position and of the one after the bot's choice. The bot's network says it,
+    if it has a head for it. None in games without points, and where nobody knows.
 
     found: what the bot has found there.
-    by_games: whether random games may say it where no network does: 64 from either position, which know little of life
-        and death (:mod:`jubango.bots.evaluators.territory`).
+    by_games: whether random games may say it where no network does. They are 64 from either position, and know little
+        of life and death (:mod:`jubango.bots.evaluators.territory`).
     """
     if not positions:
         return []

@@ -121,8 +121,8 @@ def leads(
     game: Game, states: Sequence[State], actions: Sequence[int], seeds: Sequence[int],
     judge: LoadedEvaluator, by_games: bool = True,
 ) -> np.ndarray | None:  # fmt: skip
-    """float64 [n]: Black's lead in points, komi included, in positions whose best moves are ``actions``: the mean of
-    what is said of the position and of the one after its best move, as whatever says it leans to one side of the move.
+    """float64 [n]: Black's lead in points, komi included, in positions whose best moves are ``actions``. It is the mean
+    of what is said of the position and of the one after its best move, as what says it leans to one side of the move.
     The evaluator's network says it, or else, ``by_games``, 64 random games from either. None where the game counts no
     points, and where nobody knows."""
     if not game.counts_points:

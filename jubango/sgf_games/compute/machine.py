@@ -178,10 +178,11 @@ def claim() -> None:
 def _quieten() -> None:
     """Keep XLA's own alarms ("Very slow compile?") to itself: they are for those who wrote a program, and whoever waits
     for ours reads our lines. What the user has said of JAX's messages stays."""
-    said = jax.config.jax_logging_level
+    now: Any = jax.config
+    said = now.jax_logging_level
     if said in (None, "NOTSET") and os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # which JAX sets by itself
-        jax.config.update("jax_logging_level", "CRITICAL")
-        jax.config.update("jax_logging_level", said)  # Python's loggers are as they were, XLA stays quiet
+        now.update("jax_logging_level", "CRITICAL")
+        now.update("jax_logging_level", said)  # Python's loggers are as they were, XLA stays quiet
 
 
 def _set_cores(number: int) -> None:
