@@ -153,7 +153,7 @@ class RunPage:
         if not games:
             return []
         said = [f"{self._plies / games:,.1f} moves and {self._seconds / games:,.3g} seconds a game on average"]
-        ends = pd.Series(pd.to_datetime(list(self._dates), errors="coerce", utc=True))
+        ends = pd.Series(pd.to_datetime(list(self._dates), errors="coerce", format="ISO8601", utc=True))
         if games > 1 and ends.notna().all():
             spent = ends.diff().dt.total_seconds().iloc[1]
             first, last = ends.dt.strftime("%Y-%m-%d %H:%M")

@@ -22,6 +22,8 @@ from jubango.sgf_games.sgf.sgf import SgfGame
 
 FORMAT = 1
 LARGEST_REVIEW = 500_000_000  # bytes
+MOST_REPEATS = 64
+MOST = 1e12  # simulations or points
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,8 @@ def load(path: Path) -> Saved | None:
         for one in document["searches"]:
             findings.setdefault(PositionKey(int(one["number"]), str(one["after"])), []).append(_finding(one))
         subject = ReviewKey(**{key: kind(document[key]) for key, kind in _SUBJECT.items()})
-        return Saved(subject, int(document["repeats"]), findings)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Saved(subject, int(_within(document["repeats"], 1, MOST_REPEATS)), findings)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise UserError(f"{path}: is no saved review, or is damaged; move it away to search again") from None
 
 
@@ -124,8 +126,8 @@ _SUBJECT: Mapping[str, type] = {"game": str, "moves": str, "bot": str, "network"
 
 
 def _finding(one: Mapping[str, Any]) -> Finding:
-    lead = None if one["lead"] is None else float(one["lead"])
-    return Finding(float(one["win_rate"]), int(one["simulations"]), _moves(one["moves"]), lead)
+    lead = None if one["lead"] is None else _within(one["lead"], -MOST, MOST)
+    return Finding(_within(one["win_rate"]), int(_within(one["simulations"], 0, MOST)), _moves(one["moves"]), lead)
 
 
 def _moves(rows: Sequence[Sequence[Any]]) -> tuple[Candidate, ...]:
@@ -134,7 +136,19 @@ def _moves(rows: Sequence[Sequence[Any]]) -> tuple[Candidate, ...]:
         raise ValueError
     return tuple(
         Candidate(
-            str(move), int(visits), None if prior is None else float(prior), float(rate), tuple(str(variation).split())
+            str(move),
+            int(_within(visits, 0, MOST)),
+            None if prior is None else _within(prior),
+            _within(rate),
+            tuple(str(variation).split()),
         )
         for move, visits, prior, rate, variation in rows
     )
+
+
+def _within(value: Any, low: float = 0.0, high: float = 1.0) -> float:
+    """A number that a search can have found. Raises ValueError."""
+    number = float(value)
+    if not low <= number <= high:  # nor NaN
+        raise ValueError
+    return number

@@ -12,7 +12,7 @@ import numpy as np
 
 from jubango.analysis.positions.position import searching_bot
 from jubango.analysis.reviews.review import Review
-from jubango.analysis.reviews.review_file import ReviewKey, Saved, load, save, subject_of
+from jubango.analysis.reviews.review_file import MOST_REPEATS, ReviewKey, Saved, load, save, subject_of
 from jubango.analysis.reviews.review_moves import Evidence, Finding, PositionKey, Thresholds, choice_of
 from jubango.analysis.reviews.review_search import SearchJob, agreed_result, result_of, search
 from jubango.bots.bot_keys import BotKeys
@@ -24,7 +24,6 @@ from jubango.sgf_games.sgf.positions import Position, Record, look_at, positions
 from jubango.sgf_games.sgf.symmetries import turned, turned_actions, turns_of
 
 REPEATS = 2
-MOST_REPEATS = 64
 AT_ONCE = 32  # games side by side: they fill the machine's batches, and others wait without their positions
 
 Stage = Literal["positions", "choices"]  # of the game; and what the bot's own choices would have led to

@@ -233,9 +233,11 @@ def _results_in(
     files = sorted(path.rglob("*.sgf"))
     if not files:
         raise UserError(f"{path}: holds neither a {DATABASE} nor .sgf files")
-    results = []
+    results, inside = [], path.resolve()
     for file in files:
         try:
+            if not file.resolve().is_relative_to(inside):
+                raise UserError(f"{file}: is a link out of the folder, which may be anybody's; name what it leads to")
             check_file(file, LARGEST_SGF)
             results += _sgf_results(file, guesses)
         except UserError as error:

@@ -16,7 +16,8 @@ from jubango.arena.runs.same_run import check_same_run
 from jubango.arena.runs.weights import check_stated, with_digests
 from jubango.arena.runs.work_folder import WorkFolder, locked
 from jubango.arena.schedule.pairings import game_seed
-from jubango.arena.schedule.plan import NO_TERMS, Plan, read_plan
+from jubango.arena.schedule.plan import NO_TERMS, Plan, parse_plan
+from jubango.arena.schedule.toml_tables import LARGEST_PLAN
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.library.library import Library
@@ -169,10 +170,11 @@ def open_run(folder: Path | str) -> Run:
 
 def plan_in(folder: Path) -> Plan:
     """What is played in a run's folder. Raises UserError if it is none."""
-    if not Folder(folder).has(PLAN_FILE):
+    text = Folder(folder).read_text(PLAN_FILE, LARGEST_PLAN)
+    if text is None:
         what = "is a tuning's folder" if (folder / "tune.toml").is_file() else f"holds no {PLAN_FILE}"
         raise UserError(f"{folder}: {what}; name a run's folder")
-    return read_plan(folder / PLAN_FILE)
+    return parse_plan(text, str(folder / PLAN_FILE), begun=True)
 
 
 def _check_the_game_is_named(game: Game, folder: Path) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -79,6 +80,17 @@ def openings_of(game: Game, source: str, plies: int, seed: int) -> Openings:
             check_file(file, LARGEST_SGF)  # a tournament's file may come from anybody, and a pipe never end
         games = [game for file in files for game in read_games(file)]
     return listed_openings(game, [_opening(game, sgf, plies) for sgf in games], seed)
+
+
+def check_listed(data: Mapping[str, Any], source: str) -> None:
+    """Raises UserError where what has been begun, by its TOML, names files of openings. Those are listed when it begins,
+    so that a folder which somebody has sent opens nothing outside it."""
+    named = data.get("openings")
+    if isinstance(named, str) and named not in ("", RANDOM, BALANCED):
+        raise UserError(
+            f'{source}: openings = "{named}": a run\'s own file lists its openings and names none; keep the file that '
+            "you have written in another folder"
+        )
 
 
 def listed_openings(game: Game, openings: Sequence[Opening], seed: int) -> Openings:

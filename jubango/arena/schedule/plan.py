@@ -15,7 +15,14 @@ from jubango.analysis.ratings.best_arm import Duel
 from jubango.analysis.ratings.sprt import Sprt
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.formats import Kind, TournamentFormat
-from jubango.arena.schedule.openings import Openings, handicap_opening, listed_openings, openings_of, texts_of
+from jubango.arena.schedule.openings import (
+    Openings,
+    check_listed,
+    handicap_opening,
+    listed_openings,
+    openings_of,
+    texts_of,
+)
 from jubango.arena.schedule.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
 from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
 from jubango.bots.config import CONTROL, BotConfig, expand_table, numbered, told_apart
@@ -162,9 +169,12 @@ def read_plan(path: Path, changes: Mapping[str, object] | None = None) -> Plan:
     return parse_plan(read_text(Path(path), LARGEST_PLAN, "a tournament's TOML file"), str(path), changes)
 
 
-def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = None) -> Plan:
-    """The plan that a tournament file's ``text`` describes; see :func:`read_plan`."""
+def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = None, begun: bool = False) -> Plan:
+    """The plan that a tournament file's ``text`` describes; see :func:`read_plan`. ``begun``: it is a run's own file,
+    which lists its openings, and opens none."""
     data = parse_toml(text, source)
+    if begun:
+        check_listed(data, source)
     if changes:
         data |= _as_in_a_file(changes)
     head = _head(data, source)

@@ -13,6 +13,7 @@ import tomli_w
 from pydantic import Field
 
 from jubango.analysis.ratings.sprt import Sprt
+from jubango.arena.schedule.openings import check_listed
 from jubango.arena.schedule.plan import Plan, make_plan
 from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
@@ -153,11 +154,14 @@ class TunePlan:
         return tuple(getattr(bot, setting.key) for setting in self.settings)
 
 
-def read_tune_plan(path: Path, changes: Mapping[str, object] | None = None) -> TunePlan:
-    """Read a tuning's file; ``changes`` are keys of its top level that are to have other values. Raises UserError
-    naming the file, the table and the key."""
+def read_tune_plan(path: Path, changes: Mapping[str, object] | None = None, begun: bool = False) -> TunePlan:
+    """Read a tuning's file; ``changes`` are keys of its top level that are to have other values. ``begun``: it is the
+    file of one that has been begun, see :func:`jubango.arena.schedule.plan.parse_plan`. Raises UserError naming the
+    file, the table and the key."""
     text = read_text(Path(path), LARGEST_PLAN, "a tuning's TOML file")
     data = parse_toml(text, str(path)) | dict(changes or {})
+    if begun:
+        check_listed(data, str(path))
     return _tune_plan({"name": Path(path).stem.lstrip(".") or TUNED, **data}, str(path), "" if changes else text)
 
 

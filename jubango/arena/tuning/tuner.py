@@ -120,7 +120,7 @@ def _claim(plan: TunePlan, folder: WorkFolder) -> str:
     """What the tuning's file in the folder is to say. Raises UserError if what was played there is not part of it."""
     networks = check_stated(plan.playing)
     if folder.begun:
-        old = read_tune_plan(folder.files.file(TUNE_FILE))
+        old = read_tune_plan(folder.files.file(TUNE_FILE), begun=True)
         check_stated(old.playing)
         check_same_tuning(old, plan, networks, folder)
     elif folder.files.has(SETTINGS_TABLE) or any(folder.path.glob("*.sqlite")):

@@ -34,11 +34,7 @@ class Folder:
 
     def file(self, name: str) -> Path:
         """The path of a file that is there, or may be made. Raises UserError."""
-        path = self._place(name)
-        found = _status(path)
-        if found is not None:
-            _check_regular(path, found)
-        return path
+        return own_file(self._place(name))
 
     def in_place(self, name: str) -> Path:
         """The path of a file that is changed where it lies, or may be made. Raises UserError, also for one that has
@@ -163,6 +159,15 @@ def replace_file(path: Path | str, data: bytes, flush: bool = False) -> None:
         raise
 
 
+def own_file(path: Path) -> Path:
+    """``path``, whose name is made of another's that the user has given: a regular file, or nothing is there. Raises
+    UserError."""
+    found = _status(path)
+    if found is not None:
+        _check_regular(path, found)
+    return path
+
+
 def try_writing(path: Path | str) -> None:
     """Find out whether ``replace_file`` can make a file of that name, without anybody seeing one. Raises OSError."""
     partial = f"{path}.part"
@@ -184,11 +189,11 @@ def _status(path: Path) -> os.stat_result | None:
 
 def _check_regular(path: Path, found: os.stat_result) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise UserError(f"{path}: is a link; a run's files are in its folder: put there what it leads to")
+        raise UserError(f"{path}: is a link, which is not followed; put there what it leads to")
     if stat.S_ISDIR(found.st_mode):
         raise UserError(f"{path}: is a folder, where a file should be")
     if not stat.S_ISREG(found.st_mode):
-        raise UserError(f"{path}: is no regular file, which a run's files are")
+        raise UserError(f"{path}: is no regular file; move it away")
 
 
 def _check_single(path: Path, found: os.stat_result) -> None:
@@ -201,6 +206,6 @@ def _check_single(path: Path, found: os.stat_result) -> None:
 def _check_folder(path: Path) -> None:
     found = _status(path)
     if found is not None and stat.S_ISLNK(found.st_mode):
-        raise UserError(f"{path}: is a link; a run's files are in its folder: put there what it leads to")
+        raise UserError(f"{path}: is a link, which is not followed; put there what it leads to")
     if found is not None and not stat.S_ISDIR(found.st_mode):
         raise UserError(f"{path}: is no folder, where one should be")

@@ -268,9 +268,16 @@ def _case(path: Path, number: int, wanted: Wanted) -> tuple[GameUnderReview, Sea
     from jubango.analysis.reviews.reviewing import REPEATS, GameUnderReview
     from jubango.bots.composition import strongest
     from jubango.sgf_games.base.errors import UserError
+    from jubango.sgf_games.library.folder import own_file
 
     record = read_record(path, number)
     file = review_path(path, number)
+    if wanted.save:
+        try:
+            own_file(file)  # which may have come with the game, from anybody
+            check_writable(file)
+        except UserError as error:
+            raise UserError(f"{error}; --no-save keeps nothing") from None
     saved = load(file) if wanted.save else None
     mine = saved if saved and saved.is_of(record.sgf) and not wanted.names_a_search else None
     bot = searching_bot(mine.subject.bot if mine else wanted.bot or strongest(record.game), **wanted.limits)
@@ -279,11 +286,6 @@ def _case(path: Path, number: int, wanted: Wanted) -> tuple[GameUnderReview, Sea
     repeats = wanted.repeats or (mine.repeats if mine else REPEATS)
     if saved and saved.subject != subject:
         _say_why(file, saved, record, bot)
-    if wanted.save:
-        try:
-            check_writable(file)
-        except UserError as error:
-            raise UserError(f"{error}; --no-save keeps nothing") from None
     return GameUnderReview(record, subject, repeats, file if wanted.save else None, saved), bot
 
 

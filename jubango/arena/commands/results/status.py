@@ -76,7 +76,12 @@ def _games_a_second(games: pd.DataFrame) -> float | None:
     """By when the last games ended; None if that says nothing."""
     import pandas as pd
 
-    ends = pd.to_datetime(games["date"], errors="coerce", utc=True).dropna().sort_values().tail(RECENT_GAMES)
+    ends = (
+        pd.to_datetime(games["date"], errors="coerce", format="ISO8601", utc=True)
+        .dropna()
+        .sort_values()
+        .tail(RECENT_GAMES)
+    )
     pauses = ends.diff().dt.total_seconds()
     ends = ends[
         (pauses > max(IDLE_SECONDS, 20 * pauses.median())).cumsum()
