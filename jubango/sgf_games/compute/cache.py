@@ -16,6 +16,7 @@ import platformdirs
 
 from jubango.sgf_games.base.errors import SetupWarning
 
+NOBODY = 65534  # the owner, in a container, of what belongs to somebody outside it: of / for instance
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ANOTHER = "name a folder of your own (JUBANGO_CACHE=FOLDER)"
 _chosen: list[str] = []  # the folder that was named last
@@ -28,13 +29,19 @@ def choose(folder: Path | str) -> None:
 
 
 def cache_folder(*inside: str) -> Path | None:
-    """The folder of the cache, or one ``inside`` of it, made if it is not there; None, and once a line of warning, if
-    it cannot be used: a program goes on without a cache.
+    """The folder of the cache, or one ``inside`` of it, made if it is not there, by a path without links: nobody who
+    owns one can lead it elsewhere afterwards. None, and once a line of warning, if it cannot be used: a program goes on
+    without a cache.
 
     It is the user's cache folder, unless :func:`choose` or ``JUBANGO_CACHE`` name another.
     """
     chosen = _chosen[-1] if _chosen else os.environ.get("JUBANGO_CACHE")
     folder = Path(chosen) if chosen else platformdirs.user_cache_path("jubango", appauthor=False)
+    try:
+        folder = folder.resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle
+        _tell(f"{folder}: {getattr(error, 'strerror', None) or error}; going on without the cache of compiled programs")
+        return None
     for one in (folder, *(folder.joinpath(*inside[: i + 1]) for i in range(len(inside)))):
         wrong = _made(one) or _not_ours_alone(one)
         if wrong:
@@ -58,7 +65,7 @@ def _not_ours_alone(folder: Path) -> str | None:
         return None
     try:
         own = folder.stat()
-        open_parents = [path for path in folder.resolve().parents if _everybody_s(path.stat())]
+        parents = [(path, path.stat()) for path in folder.resolve().parents]
     except OSError as error:
         return f"{folder}: {error.strerror}"
     if own.st_uid not in (os.getuid(), 0):
@@ -67,8 +74,11 @@ def _not_ours_alone(folder: Path) -> str | None:
         mend = f"if there is nothing but this cache in it: rm -r {shlex.quote(str(folder))}"
         mode = f"mode {stat.S_IMODE(own.st_mode):o}"
         return f"{folder}: others can write there ({mode}), and what lies there runs as you; {mend}"
-    if open_parents:
-        return f"{folder}: everybody can write to {open_parents[0]}, and put another folder in its place; {ANOTHER}"
+    for path, found in parents:
+        if _everybody_s(found):
+            return f"{folder}: everybody can write to {path}, and put another folder in its place; {ANOTHER}"
+        if found.st_uid not in (os.getuid(), 0, NOBODY):
+            return f"{folder}: {path} belongs to user {found.st_uid}, who can put another folder in its place; {ANOTHER}"
     return None
 
 

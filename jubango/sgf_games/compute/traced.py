@@ -232,11 +232,14 @@ def _throw_away(own: Path) -> None:
 
 
 def _empty(folder: Path) -> None:
+    ours = False
     for path in folder.iterdir():
         named = re.fullmatch(r"[0-9a-f]{32}(\.\w+\.new)?", path.name)
         if named and stat.S_ISREG(path.lstat().st_mode) and _marked(path, unfinished=named[1] is not None):
             path.unlink()
-    folder.rmdir()  # if that was all
+            ours = True
+    if ours:
+        folder.rmdir()  # if that was all
 
 
 def _marked(path: Path, unfinished: bool) -> bool:

@@ -81,6 +81,33 @@ def test_somebody_else_s_folder(folder):
     refused("belongs to user 12345, and what lies there would run as you; name a folder of your own")
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_in_somebody_else_s(folder):
+    """Who owns the folder above can put another one in its place, even where it is sticky."""
+    folder.mkdir(mode=0o700)
+    for bits in (0o755, 0o1777):
+        os.chown(folder.parent, 12345, -1)
+        folder.parent.chmod(bits)
+        said = refused(f"{folder.parent} belongs to user 12345, who can put another folder in its place")
+        cache._told.remove(said)
+        os.chown(folder.parent, cache.NOBODY, -1)
+        assert cache_folder() == folder
+
+
+def test_a_link_leads_nowhere_else_afterwards(folder):
+    """Somebody else's, in /tmp: what is looked at is what is used, by JAX too, which keeps the path."""
+    own, other = folder.parent / "own", folder.parent / "other"
+    own.mkdir(mode=0o700)
+    folder.symlink_to(own)
+    found = cache_folder("xla")
+    folder.unlink()
+    folder.symlink_to(other)
+    assert found == own / "xla"
+    folder.unlink()
+    folder.symlink_to(folder)
+    refused("cache: ")
+
+
 def test_what_cannot_be_made(folder):
     folder.touch()
     refused(r"cache: cannot be made \(File exists\); name a folder of your own \(JUBANGO_CACHE=FOLDER\)")

@@ -184,6 +184,8 @@ def test_old_code_s_programs_are_thrown_away_and_nothing_else(folder):
         made("0123456789abcde2", (program.name, b"named as ours")),
         made("0123456789abcde3", (f"{program.name}.txt", program.read_bytes())),
     ]
+    empty = folder / "0123456789abcde8"
+    empty.mkdir()
     mixed = made("0123456789abcde4", ours, theirs)
     elsewhere = made("elsewhere", ours)
     link = folder / "0123456789abcde5"
@@ -195,7 +197,7 @@ def test_old_code_s_programs_are_thrown_away_and_nothing_else(folder):
     (linked / program.name).symlink_to(program)
     before = {path: sorted(path.iterdir()) for path in kept}
     ages = folder.stat().st_mtime - 40 * 86_400
-    for path in (old, *kept, mixed, elsewhere, file, linked):
+    for path in (old, empty, *kept, mixed, elsewhere, file, linked):
         os.utime(path, (ages, ages))
     os.utime(link, (ages, ages), follow_symlinks=False)
     call(Counted().program("another"))
@@ -203,6 +205,7 @@ def test_old_code_s_programs_are_thrown_away_and_nothing_else(folder):
     assert new.exists()
     assert {path: sorted(path.iterdir()) for path in kept} == before
     assert [path.name for path in mixed.iterdir()] == ["thesis.txt"]
+    assert empty.exists(), "nobody knows whose it is"
     assert link.is_symlink() and file.exists() and (linked / program.name).is_symlink()
     assert [path.name for path in elsewhere.iterdir()] == [program.name]
 
