@@ -9,7 +9,6 @@ than MOST_GROWTH of that after WARM minutes, or an answer is not as it should be
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 import tempfile
 import time

@@ -84,9 +84,8 @@ class Case:
             return subprocess.Popen(command, cwd=self.folder, env=ENVIRONMENT, stdout=page, stderr=said, text=True)
 
     def has_begun(self, out: str) -> bool:
-        """Is there anything but the folder? A training writes its settings before it compiles."""
-        sign = "samples" if self.kind == "train" else "games"
-        return (self.folder / out / sign).exists()
+        """Is the folder claimed? A training compiles after that."""
+        return (self.folder / out / ".lock").exists()
 
     def to_its_end(self, out: str, games: int = 0) -> Ended:
         """Raises AssertionError if it fails."""
@@ -104,13 +103,11 @@ class Case:
         return (self.folder / "said").read_text()
 
     def killed(self, out: str, rng: random.Random, usual: Ended, games: int = 0) -> bool:
-        """Start it and kill it at a moment, sometimes while it loads; was it still at work?"""
-        process, began = self.start(out, games), time.monotonic()
-        early = rng.random() < 0.2
-        while not early and process.poll() is None and time.monotonic() - began < 0.8 * usual.begun:
-            time.sleep(0.01)
+        """Start it and kill it at a moment, one time in eight while it loads; was it still at work?"""
+        process = self.start(out, games)
+        least = 0.0 if rng.random() < 0.125 else usual.begun
         try:
-            process.wait(rng.uniform(0, usual.begun if early else max(1.0, usual.seconds - 0.8 * usual.begun)))
+            process.wait(rng.uniform(least, usual.seconds))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -119,18 +116,20 @@ class Case:
         return False
 
 
-def kill_runs(kind: str, kills: int, seed: int, folder: Path, most: int = 3) -> Counter[str]:
+def kill_runs(kind: str, kills: int, seed: int, folder: Path, most: int = 4) -> Counter[str]:
     """Kill runs of a kind so many times in all, each run at ``most`` so often before it is let end. Returns how many of
     them there were, and how many kills. Raises AssertionError for one that does not end as it should."""
     case, counts, rng = Case(kind, folder), Counter[str](), random.Random(seed)
     whole = case.to_its_end("whole")
+    usual = case.to_its_end("again")  # compiled by now
+    assert usual.page == whole.page
     while counts["kills"] < kills:
         shutil.rmtree(folder / "part", ignore_errors=True)
         for _ in range(min(rng.randint(1, most), kills - counts["kills"])):
-            if not case.killed("part", rng, whole):
+            if not case.killed("part", rng, usual):
                 break
             counts["kills"] += 1
-            counts["while it loaded"] += not (folder / "part").exists()
+            counts["in the middle"] += kept_in(folder / "part") > 0
         ended = case.to_its_end("part")
         counts["runs"] += 1
         why = f"{kind}, seed {seed}, {dict(counts)}: {ended.said}"
@@ -139,6 +138,11 @@ def kill_runs(kind: str, kills: int, seed: int, folder: Path, most: int = 3) -> 
         (same_tuning if kind == "tune" else same_run)(folder / "whole", folder / "part", why)
         print(kind, dict(counts), flush=True)
     return counts
+
+
+def kept_in(run: Path) -> int:
+    """How many games there are."""
+    return len(list(run.glob("games/*.sgf")))
 
 
 def same_run(whole: Path, part: Path, why: str) -> None:
@@ -163,16 +167,16 @@ def same_tuning(whole: Path, part: Path, why: str) -> None:
         same_run(whole / name, part / name, why)
 
 
-def kill_training(kills: int, seed: int, folder: Path, step: int = 300) -> Counter[str]:
+def kill_training(kills: int, seed: int, folder: Path, step: int = 1000) -> Counter[str]:
     """Kill a training so many times, and let it come to ``step`` more games now and then. Returns how many kills and
     ends there were. Raises AssertionError for what is lost, doubled or damaged."""
     case, counts, rng = Case("train", folder), Counter[str](), random.Random(seed)
-    usual, aim = case.to_its_end("part", step), step
-    before = looked_at(folder / "part", usual.said)
+    ended, aim = case.to_its_end("part", step), step
+    before = looked_at(folder / "part", ended.said)
     while counts["kills"] < kills:
         aim += step
-        for _ in range(min(rng.randint(1, 3), kills - counts["kills"])):
-            if not case.killed("part", rng, usual, aim):
+        for _ in range(min(rng.randint(1, 4), kills - counts["kills"])):
+            if not case.killed("part", rng, ended, aim):
                 break
             counts["kills"] += 1
             now = looked_at(folder / "part", case.said)

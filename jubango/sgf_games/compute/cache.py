@@ -7,9 +7,11 @@ to this user, or to root, and nobody else can write to it; what is made there is
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 import warnings
+import zlib
 from pathlib import Path
 
 import platformdirs
@@ -19,6 +21,7 @@ from jubango.sgf_games.base.errors import SetupWarning
 NOBODY = 65534  # the owner, in a container, of what belongs to somebody outside it: of / for instance
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ANOTHER = "name a folder of your own (JUBANGO_CACHE=FOLDER)"
+UNREADABLE = re.compile(r"Error reading persistent compilation cache entry for '(\w+)'")
 _chosen: list[str] = []  # the folder that was named last
 _told: set[str] = set()
 
@@ -78,7 +81,9 @@ def _not_ours_alone(folder: Path) -> str | None:
         if _everybody_s(found):
             return f"{folder}: everybody can write to {path}, and put another folder in its place; {ANOTHER}"
         if found.st_uid not in (os.getuid(), 0, NOBODY):
-            return f"{folder}: {path} belongs to user {found.st_uid}, who can put another folder in its place; {ANOTHER}"
+            return (
+                f"{folder}: {path} belongs to user {found.st_uid}, who can put another folder in its place; {ANOTHER}"
+            )
     return None
 
 
@@ -90,6 +95,30 @@ def read_own(path: Path) -> bytes:
         if others or not stat.S_ISREG(found.st_mode):
             raise PermissionError(f"{path}: may be somebody else's")
         return file.read()
+
+
+def drop_unreadable(warning: str) -> bool:
+    """Is it what JAX says of a compiled program in its cache that cannot be read, and has that been deleted? JAX would
+    leave it there, and compile the program in every process: who is killed while JAX writes leaves half a file."""
+    found = UNREADABLE.match(warning)
+    folder = cache_folder("xla") if found else None
+    if found is None or folder is None:
+        return False
+    damaged = [path for path in folder.glob(f"{found[1]}-*-cache") if not _is_whole(path)]
+    for path in damaged:
+        path.unlink(missing_ok=True)
+    return bool(damaged)
+
+
+def _is_whole(path: Path) -> bool:
+    """Does it unpack?"""
+    try:
+        zlib.decompress(path.read_bytes())
+    except zlib.error:
+        return False
+    except OSError:  # somebody else has deleted it
+        return True
+    return True
 
 
 def _everybody_s(found: os.stat_result) -> bool:

@@ -10,16 +10,15 @@ import resource
 import shutil
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
-from nets import random_weights
+from damage import POSITIONS, damaged_trainings, small_training, some_positions
 from safetensors.numpy import load_file
 
 from jubango.arena.commands import run as command
 from jubango.arena.training.tables import PROGRESS_COLUMNS, Match, matches_of, progress_of
 from jubango.arena.training.training import Training
-from jubango.bots.learning import checkpoints, learner
+from jubango.bots.learning import checkpoints
 from jubango.bots.learning.position_files import PositionFiles, blank_samples, packed_samples
 from jubango.bots.networks.arrays import packed
 from jubango.bots.networks.checkpoint import load_weights
@@ -31,13 +30,10 @@ pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[3]
 GAME = make_game("tic_tac_toe")
-GIVEN = {"games": ("tic_tac_toe",), "channels": 4, "blocks": 1, "lanes": 32, "batch": 32, "simulations": 2, "fast": 2}
-POSITIONS = "samples/0-tic_tac_toe"
 
 
 def positions(number, value=0.5):
-    blank = blank_samples(GAME, number)
-    return blank._replace(policy=blank.policy + np.float16(1 / 9), value=blank.value + np.float32(value))
+    return some_positions(GAME, number, value)
 
 
 def opened(folder) -> Training:
@@ -46,22 +42,9 @@ def opened(folder) -> Training:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """A run's folder as it is after a while: two checkpoints, two files of positions, two measured networks."""
+    """As :func:`damage.small_training` has it."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    training = Training(GIVEN, folder)
-    trainer = training.trainer
-    weights = random_weights(trainer.shape, 1)
-    for turn in (1, 2):
-        trainer.add(0, positions(8))
-        trainer.counts |= {"turns": turn, "games": 10 * turn, "seconds": 30.0 * turn}
-        begun = learner.begin(jax.tree.map(lambda x, turn=turn: turn * x, weights), trainer.recipe)
-        trainer.learning = begun._replace(steps=np.int32(100 * turn))
-        name = training._new_name()
-        (folder / "networks").mkdir(exist_ok=True)
-        training._save_network(f"networks/{name}.safetensors")
-        training._matches.append(match := Match(30.0 * turn, 10, name, training.best or "random", 4, 0, 0), match)
-        training._progress.append(dict.fromkeys(PROGRESS_COLUMNS, turn), [turn] * len(PROGRESS_COLUMNS))
-        training.save()
+    small_training(folder)
     return folder
 
 
@@ -369,6 +352,12 @@ def test_a_save_that_fails_says_why(folder):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     training.save()
     assert len(opened(folder).trainer.replays[0]) == 516
+
+
+def test_files_that_are_damaged_are_not_believed(tmp_path):
+    """`python tests/tools/damage.py trainings 10000` tries more of them."""
+    ends = damaged_trainings(60, 3, tmp_path, 30)
+    assert ends["checkpoints/2.safetensors: left out"] > 5 and ends["whole folders"] == 2
 
 
 def test_any_damage_costs_no_more_than_the_damaged(original, tmp_path):

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -113,26 +114,49 @@ def test_what_cannot_be_made(folder):
     refused(r"cache: cannot be made \(File exists\); name a folder of your own \(JUBANGO_CACHE=FOLDER\)")
 
 
+def random_match():
+    """The command, in a process of its own."""
+    command = [Path(sys.executable).with_name("jubango"), "match", "random", "random", "--game", "tic_tac_toe", "--games", "2"]  # fmt: skip
+    environment = {key: value for key, value in os.environ.items() if key != "JAX_COMPILATION_CACHE_DIR"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
 @pytest.mark.full
 def test_a_command_goes_on_without_it(folder):
     """With one line, and nothing read or written there, by JAX either."""
     folder.mkdir()
     folder.chmod(0o777)
-    command = [
-        Path(sys.executable).with_name("jubango"),
-        "match",
-        "random",
-        "random",
-        "--game",
-        "tic_tac_toe",
-        "--games",
-        "2",
-    ]
-    environment = {key: value for key, value in os.environ.items() if key != "JAX_COMPILATION_CACHE_DIR"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = random_match()
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if "others can write there" in line] == [
         f"jubango: {folder}: others can write there (mode 777), and what lies there runs as you; if there is nothing but "
         f"this cache in it: rm -r {folder}; going on without the cache of compiled programs"
     ]
     assert not list(folder.iterdir())
+
+
+@pytest.mark.full
+def test_half_a_compiled_program_is_written_again(folder):
+    """JAX leaves one where it is killed while it writes, would warn of it in every process, and never mend it."""
+    assert random_match().returncode == 0
+    programs = {path: path.read_bytes() for path in (folder / "xla").glob("*-cache")}
+    assert programs
+    for path, whole in programs.items():
+        path.write_bytes(whole[: len(whole) // 2])
+    for known in folder.glob("fused-*"):  # the check runs again, and its program with it
+        known.unlink()
+    done = random_match()
+    assert done.returncode == 0 and "Error" not in done.stderr and "Warning" not in done.stderr, done.stderr
+    for path in programs:
+        assert zlib.decompress(path.read_bytes()), "it is there, and whole"
+
+
+def test_only_what_cannot_be_unpacked_goes(folder):
+    said = "Error reading persistent compilation cache entry for 'jit_run': zlib.error"
+    place = cache_folder("xla")
+    for name, data in (("jit_run-1-cache", b"half"), ("jit_run-2-cache", zlib.compress(b"x")), ("jit_run-3", b""), ("jit_other-1-cache", b"")):  # fmt: skip
+        (place / name).write_bytes(data)
+    assert not cache.drop_unreadable("another warning")
+    assert cache.drop_unreadable(said)
+    assert sorted(path.name for path in place.iterdir()) == ["jit_other-1-cache", "jit_run-2-cache", "jit_run-3"]
+    assert not cache.drop_unreadable(said), "it is said"

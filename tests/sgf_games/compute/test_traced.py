@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from damage import damaged_caches
 
 import jubango as jb
 from jubango.bots.composition import search_for
@@ -105,6 +106,12 @@ def test_a_damaged_file_is_made_again(folder):
         assert call(function.program())["view"].returns.tolist() == [0, 2, 4]
         assert function.times == 1
         assert path.read_bytes() == whole
+
+
+def test_files_that_are_damaged_are_not_believed(tmp_path):
+    """`python tests/tools/damage.py caches 10000` tries more of them."""
+    ends = damaged_caches(40, 3, tmp_path, 20)
+    assert ends["traced: refused"] > 9 and ends["compiled: refused"] > 9
 
 
 @pytest.mark.parametrize("make", [lambda path: os.chown(path, 12345, -1), lambda path: path.chmod(0o666)])

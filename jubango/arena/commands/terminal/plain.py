@@ -19,7 +19,8 @@ PLAIN_SIGNS = {
 
 def speak_plainly() -> None:
     """For the rest of the process stdout and stderr write a likeness of every character that their encoding lacks, and
-    a SetupWarning is a message as others are, without a place in the code."""
+    a SetupWarning is a message as others are, without a place in the code. A compiled program that JAX cannot read is
+    made again, which is no news."""
     warnings.showwarning = functools.partial(_warn, warnings.showwarning)
     codecs.register_error("jubango", _likeness)
     for stream in (sys.stdout, sys.stderr):
@@ -30,10 +31,11 @@ def speak_plainly() -> None:
 def _warn(others: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
     from jubango.arena.commands.terminal.output import print_line
     from jubango.sgf_games.base.errors import SetupWarning
+    from jubango.sgf_games.compute.cache import drop_unreadable
 
     if issubclass(category, SetupWarning):
         print_line(str(message))
-    else:
+    elif not drop_unreadable(str(message)):
         others(message, category, *where)
 
 
