@@ -62,7 +62,7 @@ def small_run(folder: Path, games: int = 12) -> list[GameRecord]:
 
 
 def damage(data: bytes, rng: random.Random) -> bytes:
-    """Bits turned, bytes or pages overwritten, or the end cut off."""
+    """Bits turned, bytes or pages overwritten, or the end cut off; it is never as it was."""
     kind, out = rng.choice(["bits", "bits", "bytes", "text", "page", "swap", "cut", "zeros"]), bytearray(data)
     if not data:
         return rng.randbytes(9)
@@ -92,7 +92,7 @@ def damage(data: bytes, rng: random.Random) -> bytes:
     else:
         at = 512 * rng.randrange(max(1, len(out) // 512))
         out[at : at + 512] = bytes(len(out[at : at + 512]))
-    return bytes(out)
+    return bytes(out) if out != data else damage(data, rng)
 
 
 def damaged_runs(count: int, seed: int, folder: Path) -> Counter[str]:

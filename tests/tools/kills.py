@@ -1,6 +1,6 @@
 """Runs that are killed by SIGKILL at random moments and gone on with until they end, beside one that nobody has killed.
 
-python tests/tools/kills.py {best,swiss,sprt,tune,train} KILLS [SEED]
+python tests/tools/kills.py {best,robin,swiss,sprt,tune,train} KILLS [SEED]
 
 What is kept, the tables and the last printed page are the same; of a training, in which no end is the same, nothing is
 lost, doubled or damaged, and it goes on.
@@ -8,7 +8,9 @@ lost, doubled or damaged, and it goes on.
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import random
 import re
 import shutil
@@ -24,6 +26,7 @@ from typing import NamedTuple
 from gtp_talk import COMMAND, ENVIRONMENT
 
 from jubango.analysis.tables.tables import games_frame
+from jubango.arena.commands import run
 from jubango.arena.runs.run_folder import open_run
 from jubango.bots.networks.arrays import read_arrays
 from jubango.bots.networks.checkpoint import load_weights
@@ -40,9 +43,10 @@ use = "random"
 """
 FILES = {
     "best": 'format = "best"\nindifference = 150\nalpha = 0.1\nopenings = "random"\nopening_plies = 1' + BOTS,
-    "swiss": 'format = "swiss"\nrounds = 3\ngames_per_pairing = 40' + BOTS,
+    "swiss": 'format = "swiss"\nrounds = 2\ngames_per_pairing = 40' + BOTS,
+    "robin": "games_per_pairing = 20" + BOTS,
     "sprt": 'sprt = "0,60"\ngames_per_pairing = 4000\nopenings = "random"\nopening_plies = 2' + BOTS.replace("2, 4, 8, 16", "8"),
-    "tune": 'games = 160\ngames_per_round = 16\nconfirm = "0,200"\nconfirm_games = 40\nopponents = ["uct:simulations=2"]\n'
+    "tune": 'games = 64\ngames_per_round = 16\nconfirm = "0,200"\nconfirm_games = 20\nopponents = ["uct:simulations=2"]\n'
     '[bot]\nuse = "uct"\nsimulations = 8\n[[settings]]\nkey = "c"\nlow = 0.05\nhigh = 8.0\nlog = true\n',
 }  # fmt: skip
 TRAIN = "train --game tic_tac_toe --channels 4 --blocks 1 --lanes 32 --batch 32 --simulations 2 --fast 2 --seed 1"
@@ -65,6 +69,9 @@ class Case:
 
     kind: str
     folder: Path
+    here: bool = (
+        False  # in this process, but for those that are killed, which saves the time that processes take to begin
+    )
 
     def __post_init__(self) -> None:
         if self.kind != "train":
@@ -89,7 +96,14 @@ class Case:
 
     def to_its_end(self, out: str, games: int = 0) -> Ended:
         """Raises AssertionError if it fails."""
-        began, process, begun = time.monotonic(), self.start(out, games), 0.0
+        began, begun = time.monotonic(), 0.0
+        if self.here:
+            page, said = io.StringIO(), io.StringIO()
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(page), contextlib.redirect_stderr(said):
+                status = run(self.words(out, games))
+            assert status == 0, said.getvalue()
+            return Ended(page.getvalue(), said.getvalue(), 0.0, time.monotonic() - began)
+        process = self.start(out, games)
         while process.poll() is None:
             if not begun and self.has_begun(out):
                 begun = time.monotonic() - began
@@ -104,10 +118,14 @@ class Case:
 
     def killed(self, out: str, rng: random.Random, usual: Ended, games: int = 0) -> bool:
         """Start it and kill it at a moment, one time in eight while it loads; was it still at work?"""
-        process = self.start(out, games)
-        least = 0.0 if rng.random() < 0.125 else usual.begun
+        process, before = self.start(out, games), self.has_begun(out)
+        early = not self.here and rng.random() < 0.125
+        while not (early or before or self.has_begun(out)) and process.poll() is None:
+            time.sleep(0.01)
+        least = usual.begun if before and not early else 0.0  # it goes on, and has to load first
+        most = least + usual.seconds - usual.begun
         try:
-            process.wait(rng.uniform(least, usual.seconds))
+            process.wait(rng.uniform(least, usual.begun if early else most))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -116,12 +134,12 @@ class Case:
         return False
 
 
-def kill_runs(kind: str, kills: int, seed: int, folder: Path, most: int = 4) -> Counter[str]:
+def kill_runs(kind: str, kills: int, seed: int, folder: Path, most: int = 4, here: bool = False) -> Counter[str]:
     """Kill runs of a kind so many times in all, each run at ``most`` so often before it is let end. Returns how many of
-    them there were, and how many kills. Raises AssertionError for one that does not end as it should."""
-    case, counts, rng = Case(kind, folder), Counter[str](), random.Random(seed)
+    them there were, and how many kills; ``here``: see :class:`Case`. Raises AssertionError for one that does not end as it should."""
+    case, counts, rng = Case(kind, folder, here), Counter[str](), random.Random(seed)
     whole = case.to_its_end("whole")
-    usual = case.to_its_end("again")  # compiled by now
+    usual = whole if here else case.to_its_end("again")  # compiled by now
     assert usual.page == whole.page
     while counts["kills"] < kills:
         shutil.rmtree(folder / "part", ignore_errors=True)
@@ -167,10 +185,10 @@ def same_tuning(whole: Path, part: Path, why: str) -> None:
         same_run(whole / name, part / name, why)
 
 
-def kill_training(kills: int, seed: int, folder: Path, step: int = 1000) -> Counter[str]:
+def kill_training(kills: int, seed: int, folder: Path, step: int = 1000, here: bool = False) -> Counter[str]:
     """Kill a training so many times, and let it come to ``step`` more games now and then. Returns how many kills and
     ends there were. Raises AssertionError for what is lost, doubled or damaged."""
-    case, counts, rng = Case("train", folder), Counter[str](), random.Random(seed)
+    case, counts, rng = Case("train", folder, here), Counter[str](), random.Random(seed)
     ended, aim = case.to_its_end("part", step), step
     before = looked_at(folder / "part", ended.said)
     while counts["kills"] < kills:
@@ -191,21 +209,21 @@ def kill_training(kills: int, seed: int, folder: Path, step: int = 1000) -> Coun
     return counts
 
 
-def looked_at(run: Path, said: str) -> dict[str, float]:
+def looked_at(folder: Path, said: str) -> dict[str, float]:
     """How far a training is, by its files; asserts that all of them are whole, and that nothing is there twice."""
     assert not re.search("Traceback|error of this program|left out|cannot be read|damaged", said), said
-    assert not (run / "damaged").exists(), list((run / "damaged").iterdir())
-    checkpoints = sorted(run.glob("checkpoints/*.safetensors"), key=lambda path: int(path.stem))
+    assert not (folder / "damaged").exists(), list((folder / "damaged").iterdir())
+    checkpoints = sorted(folder.glob("checkpoints/*.safetensors"), key=lambda path: int(path.stem))
     found = read_arrays(checkpoints[-1], "checkpoint", "checkpoints")[0]
     assert found["counts/turns"] == int(checkpoints[-1].stem)
-    for path in (run / "best.safetensors", run / "newest.safetensors", *run.glob("networks/*.safetensors")):
+    for path in (folder / "best.safetensors", folder / "newest.safetensors", *folder.glob("networks/*.safetensors")):
         load_weights(path)
-    numbers = [path.name.partition("-")[0] for path in run.glob("samples/*/*.npz")]
+    numbers = [path.name.partition("-")[0] for path in folder.glob("samples/*/*.npz")]
     assert len(set(numbers)) == len(numbers), numbers
-    with open(run / "matches.csv", newline="") as file:
+    with open(folder / "matches.csv", newline="") as file:
         matches = [tuple(row.values()) for row in csv.DictReader(file)]
     assert len({(row[2], row[3]) for row in matches}) == len(matches), matches
-    with open(run / "progress.csv", newline="") as file:
+    with open(folder / "progress.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert all(None not in row.values() for row in rows), rows[-1]
     return {"games": float(found["counts/games"]), "steps": float(found["steps"]), "matches": len(matches)}

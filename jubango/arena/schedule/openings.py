@@ -83,7 +83,7 @@ def openings_of(game: Game, source: str, plies: int, seed: int) -> Openings:
 
 
 def check_listed(data: Mapping[str, Any], source: str) -> None:
-    """Raises UserError where what has been begun, by its TOML, names files of openings. Those are listed when it begins,
+    """Raises UserError where what has been begun, by its TOML, names files of openings. They are listed when it begins,
     so that a folder which somebody has sent opens nothing outside it."""
     named = data.get("openings")
     if isinstance(named, str) and named not in ("", RANDOM, BALANCED):

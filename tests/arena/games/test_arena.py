@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shlex
 import shutil
 import signal
@@ -299,31 +298,6 @@ def run_command(path: Path, out: Path) -> subprocess.Popen:
         str(out),
     ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
-
-
-@pytest.mark.full
-def test_kill_9_at_ten_moments_changes_nothing(tmp_path):
-    path = tmp_path / "t.toml"
-    path.write_text(plan_text(games=40, simulations="[40, 80]").replace("games_at_once = 8", "games_at_once = 4"))
-    whole, part = tmp_path / "whole", tmp_path / "part"
-    began = time.monotonic()
-    assert run_command(path, whole).wait(timeout=300) == 0
-    seconds = time.monotonic() - began
-    rng, counts = random.Random(4), []
-    for _ in range(10):
-        process = run_command(path, part)
-        moment = rng.uniform(0.35, 0.9) * seconds
-        try:
-            process.wait(timeout=moment)
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-        counts.append(len(table_of(part)) if (part / "results.sqlite").exists() else 0)
-    assert run_command(path, part).wait(timeout=300) == 0
-    assert counts == sorted(counts), "no finished game was lost"
-    assert table_of(part) == table_of(whole)
-    assert len(table_of(part)) == 120
-    assert (part / "ratings.csv").read_text() == (whole / "ratings.csv").read_text()
 
 
 @pytest.mark.full
