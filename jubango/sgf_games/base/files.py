@@ -11,8 +11,8 @@ from typing import Any
 
 from jubango.sgf_games.base.errors import UserError
 
-MOST_DOTS = 100  # of a key in TOML: the library takes time by their square
-_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+MOST_DOTS = 10  # of a key in TOML: the library takes time by their square
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
 _KEY = re.compile(rf"""(?<![\w"'.-]){_PART}(?:\.[ \t]*+{_PART}){{{MOST_DOTS},}}+""")
 
 
