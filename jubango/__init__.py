@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from jubango.arena.runs.run import Run as Run
     from jubango.arena.runs.run_folder import open_run as open_run
     from jubango.arena.tournament import match as match
+    from jubango.arena.tournament import merge as merge
     from jubango.arena.tournament import tournament as tournament
     from jubango.arena.training.training import train as train
     from jubango.arena.tuning.tuner import tune as tune
@@ -103,7 +104,7 @@ _HOMES = {
     "arena.runs.comparing": ("compare_runs",),
     "arena.runs.run": ("Run",),
     "arena.runs.run_folder": ("open_run",),
-    "arena.tournament": ("match", "tournament"),
+    "arena.tournament": ("match", "merge", "tournament"),
     "arena.training.training": ("train",),
     "arena.tuning.tuner": ("tune",),
     "arena.tuning.tuning": ("Tuning",),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jubango.analysis.ratings.sprt import Sprt
+from jubango.arena.runs.merging import merge_runs
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.schedule.openings import as_key
@@ -38,6 +39,7 @@ def tournament(
     adjudication: Mapping[str, float] | None = None,
     matchups: Sequence[Mapping[str, object]] | None = None,
     name: str | None = None,
+    part: str | None = None,
     again: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Run:
@@ -63,6 +65,7 @@ def tournament(
     matchups: what is different between two bots, ``[{"bots": ["a", "b"], "komi": 0.5, "handicap": 2, "black": "b",
         "clock": "60"}]``.
     name: of the tournament.
+    part: "2/3" is the second of three parts of the games, for three machines; :func:`merge` puts them together.
     again: reasons, ``["crash", "time"]`` for instance, for which games of the folder are played again.
     progress: whether it is shown; by default in notebooks and on terminals.
 
@@ -83,6 +86,7 @@ def tournament(
         "openings": as_key(openings),
         "opening_plies": opening_plies,
         "adjudication": adjudication and dict(adjudication),
+        "part": part,
         "matchups": matchups and [dict(matchup) for matchup in matchups],
     }
     keys: dict[str, object] = {key: value for key, value in given.items() if value is not None}
@@ -131,6 +135,19 @@ def match(
     keys = {key: value for key, value in begin.items() if value is not None}
     plan = match_plan(first, second, game, games, seed, clock or "", str(sprt or ""), keys)
     return _shown(plan, out, progress, again)
+
+
+def merge(folders: Sequence[Path | str], out: Path | str) -> Run:
+    """Put runs of one plan together in the folder ``out``, such as the parts of ``tournament(..., part="1/3")``. Each
+    game is there once; what is missing still is played by ``tournament(out / "tournament.toml", out=out)``.
+
+    What ``out`` holds already stays, so that the same call goes on where another was stopped. A game that did not end
+    alike in two folders is not stored, and named by a warning. Raises UserError for runs of other plans.
+    """
+    run, _, differing = merge_runs(folders, out)
+    for game in differing:
+        warnings.warn(str(game), stacklevel=2)
+    return run
 
 
 def _shown(plan: Plan, out: Path | str | None, progress: bool | None, again: Sequence[str]) -> Run:

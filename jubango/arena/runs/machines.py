@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Sequence
 from importlib.metadata import version
 
 import jax
@@ -29,10 +30,10 @@ def this_machine() -> str:
     return f"jubango {VERSION}, JAX {version('jax')}, Python {platform.python_version()}; {where}"
 
 
-def and_this_machine(known: list[str]) -> str | None:
-    """The file with this machine in it; None if it is there already."""
-    own = this_machine()
-    return None if own in known else "".join(f"{line}\n" for line in [*known, own][-MOST_MACHINES:])
+def with_machines(known: Sequence[str], more: Sequence[str]) -> str | None:
+    """The file with more machines in it; None if they are there already."""
+    found = list(dict.fromkeys([*known, *more]))
+    return None if len(found) == len(known) else "".join(f"{line}\n" for line in found[-MOST_MACHINES:])
 
 
 def machines(folder: Folder) -> list[str]:

@@ -56,14 +56,13 @@ class Outcome:
         if self._race:
             wanted = Counter((duel.first, duel.second) for duel in self._race.schedule for _ in range(2))
         else:
-            known = self.plan.format.known(self.tallies)
-            wanted = Counter({pair: games for one in known for pair, games in one.items()})
+            wanted = Counter(self.plan.wanted(self.tallies))
         return {pair: games - self.tallies.get(pair, Tally()).games for pair, games in wanted.items()}
 
     @property
     def total(self) -> int:
         """How many games the plan has, as far as the results tell."""
-        return 2 * len(self._race.schedule) if self._race else self.plan.format.total(self.tallies)
+        return 2 * len(self._race.schedule) if self._race else self.plan.total_by(self.tallies)
 
     @property
     def to_come(self) -> list[int]:

@@ -14,7 +14,7 @@ from jubango.sgf_games.library.library import write_safely
 def page_of(plan: Plan, machines: Sequence[str]) -> RunPage:
     """The page of a run that has no games yet."""
     made = [f"Seed {plan.seed}.", *(f"Played with {machine}." for machine in machines)]
-    return RunPage(plan.name, plan.game, {bot.name: bot.spec for bot in plan.bots}, made)
+    return RunPage(plan.called, plan.game, {bot.name: bot.spec for bot in plan.bots}, made)
 
 
 def write_page(path: Path, page: RunPage, total: int, told: Sequence[str]) -> None:

@@ -301,7 +301,7 @@ class Run:
         count = f"{len(self.results)} games"
         if self.missing:
             count = f"{len(self.results)} of {self.total} games, {self.missing} are missing"
-        return f"{self.plan.name}, {self.plan.game.spec}: {count}"
+        return f"{self.plan.called}, {self.plan.game.spec}: {count}"
 
 
 def _pace_of(plan: Plan, missing: dict[Pairing, int], games: pd.DataFrame) -> Pace:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from jubango.analysis.tables.tables import games_frame, moves_frame, records_frame, records_moves
 from jubango.arena.runs.machines import FILE as MACHINES
-from jubango.arena.runs.machines import and_this_machine, machines, this_machine
+from jubango.arena.runs.machines import machines, this_machine, with_machines
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.same_run import check_same_run
 from jubango.arena.runs.weights import check_stated, with_digests
@@ -90,7 +90,7 @@ class RunFolder:
         _check_the_game_is_named(plan.game, folder)
         with work.claimed():
             begun = work.begun
-            self._networks = check_stated(plan)
+            self._networks = {**plan.networks, **check_stated(plan)}
             if begun:
                 old = plan_in(folder)
                 check_same_run(old, plan, self._networks, work)
@@ -109,10 +109,10 @@ class RunFolder:
         assert self._library is not None
         self._library.forget(reasons)
 
-    def begin(self, plan: Plan) -> None:
-        """The first game is about to begin."""
+    def begin(self, plan: Plan, played_on: Sequence[str] = ()) -> None:
+        """The first game is about to begin, here, or to be added, those being ``played_on`` other machines."""
         self._work.write(PLAN_FILE, with_digests(plan, self._networks))
-        if text := and_this_machine(self.machines):
+        if text := with_machines(self.machines, played_on or [this_machine()]):
             self._work.write(MACHINES, text)
 
     def add(self, records: list[GameRecord]) -> None:
@@ -123,6 +123,11 @@ class RunFolder:
     @property
     def machines(self) -> list[str]:
         return machines(self._work.files)
+
+    @property
+    def begun(self) -> bool:
+        """Has anything been played there? Raises UserError."""
+        return self._work.begun
 
     def frame(self) -> pd.DataFrame:
         return games_frame(self.folder)

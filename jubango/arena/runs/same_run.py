@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn
 
 from jubango.arena.runs.weights import SHIPPED_WEIGHTS, network_name
 from jubango.arena.runs.work_folder import ChangedField, WorkFolder, changes
@@ -21,29 +20,33 @@ MAY_GROW = frozenset({"bots", "games_per_pairing", "format", "terms"})
 def check_same_run(old: Plan, new: Plan, networks: Mapping[str, str], folder: WorkFolder) -> None:
     """``networks`` are the digests of the new plan's weights: their files may have moved, but not changed. Raises
     UserError."""
+    if was := difference(old, new, networks):
+        folder.refuse(was, "bots and games may be added")
 
-    def refuse(what: str) -> NoReturn:
-        folder.refuse(what, "bots and games may be added")
 
+def difference(old: Plan, new: Plan, networks: Mapping[str, str]) -> str:
+    """What was otherwise in the old plan, so that the new one cannot go on with its games; nothing if it can."""
     for change in changes(old, new, MAY_CHANGE | MAY_GROW):
-        refuse(_said(old, change))
+        return _said(old, change)
     for change in changes(old.format, new.format, {"names", "games"}):
-        refuse(str(change._replace(key="format") if change.key == "kind" else change))
+        return str(change._replace(key="format") if change.key == "kind" else change)
     for pair in pairings([bot.name for bot in old.bots]):
         if old.terms.get(pair) != new.terms.get(pair):
-            refuse(f"{'another' if pair in old.terms else 'no'} [[matchups]] table of {pair[0]} and {pair[1]}")
-    closed = old.format.kind not in OPEN
+            return f"{'another' if pair in old.terms else 'no'} [[matchups]] table of {pair[0]} and {pair[1]}"
+    closed = old.format.kind not in OPEN or old.part is not None
     sizes = [({bot.name for bot in plan.bots}, plan.games_per_pairing) for plan in (old, new)]
     if closed and sizes[0] != sizes[1]:
-        refuse(f"{len(old.bots)} bots, {old.games_per_pairing} games per pairing, which rounds depend on")
+        hangs = "its share depends on" if old.part else "rounds depend on"
+        return f"{len(old.bots)} bots, {old.games_per_pairing} games per pairing, which {hangs}"
     if old.games_per_pairing > new.games_per_pairing:
-        refuse(f"{old.games_per_pairing} games per pairing, not {new.games_per_pairing}")
+        return f"{old.games_per_pairing} games per pairing, not {new.games_per_pairing}"
     bots = {bot.name: bot for bot in new.bots}
     for bot in old.bots:
         if bot.name not in bots:
-            refuse(f'a bot "{bot.name}" that is missing now')
+            return f'a bot "{bot.name}" that is missing now'
         if other := other_bot(old, bot, new, bots[bot.name], networks):
-            refuse(other)
+            return other
+    return ""
 
 
 def _said(old: Plan, change: ChangedField) -> str:

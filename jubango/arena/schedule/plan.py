@@ -14,7 +14,7 @@ from pydantic import Field
 from jubango.analysis.ratings.best_arm import Duel
 from jubango.analysis.ratings.sprt import Sprt
 from jubango.arena.schedule.adjudication import Adjudication
-from jubango.arena.schedule.formats import Kind, TournamentFormat
+from jubango.arena.schedule.formats import Kind, Results, TournamentFormat
 from jubango.arena.schedule.openings import (
     Openings,
     check_listed,
@@ -24,6 +24,7 @@ from jubango.arena.schedule.openings import (
     texts_of,
 )
 from jubango.arena.schedule.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
+from jubango.arena.schedule.parts import Part, check_parts
 from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
 from jubango.bots.config import CONTROL, BotConfig, expand_table, numbered, told_apart
 from jubango.bots.players.clock import TimeControl
@@ -70,6 +71,7 @@ class _TournamentFile(TomlTable):
     sprt: str = ""
     openings: str | list[dict[str, str]] = ""
     opening_plies: Annotated[int, Field(ge=0, le=1000)] = 0
+    part: str = ""
     adjudication: dict[str, float] = Field(default_factory=dict)
     networks: dict[str, str] = Field(default_factory=dict)
     matchups: list[dict[str, Any]] = Field(default_factory=list)
@@ -114,12 +116,37 @@ class Plan:
     adjudication: Adjudication | None = None
     terms: Mapping[Pairing, Terms] = field(default_factory=dict)
     networks: Mapping[str, str] = field(default_factory=dict)  # digests of weights by their files, as far as stated
+    part: Part | None = None  # of the games, if others are played elsewhere
 
     @property
     def total(self) -> int:
         """How many games it has, as far as that is known before any."""
         race = self.format.race()
-        return 2 * len(race.schedule) if race else self.format.total({})
+        return 2 * len(race.schedule) if race else self.total_by({})
+
+    def total_by(self, results: Results) -> int:
+        """How many games it has as far as the results tell, those of its part."""
+        return sum(self.wanted({}).values()) if self.part else self.format.total(results)
+
+    def wanted(self, results: Results) -> dict[Pairing, int]:
+        """How many games of each pairing are its own, as far as the results tell."""
+        wanted = {pair: games for one in self.format.known(results) for pair, games in one.items()}
+        if self.part:
+            wanted = {pair: self.part.share(place, games) for place, (pair, games) in enumerate(wanted.items())}
+        return wanted
+
+    @property
+    def called(self) -> str:
+        """Its name, and which part it is."""
+        return f"{self.name}, part {self.part.spec}" if self.part else self.name
+
+    @property
+    def whole(self) -> Plan:
+        """The plan of which it is a part."""
+        if not self.part:
+            return self
+        keys = {key: value for key, value in tomllib.loads(self.text).items() if key != "part"}
+        return replace(self, part=None, text=tomli_w.dumps(keys))
 
     def game_of(self, komi: float | None) -> Game:
         """The plan's game, or it with another komi."""
@@ -139,8 +166,8 @@ class Plan:
         """
         for one in self.format.known({}) if rounds is None else rounds:
             for number in range(max(one.values(), default=0)):
-                for pair, games in one.items():
-                    if number < games:
+                for place, (pair, games) in enumerate(one.items()):
+                    if number < games and (self.part is None or self.part.has(place, games, number)):
                         yield self.task(pair, number)
 
     def duels(self, schedule: Sequence[Duel]) -> Iterator[GameTask]:
@@ -264,9 +291,14 @@ def _plan(head: _TournamentFile, game: Game, bots: list[BotConfig], text: str, s
         kind = TournamentFormat(
             head.format, tuple(names), head.games_per_pairing, head.seed, head.rounds, head.indifference, head.alpha
         )
+        part = Part.parse(head.part) if head.part else None
+        if part:
+            check_parts(head.format, bool(head.sprt))
+            if part.of > (pairs := kind.total({}) // 2):
+                raise UserError(f"part {part.spec}: there are {pairs} pairs of games, and as many parts at most")
         plan = Plan(
             head.name, game, tuple(bots), kind, head.games_per_pairing, head.seed, head.games_at_once, text, clock,
-            sprt, openings, adjudication, terms, head.networks,
+            sprt, openings, adjudication, terms, head.networks, part,
         )  # fmt: skip
     except UserError as error:
         raise UserError(f"{source}: {error}") from None

@@ -147,7 +147,7 @@ class Dashboard:
         """A whole screen: the standings with the crosstable below them, boards beside them, or as much as there is room
         for. The standings matter more than the boards."""
         width, height = self.console.size
-        title = Text(run.plan.name, style="bold")
+        title = Text(run.plan.called, style="bold")
         title.append(f"  {run.plan.game.spec}", style="cyan").append(f"  {self.where}" * bool(self.where), style="dim")
         bar = RichTable.grid()  # a bar alone does not end its line
         bar.add_row(ProgressBar(total=max(1, run.total), completed=len(run.results), width=width - 1))
@@ -293,7 +293,7 @@ class NotebookDashboard(Dashboard):
             self._put(line)
             return
         bar = f'<progress max="{run.total}" value="{len(run.results)}" style="width: 30em"></progress>'
-        self._put(f"{bar}<br>{line}{standings_html(str(run.plan.name), run.rating_list, run.results)}")
+        self._put(f"{bar}<br>{line}{standings_html(run.plan.called, run.rating_list, run.results)}")
 
     def _tell(self, note: str) -> None:
         from IPython.display import HTML, display  # type: ignore[import-not-found]

@@ -17,7 +17,7 @@ import pytest
 
 from jubango.analysis.tables.tables import games_frame
 from jubango.arena.commands import run as command
-from jubango.arena.runs.machines import and_this_machine, machines, this_machine
+from jubango.arena.runs.machines import machines, this_machine, with_machines
 from jubango.arena.runs.run_folder import RunFolder
 from jubango.arena.schedule.plan import make_plan, parse_plan, read_plan
 from jubango.arena.tournament import tournament
@@ -272,9 +272,9 @@ def test_every_machine_is_noted_once(tmp_path):
     folder, file = Folder(tmp_path), tmp_path / "machines.txt"
     assert machines(folder) == []
     file.write_text("another\n")
-    file.write_text(and_this_machine(machines(folder)))
+    file.write_text(with_machines(machines(folder), [this_machine()]))
     assert machines(folder) == ["another", this_machine()]
-    assert and_this_machine(machines(folder)) is None
+    assert with_machines(machines(folder), [this_machine()]) is None
     file.write_bytes(b"\xff\n" * 10)
     assert machines(folder) == []
     file.unlink()

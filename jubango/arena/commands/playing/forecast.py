@@ -40,8 +40,10 @@ def print_forecast(plan: Plan, folder: Path) -> None:
     if searched:
         rest = f"to {plan.format.indifference:g} Elo, wrong in {100 * plan.format.alpha:g} % of the cases at most"
     else:
-        rest = f"{plan.total // plan.games_per_pairing} pairings of {plan.games_per_pairing} games"
+        rest = f"{plan.whole.total // plan.games_per_pairing} pairings of {plan.games_per_pairing} games"
     say("format", f"{plan.format.kind} of {len(plan.bots)} bots, {rest}")
+    if plan.part:
+        say("part", f"{plan.part.spec}: {plan.total:,} of {plan.whole.total:,} games")
     for bot in plan.bots:
         say("bot", bot.name if bot.name == bot.spec else f"{bot.name} = {bot.spec}")
     if plan.openings:

@@ -16,8 +16,13 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def tournament(
         file: Annotated[Path, typer.Argument(help="The tournament's TOML file.")],
-        out: Annotated[Path | None, typer.Option(help="Folder of the run.", show_default="runs/NAME")] = None,
+        out: Annotated[
+            Path | None, typer.Option(help="Folder of the run.", show_default="runs/NAME, of a part runs/NAME-I")
+        ] = None,
         again: AgainOption = None,
+        part: Annotated[
+            str, typer.Option(metavar="I/N", help="Play the I-th of N parts; `merge` puts their folders together.")
+        ] = "",
         check: Annotated[
             bool,
             typer.Option("--check", help="Play nothing: say what would be, what is missing, how long it may take."),
@@ -32,8 +37,8 @@ def register(app: typer.Typer) -> None:
         with loading():
             from jubango.arena.schedule.plan import read_plan
 
-            plan = read_plan(file)
-        folder = out or Path("runs") / plan.name
+            plan = read_plan(file, {"part": part} if part else None)
+        folder = out or Path("runs") / (f"{plan.name}-{plan.part.number}" if plan.part else plan.name)
         if check:
             from jubango.arena.commands.playing.forecast import print_forecast
 

@@ -45,7 +45,8 @@ def register(app: typer.Typer) -> None:
         left = run.seconds_left(0.0) if playing and run.missing else None
         if form is Format.json:
             said = {
-                "name": run.plan.name, "game": run.plan.game.spec, "format": run.plan.format.kind,
+                "name": run.plan.name, "part": run.plan.part and run.plan.part.spec, "game": run.plan.game.spec,
+                "format": run.plan.format.kind,
                 "finished": len(run.results), "left_out": len(run.left_out), "total": run.total, "missing": run.missing,
                 "at_play": playing,
                 "games_per_hour": pace and 3600 * pace, "seconds_left": left,
@@ -55,7 +56,7 @@ def register(app: typer.Typer) -> None:
             return
         state = "is complete" if not run.missing else "is being played" if playing else "has stopped"
         parts = [
-            f"{printable(run.plan.name)}, {run.plan.game.spec}: {len(run.results)} of {run.total} games; it {state}"
+            f"{printable(run.plan.called)}, {run.plan.game.spec}: {len(run.results)} of {run.total} games; it {state}"
         ]
         if pace and run.missing:
             parts.append(f"{3600 * pace:,.0f} games an hour")
