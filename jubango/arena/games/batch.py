@@ -6,14 +6,15 @@ import functools
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import jax
 import numpy as np
 
 from jubango.arena.games.scoring import score
+from jubango.arena.games.slot import Begun, GameSlot
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask, move_seed
 from jubango.bots.config import BotConfig
@@ -29,36 +30,8 @@ from jubango.sgf_games.rules.game import Game, State
 # nobody does ("refused").
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
 MOST_DETAIL = 500  # characters that are kept of what went wrong
+NONE: Mapping[str, Begun] = {}
 SILENT = Thought()  # of a move that its player says nothing of
-
-
-@dataclass
-class GameSlot:
-    """A game under way."""
-
-    task: GameTask
-    moves: list[int] = field(default_factory=list)
-    thoughts: list[Thought] = field(default_factory=list)  # one per move
-    # By the block's watch where it is asked of a player that works here, else by the wall's; of one that goes on by
-    # itself, when it was last heard of.
-    asked_at: float = 0.0
-    clocks: tuple[Clock, ...] = ()  # Black's and White's, if there is a time control
-    time_left: list[tuple[float, int]] = field(default_factory=list)  # what they showed after each move
-    began: float = field(default_factory=time.perf_counter)
-    renewed: int = 0  # how often it went on otherwise than by a move
-    opening: int = 0  # moves that were made for the players
-    values: list[float] = field(default_factory=list)  # of the moves, what their players said, for Black; or nan
-    verdicts: list[ScoringVerdict] = field(default_factory=list)  # so far, if it has been played out
-    played_out: bool = False
-    disputed: str = ""  # why it went on after it had been played out
-    counted: str = ""  # the engines' own scores, where they differ
-    cleaners: set[str] = field(default_factory=set)  # who since then captures what is dead
-
-    @property
-    def game_id(self) -> str:
-        """What players know the game by: another one after moves were taken back, or when it goes on after two passes,
-        so that they look anew."""
-        return f"{self.task.game_id}#{self.renewed}" if self.renewed else self.task.game_id
 
 
 class GameBatch:
@@ -104,9 +77,22 @@ class GameBatch:
         states = self._fetched()
         return [jax.tree.map(lambda x, i=i: x[..., i], states) for i in lanes]
 
-    def seat(self, tasks: Iterable[GameTask]) -> None:
-        """Begin games in the first free lanes, of which there are enough."""
+    def seat(self, tasks: Iterable[GameTask], begun: Mapping[str, Begun] = NONE) -> list[str]:
+        """Begin games in the first free lanes, of which there are enough; those that have ``begun``, by their ids, go
+        on. Returns the ids of those that cannot, as what is said of them is no game of theirs: they begin anew."""
         games = {self._take(GameSlot(task, clocks=_clocks(task.clock))): task for task in tasks}
+        self._set_up(games)
+        going = {i: begun[task.game_id] for i, task in games.items() if task.game_id in begun}
+        anew = self._go_on_with(going) if going else []
+        for i in anew:
+            self.lanes[i] = GameSlot(games[i], clocks=_clocks(games[i].clock))
+        self._set_up({i: games[i] for i in anew})
+        fresh = {i: task for i, task in games.items() if i not in going or i in anew}
+        self._open({i: self._opening(task) for i, task in fresh.items()})
+        return [games[i].game_id for i in anew]
+
+    def _set_up(self, games: Mapping[int, GameTask]) -> None:
+        """First positions."""
         for i in games:
             if not self._new[i]:
                 self._told[0, i] = FRESH
@@ -115,7 +101,42 @@ class GameBatch:
         starts = {i: initial_state(self._game_of(task)) for i, task in games.items() if task.komi is not None}
         if starts:
             self._put(starts)
-        self._open({i: list(map(self.game.parse_action, task.opening.moves)) for i, task in games.items()})
+
+    def _opening(self, task: GameTask) -> list[int]:
+        return list(map(self.game.parse_action, task.opening.moves))
+
+    def _go_on_with(self, games: Mapping[int, Begun]) -> list[int]:
+        """Make the moves that were made elsewhere, at first positions; returns the lanes where that cannot be."""
+        wrong = {i for i, begun in games.items() if not self._at(i).go_on(begun)}
+        resumed: set[int] = set()
+        for ply in range(max(len(begun.moves) for begun in games.values())):
+            moving = {i: begun.moves[ply] for i, begun in games.items() if ply < len(begun.moves) and i not in wrong}
+            for i, action in list(moving.items()):
+                lane = self._at(i)
+                if lane.played_out or not self._legal[i][action]:
+                    wrong.add(i)
+                    del moving[i]
+                    continue
+                value = lane.thoughts[ply].value
+                lane.moves.append(action)
+                lane.values.append(-value if self._player[i] else value)
+                self._told[0, i] = action
+            self._step()
+            for i in [i for i in moving if self._over[i]]:
+                lane = self._at(i)
+                if lane.disputed and i not in resumed:
+                    resumed.add(i)
+                    self._put({i: self._game_of(lane.task).resumed(self.states([i])[0])})
+                else:
+                    lane.played_out = True
+        for i, begun in games.items():
+            lane = self._at(i)
+            opening = self._opening(lane.task)
+            lane.opening = len(opening)
+            strange = list(begun.moves[: len(opening)]) != opening or bool(begun.disputed) != (i in resumed)
+            if strange or (lane.played_out and not self._judges(lane)):
+                wrong.add(i)
+        return sorted(wrong)
 
     def _open(self, moves: dict[int, list[int]]) -> None:
         """Make the moves of openings, as many at a time as a step can hold."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from jubango.arena.games.batch import GameBatch, GameSlot
+from jubango.arena.games.batch import GameBatch
+from jubango.arena.games.slot import Begun, GameSlot, goes_on_elsewhere
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
@@ -60,6 +61,8 @@ class GamePool:
             game, self.bots, self._with_later({**given, **make_players(game, to_make, own)}), own, event,
             adjudication, on_move,
         )  # fmt: skip
+        self._begun: dict[str, Begun] = {}  # games that were under way elsewhere, until they are seated
+        self.anew: list[str] = []  # ids of games that were to go on, and could not
         began = time.perf_counter()
         self.blocks = [self._block(lanes // number + (i < lanes % number)) for i in range(number)]
         self._making = (time.perf_counter() - began) / number  # seconds that a block takes to make
@@ -122,10 +125,13 @@ class GamePool:
         return {**players, **{name: players[like] for name, like in self._like.items()}}
 
     def play(
-        self, tasks: Iterable[GameTask], more: Callable[[], Iterable[GameTask]] = tuple
-    ) -> Iterator[list[GameRecord]]:
+        self, tasks: Iterable[GameTask], more: Callable[[], Iterable[GameTask]] = tuple,
+        begun: dict[str, Begun] | None = None,
+    ) -> Iterator[list[GameRecord]]:  # fmt: skip
         """Finished games, as they finish; when all have, ``more`` says which follow from them, until there are none.
-        Close the iterator or the table to end early."""
+        Those that have ``begun`` elsewhere, by their ids, go on, and are taken out of it then. Close the iterator or
+        the table to end early."""
+        self._begun = {} if begun is None else begun
         waiting = Waiting(self._dealt(tasks))
         try:
             while waiting:
@@ -139,6 +145,15 @@ class GamePool:
                 waiting = Waiting(self._dealt(more()))
         finally:
             self.close()
+
+    def under_way(self) -> Iterator[tuple[GameTask, Begun]]:
+        """The games that can go on in another process; to be asked for in ``on_tick``, when no move is half made."""
+        for lane in self.lanes:
+            if lane is None or len(lane.moves) == lane.opening:
+                continue
+            bots = (self.bots[lane.task.black], self.bots[lane.task.white])
+            if all(goes_on_elsewhere(bot, lane.task.clock is not None) for bot in bots):
+                yield lane.task, lane.begun()
 
     def close(self) -> None:
         for block in self.blocks:
@@ -200,7 +215,9 @@ class GamePool:
             tasks.append(task)
             for name in engines.keys() & {task.black, task.white}:
                 engines[name] -= 1
-        block.seat(tasks)
+        self.anew += block.seat(tasks, self._begun)
+        for task in tasks:
+            self._begun.pop(task.game_id, None)
 
     def _shrink(self) -> None:
         """The last games would go on in a smaller block, where a step takes less: it is made when they have lasted as

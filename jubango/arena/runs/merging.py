@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from jubango.arena.runs.machines import FILE as MACHINES
 from jubango.arena.runs.machines import machines
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import RunFolder, plan_in
 from jubango.arena.runs.same_run import difference
+from jubango.arena.schedule.pairings import pairing
 from jubango.arena.schedule.parts import check_parts
 from jubango.arena.schedule.plan import Plan
 from jubango.sgf_games.base.errors import UserError
@@ -22,7 +22,6 @@ from jubango.sgf_games.library.reading import kept_games
 from jubango.sgf_games.records.record import GameRecord, place_in_pairing
 
 AT_ONCE = 500  # games that are kept together
-NOBODY = ("", "")
 
 
 class Differing(NamedTuple):
@@ -69,6 +68,11 @@ def merge_runs(
                 kept.add(games)
                 added += len(games)
                 on_progress(added)
+        finished = kept.finished()
+        for part in parts:
+            kept.under_way.add(part, finished)
+        kept.under_way.keep()
+        kept.notes = list(dict.fromkeys([*kept.notes, *kept.under_way.notes]))
         run = Run(plan, kept)
         kept.conclude(run)
     return Merged(run, added, differing)
@@ -123,17 +127,14 @@ def _digest(game: GameRecord) -> bytes:
 
 def _membership(plan: Plan) -> Callable[[GameRecord], bool]:
     """Is a game one of the plan's?"""
-    pairs = {"~".join(pair): (pair, games) for pair, games in plan.wanted({}).items()}
+    wanted = plan.wanted({})
 
     def is_own(game: GameRecord) -> bool:
-        bots, number = place_in_pairing(game.game_id) or ("", 0)
-        pair, games = pairs.get(bots, (NOBODY, 0))
-        if not 0 <= number < games:
+        task, (_, number) = plan.task_of(game.game_id), place_in_pairing(game.game_id) or ("", 0)
+        if task is None or number >= wanted.get(pairing(task.black, task.white), 0):
             return False
-        task = plan.task(pair, number)
         spec = plan.game_of(task.komi).spec
-        said = (game.game_id, game.game, game.black, game.white, game.seed)
-        return said == (task.game_id, spec, task.black, task.white, task.seed)
+        return (game.game, game.black, game.white, game.seed) == (spec, task.black, task.white, task.seed)
 
     return is_own
 

@@ -91,8 +91,17 @@ def _play(
     bots = [bot for bot in plan.bots if more or any(bot.name in pair for pair in missing)]
     lanes = _lanes_for(plan, bots, missing)
 
+    under_way, told = run.kept.under_way, 0
+
     def tick(table: GamePool) -> None:
+        nonlocal told
         run.settle()
+        if under_way:
+            under_way.look(table)
+        run.notes += [
+            f"{own}: what was kept of it is no game of this plan, and it began anew" for own in table.anew[told:]
+        ]
+        told = len(table.anew)
         on_progress(run)
 
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
@@ -103,7 +112,7 @@ def _play(
         run.table = table
         run.kept.begin(plan)
         try:
-            for records in table.play(run.next_games(), run.next_games):
+            for records in table.play(run.next_games(), run.next_games, under_way.begun if under_way else None):
                 run.add(records)
                 if run.decided:
                     break

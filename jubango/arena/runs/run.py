@@ -21,6 +21,7 @@ from jubango.arena.games.pool import GamePool
 from jubango.arena.runs.ended_games import EndedGames
 from jubango.arena.runs.outcome import Outcome
 from jubango.arena.runs.page import page_of, write_page
+from jubango.arena.runs.under_way import UnderWay
 from jubango.arena.schedule.pace import GameUnderWay, Pace
 from jubango.arena.schedule.pairings import GameTask, Pairing, pairing
 from jubango.arena.schedule.plan import Plan
@@ -55,6 +56,11 @@ class Kept(Protocol):
         ...
 
     def add(self, records: list[GameRecord]) -> None: ...
+
+    @property
+    def under_way(self) -> UnderWay | None:
+        """Where games are kept that have not ended; only while ``claimed``."""
+        ...
 
     def frame(self) -> pd.DataFrame:
         """A row for each game, with the columns of ``results.sqlite``, in the order of their ids."""

@@ -13,6 +13,8 @@ from jubango.arena.runs.machines import FILE as MACHINES
 from jubango.arena.runs.machines import machines, this_machine, with_machines
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.same_run import check_same_run
+from jubango.arena.runs.under_way import FILE as UNDER_WAY
+from jubango.arena.runs.under_way import UnderWay
 from jubango.arena.runs.weights import check_stated, with_digests
 from jubango.arena.runs.work_folder import WorkFolder, locked
 from jubango.arena.schedule.pairings import game_seed
@@ -34,6 +36,7 @@ class Memory:
     """Games that are kept as long as the process lives."""
 
     folder = None
+    under_way = None
 
     def __init__(self) -> None:
         self.records: list[GameRecord] = []
@@ -81,6 +84,7 @@ class RunFolder:
         self.folder = self._work.path
         self.notes: list[str] = []
         self._library: Library | None = None
+        self._under_way: UnderWay | None = None
         self._networks: dict[str, str] = {}  # digests of the weights that are played with
 
     @contextlib.contextmanager
@@ -102,6 +106,8 @@ class RunFolder:
                 if mended:
                     files = "1 SGF file was" if mended == 1 else f"{mended} SGF files were"
                     self.notes = [f"{folder}: {files} missing or damaged and written again from results.sqlite"]
+                self._under_way = UnderWay(work, plan, self._networks, self._library.finished())
+                self.notes += self._under_way.notes
                 yield
 
     def forget(self, reasons: Sequence[str]) -> None:
@@ -114,6 +120,17 @@ class RunFolder:
         self._work.write(PLAN_FILE, with_digests(plan, self._networks))
         if text := with_machines(self.machines, played_on or [this_machine()]):
             self._work.write(MACHINES, text)
+
+    @property
+    def under_way(self) -> UnderWay:
+        """The games that have begun; only while the folder is claimed."""
+        assert self._under_way is not None
+        return self._under_way
+
+    def finished(self) -> set[str]:
+        """The ids of finished games; only while the folder is claimed."""
+        assert self._library is not None
+        return self._library.finished()
 
     def add(self, records: list[GameRecord]) -> None:
         """Keep finished games; only while the folder is claimed."""
@@ -139,6 +156,8 @@ class RunFolder:
         """Write the tables."""
         assert self._library is not None
         self._library.check_in_place()
+        if not run.missing:
+            self.under_way.remove()
         ratings = run.ratings
         ratings["elo"] = ratings["elo"].round(2) + 0.0  # no -0.00
         self._work.write(RATINGS, ratings.to_csv(index=False, float_format="%.2f"))
@@ -147,7 +166,7 @@ class RunFolder:
 
 def work_folder(folder: Path | str) -> WorkFolder:
     """As a folder that is worked in."""
-    return WorkFolder(folder, PLAN_FILE, (RATINGS, CROSSTABLE, MACHINES))
+    return WorkFolder(folder, PLAN_FILE, (RATINGS, CROSSTABLE, MACHINES, UNDER_WAY))
 
 
 def rebuild_run(folder: Path) -> tuple[int, list[Problem]]:

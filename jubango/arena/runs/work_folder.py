@@ -62,6 +62,11 @@ class WorkFolder:
         with writing(self.path / name):
             self.files.write(name, data.encode() if isinstance(data, str) else data)
 
+    def delete(self, name: str) -> None:
+        """Raises UserError and CannotGoOn."""
+        with writing(self.path / name):
+            self.files.delete(name)
+
 
 class ChangedField(NamedTuple):
     """A field that had another value when the work was begun."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,10 +32,12 @@ from jubango.bots.players.clock import TimeControl
 from jubango.bots.players.player import AnyBot, as_bot
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.files import parse_toml, read_text
+from jubango.sgf_games.records.record import place_in_pairing
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.race import Race, for_two
 
+MOST_GAMES = 1_000_000  # of a pairing
 MOST_OF_A_TEST = 100_000  # games, unless somebody says otherwise
 ERROR_TEXTS = COLOUR_PAIRS | {
     "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
@@ -64,7 +67,7 @@ class _TournamentFile(TomlTable):
     rounds: Annotated[int, Field(ge=0)] = 0
     indifference: float | int = 20.0
     alpha: float = 0.05
-    games_per_pairing: Annotated[int, Field(ge=2, le=1_000_000, multiple_of=2)] = 20
+    games_per_pairing: Annotated[int, Field(ge=2, le=MOST_GAMES, multiple_of=2)] = 20
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
     clock: str = ""
@@ -175,6 +178,16 @@ class Plan:
         for duel in schedule:
             for number in (2 * duel.number, 2 * duel.number + 1):
                 yield self.task((duel.first, duel.second), number)
+
+    def task_of(self, own: str) -> GameTask | None:
+        """The game with this id, as it would be played; None if no two bots have it."""
+        bots, number = place_in_pairing(own) or ("", -1)
+        names = {bot.name for bot in self.bots}
+        for tilde in re.finditer("~", bots):
+            pair = (bots[: tilde.start()], bots[tilde.end() :])
+            if names >= set(pair) and pair[0] < pair[1] and 0 <= number < MOST_GAMES and own == game_id(pair, number):
+                return self.task(pair, number)
+        return None
 
     def task(self, pair: Pairing, number: int) -> GameTask:
         """A game of a pairing, counted from 0."""

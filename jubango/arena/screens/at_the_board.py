@@ -14,8 +14,8 @@ import numpy as np
 
 from jubango.analysis.positions.heat import Heat
 from jubango.analysis.positions.plot import board_text, heat_text
-from jubango.arena.games.batch import GameSlot
 from jubango.arena.games.pool import GamePool
+from jubango.arena.games.slot import GameSlot
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
 from jubango.arena.text.console import Console

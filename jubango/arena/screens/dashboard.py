@@ -20,7 +20,7 @@ from rich.text import Text
 from jubango.analysis.positions.plot import BLACK, WHITE, board_text, stone_text
 from jubango.analysis.ratings.results import doubts
 from jubango.analysis.ratings.sprt import SprtState
-from jubango.arena.games.batch import GameSlot
+from jubango.arena.games.slot import GameSlot
 from jubango.arena.runs.run import Run
 from jubango.arena.text.console import Console
 from jubango.arena.text.names import SHORTEST_NAME, short_names

@@ -31,6 +31,8 @@ def register(app: typer.Typer) -> None:
             run, added, differing = merge_runs(folders, out)
         if run.results:
             print_run(run, form)
+        for note in run.notes:
+            messages().print(note, style="yellow", soft_wrap=True)
         for game in differing:
             messages().print(str(game), style="yellow", soft_wrap=True)
         if differing:

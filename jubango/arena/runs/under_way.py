@@ -1,0 +1,156 @@
+"""The games under way, kept once a minute: a run that is killed goes on with them, and they end as they would have.
+
+A line of the file is a game: its moves, what was thought of them, and the clocks. Seeds and openings are the plan's. Of
+games that are over within a minute there is nothing to keep.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Collection, Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from jubango.arena.games.pool import GamePool
+from jubango.arena.games.slot import Begun
+from jubango.arena.runs.weights import network_name
+from jubango.arena.runs.work_folder import WorkFolder
+from jubango.arena.schedule.pairings import GameTask
+from jubango.arena.schedule.plan import Plan
+from jubango.sgf_games import VERSION
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.library.folder import Folder
+from jubango.sgf_games.records.thoughts import Thought, packed, unpacked
+from jubango.sgf_games.rules.game import Game
+
+FILE = "under_way.jsonl"
+EVERY = 60.0  # seconds; where no game lasts as long, none is kept
+MOST_WORK = 0.02  # of the time at most goes into keeping them
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    game_id: str
+    of: str  # what decides the rest of the game
+    moves: str
+    thoughts: str  # packed, in base 64
+    seconds: float = Field(ge=0, le=1e9)
+    clocks: list[tuple[float, int]]
+    time_left: list[tuple[float, int]]
+    disputed: str = Field(max_length=2000)
+    cleaners: list[str]
+
+
+class UnderWay:
+    """Of a run's folder, while it is played into. ``digests`` are of the weights that are played with, and games that
+    are ``finished`` are under way no more.
+
+    ``begun`` are those that were under way when the run was stopped, by their ids; who seats one takes it out.
+    ``notes`` say what was there and cannot be used.
+    """
+
+    def __init__(self, work: WorkFolder, plan: Plan, digests: Mapping[str, str], finished: Collection[str]) -> None:
+        self._work, self._plan, self._digests = work, plan, digests
+        self._due = time.perf_counter() + EVERY
+        self.begun: dict[str, Begun] = {}
+        self._lines: dict[str, str] = {}  # of these games
+        self.notes: list[str] = []
+        self._take(work.files, finished)
+
+    def add(self, folder: Folder, finished: Collection[str]) -> None:
+        """Those of a part, too, which is not played on there, are kept here."""
+        self._take(folder, finished)
+
+    def look(self, table: GamePool) -> None:
+        """Keep those of the table, if it is time. Raises CannotGoOn."""
+        began = time.perf_counter()
+        if began < self._due:
+            return
+        games = list(table.under_way())
+        if all(begun.seconds < EVERY for _, begun in games):
+            games = []
+        lines = [self._line(task, begun) for task, begun in games]
+        self._keep([*lines, *(line for game_id, line in self._lines.items() if game_id in self.begun)])
+        ended = time.perf_counter()
+        self._due = ended + max(EVERY, (ended - began) / MOST_WORK)
+
+    def keep(self) -> None:
+        """Keep those that have not gone on. Raises CannotGoOn."""
+        self._keep(list(self._lines.values()))
+
+    def remove(self) -> None:
+        """None is under way. Raises CannotGoOn."""
+        self._keep([])
+
+    def _keep(self, lines: list[str]) -> None:
+        if lines:
+            self._work.write(FILE, "".join(f"{line}\n" for line in lines))
+        elif self._work.files.has(FILE):
+            self._work.delete(FILE)
+
+    def _line(self, task: GameTask, begun: Begun) -> str:
+        text = self._plan.game.action_text
+        return _Line(
+            game_id=task.game_id,
+            of=self._decided_by(task),
+            moves=" ".join(map(text, begun.moves)),
+            thoughts=base64.b64encode(packed(begun.thoughts)).decode(),
+            seconds=round(begun.seconds, 3),
+            clocks=list(begun.clocks),
+            time_left=list(begun.time_left),
+            disputed=begun.disputed,
+            cleaners=sorted(begun.cleaners),
+        ).model_dump_json()
+
+    def _decided_by(self, task: GameTask) -> str:
+        """All that decides a game, as a digest: with anything else it would be another one."""
+        plan = self._plan
+        bots = {bot.name: bot for bot in plan.bots}
+        said: list[object] = [VERSION, plan.game_of(task.komi).spec, task, plan.adjudication]
+        for name in (task.black, task.white):
+            network = network_name(plan, bots[name])
+            said += [bots[name].spec, self._digests.get(network, network)]
+        return hashlib.sha256(repr(said).encode()).hexdigest()[:24]
+
+    def _take(self, folder: Folder, finished: Collection[str]) -> None:
+        try:
+            lines = (folder.read_text(FILE) or "").splitlines()
+        except UserError as error:
+            self.notes.append(f"{error}; the games that were under way begin anew")
+            return
+        unused = 0
+        for line in lines:
+            try:
+                said = _Line.model_validate_json(line)
+                if said.game_id in finished:
+                    continue
+                task = self._plan.task_of(said.game_id)
+                if task is None or said.of != self._decided_by(task):
+                    raise ValueError
+                self.begun[said.game_id], self._lines[said.game_id] = _begun(self._plan.game, said), line
+            except (ValueError, UserError):  # pydantic's errors are ValueErrors
+                unused += 1
+        if unused:
+            games = "1 game" if unused == 1 else f"{unused} games"
+            why = "damaged, or of another plan or version"
+            self.notes.append(f"{folder.path / FILE}: {games} cannot go on as kept ({why}) and will begin anew")
+
+
+def _begun(game: Game, said: _Line) -> Begun:
+    """Raises ValueError and UserError."""
+    moves = tuple(map(game.parse_action, said.moves.split()))
+    columns = unpacked(base64.b64decode(said.thoughts, validate=True))
+    if not all(0 <= move < game.num_actions for move in moves):
+        raise ValueError
+    return Begun(
+        moves,
+        tuple(map(Thought, *(column.tolist() for column in columns))),
+        said.seconds,
+        tuple(said.clocks),
+        tuple(said.time_left),
+        said.disputed,
+        frozenset(said.cleaners),
+    )
