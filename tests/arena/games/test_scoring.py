@@ -139,6 +139,27 @@ def test_play_goes_on_once_where_an_engine_can_show_what_is_dead(later, reason):
     assert "play went on after move 21: dead: A3; playouts alone calls dead: E3" in record.detail
 
 
+@pytest.mark.full
+def test_a_game_goes_on_in_another_process_after_it_was_disputed():
+    """At any of its moves: before, while dead stones are captured, and where it is over again."""
+    final = {"final_status_list": ["A3 B1"]}
+    black = engine("black", moves=WALLS, cleanup=["A2", "A4", "E2", "E4"], final=final)
+    white = engine("white", moves=INTRUDERS, final={"final_status_list": ["A3"]})
+    task, states = GameTask("game", "black", "white", seed=1), []
+    (records,) = GamePool(GAME, [black, white], 1, on_tick=lambda table: states.extend(table.under_way())).play([task])
+    whole = records[0]
+    assert "play went on after move 21" in whole.detail
+    begun = {(len(own.moves), own.disputed): own for _, own in states}
+    over = [number for number, disputed in begun if disputed]
+    for number in (5, 21, over[0], over[3], over[-1]):
+        for own in (own for (made, _), own in begun.items() if made == number):
+            table = GamePool(GAME, [black, white], 1)
+            (records,) = table.play([task], begun={"game": own})
+            assert not table.anew
+            alike = ("moves", "result", "reason", "detail", "opening_plies")
+            assert [getattr(records[0], key) for key in alike] == [getattr(whole, key) for key in alike], number
+
+
 def test_moves_are_taken_back_to_where_play_went_on():
     final = {"final_status_list": ["A3", ""]}
     black = engine("black", moves=WALLS, cleanup=["A2", "A4", "E2", "E4"], final=final)

@@ -164,7 +164,11 @@ BOTS = {
     ),
     "engines": (
         "go:5",
-        [Bot("gtp", name="steady", command=f"{FAKE} steady", processes=2), Bot("uct", name="u", simulations=8), DICE[0]],
+        [
+            Bot("gtp", name="steady", command=f"{FAKE} steady", processes=2),
+            Bot("uct", name="u", simulations=8),
+            DICE[0],
+        ],
         {},
     ),
     "dice": (
