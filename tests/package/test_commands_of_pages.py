@@ -94,6 +94,8 @@ def test_the_commands_of_the_readme_run(tmp_path):
     (tmp_path / "c.toml").write_text(TUNING)
     (tmp_path / "game.sgf").write_text("(;GM[4]JG[tic_tac_toe]SZ[3];B[bb];W[ab];B[aa];W[cc])")
     printed([["jubango", "tournament", "examples/ladder-go.toml", "--out", "runs/demo"]], tmp_path)
+    part = ["--part", "2/2", "--out", "runs/ladder-2"]
+    printed([["jubango", "tournament", "examples/ladder-go.toml", *part]], tmp_path)
     for name in ("before", "after"):
         shutil.copytree(tmp_path / "runs" / "demo", tmp_path / "runs" / name)
     commands = [words for words in pages.commands("README.md") if words[0] not in INSTALLING]

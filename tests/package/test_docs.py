@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
         "docs/env.md",
         "docs/usage.md",
         "docs/training.md",
+        "docs/cluster.md",
         "docs/tables.md",
         "docs/reviews.md",
         "README.md",

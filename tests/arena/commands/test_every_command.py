@@ -57,6 +57,7 @@ COMMANDS = {
     "sprt": ("sprt --wdl 60,20,20 --elo1 10", "undecided between 0 and +10 Elo"),
     "status": ("status RUN", "4 of 4 games"),
     "openings": (f"openings --game tic_tac_toe --plies 1 --count 2 --bot {BOT} --between 0,100 --out o.sgf", "o.sgf", "o.sgf"),
+    "merge": ("merge RUN LATER --out merged", "4 games were added: 4 of 4 are in merged", "merged/results.sqlite"),
     "tune": ("tune tuning.toml --out tuned", "4 games", "tuned/settings.csv"),
     "check": ("check RUN", "4 games"),
     "export": ("export RUN --games games.csv --moves moves.csv", "games.csv", "games.csv"),
