@@ -138,11 +138,15 @@ def match(
 
 
 def merge(folders: Sequence[Path | str], out: Path | str) -> Run:
-    """Put runs of one plan together in the folder ``out``, such as the parts of ``tournament(..., part="1/3")``. Each
-    game is there once; what is missing still is played by ``tournament(out / "tournament.toml", out=out)``.
+    """The run that several folders make together, such as the parts of ``tournament(..., part="1/3")``. Each game is
+    there once; what is missing still is played by ``tournament(out / "tournament.toml", out=out)``.
 
-    What ``out`` holds already stays, so that the same call goes on where another was stopped. A game that did not end
-    alike in two folders is not stored, and named by a warning. Raises UserError for runs of other plans.
+    folders: of runs of one plan; nothing is written there. A game that did not end alike in two of them is not stored,
+        and named by a warning.
+    out: the folder where all is put. What it holds already stays, so that the same call goes on where another was
+        stopped.
+
+    Raises UserError for runs of other plans, before anything is stored.
     """
     run, _, differing = merge_runs(folders, out)
     for game in differing:

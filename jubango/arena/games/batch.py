@@ -30,7 +30,7 @@ from jubango.sgf_games.rules.game import Game, State
 # nobody does ("refused").
 FAILURE_LETTERS = {"resign": "R", "time": "T", "crash": "F", "illegal": "F", "error": "F"}
 MOST_DETAIL = 500  # characters that are kept of what went wrong
-NONE: Mapping[str, Begun] = {}
+NOTHING_BEGUN: Mapping[str, Begun] = {}
 SILENT = Thought()  # of a move that its player says nothing of
 
 
@@ -77,7 +77,7 @@ class GameBatch:
         states = self._fetched()
         return [jax.tree.map(lambda x, i=i: x[..., i], states) for i in lanes]
 
-    def seat(self, tasks: Iterable[GameTask], begun: Mapping[str, Begun] = NONE) -> list[str]:
+    def seat(self, tasks: Iterable[GameTask], begun: Mapping[str, Begun] = NOTHING_BEGUN) -> list[str]:
         """Begin games in the first free lanes, of which there are enough; those that have ``begun``, by their ids, go
         on. Returns the ids of those that cannot, as what is said of them is no game of theirs: they begin anew."""
         games = {self._take(GameSlot(task, clocks=_clocks(task.clock))): task for task in tasks}

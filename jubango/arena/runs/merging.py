@@ -21,7 +21,7 @@ from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.library.reading import kept_games
 from jubango.sgf_games.records.record import GameRecord, place_in_pairing
 
-AT_ONCE = 500  # games that are kept together
+MERGED_AT_ONCE = 500  # games that are kept together
 
 
 class Differing(NamedTuple):
@@ -64,7 +64,7 @@ def merge_runs(
         added = 0
         for place, part in enumerate(parts, 1):
             own = (game for game in kept_games(part) if found.get(game.game_id, (b"", 0))[1] == place)
-            for games in _some(own, AT_ONCE):
+            for games in _some(own, MERGED_AT_ONCE):
                 kept.add(games)
                 added += len(games)
                 on_progress(added)

@@ -13,8 +13,7 @@ from jubango.arena.runs.machines import FILE as MACHINES
 from jubango.arena.runs.machines import machines, this_machine, with_machines
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.same_run import check_same_run
-from jubango.arena.runs.under_way import FILE as UNDER_WAY
-from jubango.arena.runs.under_way import UnderWay
+from jubango.arena.runs.under_way import UNDER_WAY, UnderWay
 from jubango.arena.runs.weights import check_stated, with_digests
 from jubango.arena.runs.work_folder import WorkFolder, locked
 from jubango.arena.schedule.pairings import game_seed

@@ -25,9 +25,9 @@ from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.records.thoughts import Thought, packed, unpacked
 from jubango.sgf_games.rules.game import Game
 
-FILE = "under_way.jsonl"
-EVERY = 60.0  # seconds; where no game lasts as long, none is kept
-MOST_WORK = 0.02  # of the time at most goes into keeping them
+UNDER_WAY = "under_way.jsonl"
+KEEP_SECONDS = 60.0  # seconds; where no game lasts as long, none is kept
+MOST_KEEPING = 0.02  # of the time at most goes into keeping them
 
 
 class _Line(BaseModel):
@@ -54,7 +54,7 @@ class UnderWay:
 
     def __init__(self, work: WorkFolder, plan: Plan, digests: Mapping[str, str], finished: Collection[str]) -> None:
         self._work, self._plan, self._digests = work, plan, digests
-        self._due = time.perf_counter() + EVERY
+        self._due = time.perf_counter() + KEEP_SECONDS
         self.begun: dict[str, Begun] = {}
         self._lines: dict[str, str] = {}  # of these games
         self.notes: list[str] = []
@@ -70,12 +70,12 @@ class UnderWay:
         if began < self._due:
             return
         games = list(table.under_way())
-        if all(begun.seconds < EVERY for _, begun in games):
+        if all(begun.seconds < KEEP_SECONDS for _, begun in games):
             games = []
         lines = [self._line(task, begun) for task, begun in games]
         self._keep([*lines, *(line for game_id, line in self._lines.items() if game_id in self.begun)])
         ended = time.perf_counter()
-        self._due = ended + max(EVERY, (ended - began) / MOST_WORK)
+        self._due = ended + max(KEEP_SECONDS, (ended - began) / MOST_KEEPING)
 
     def keep(self) -> None:
         """Keep those that have not gone on. Raises CannotGoOn."""
@@ -87,9 +87,9 @@ class UnderWay:
 
     def _keep(self, lines: list[str]) -> None:
         if lines:
-            self._work.write(FILE, "".join(f"{line}\n" for line in lines))
-        elif self._work.files.has(FILE):
-            self._work.delete(FILE)
+            self._work.write(UNDER_WAY, "".join(f"{line}\n" for line in lines))
+        elif self._work.files.has(UNDER_WAY):
+            self._work.delete(UNDER_WAY)
 
     def _line(self, task: GameTask, begun: Begun) -> str:
         text = self._plan.game.action_text
@@ -117,7 +117,7 @@ class UnderWay:
 
     def _take(self, folder: Folder, finished: Collection[str]) -> None:
         try:
-            lines = (folder.read_text(FILE) or "").splitlines()
+            lines = (folder.read_text(UNDER_WAY) or "").splitlines()
         except UserError as error:
             self.notes.append(f"{error}; the games that were under way begin anew")
             return
@@ -136,7 +136,7 @@ class UnderWay:
         if unused:
             games = "1 game" if unused == 1 else f"{unused} games"
             why = "damaged, or of another plan or version"
-            self.notes.append(f"{folder.path / FILE}: {games} cannot go on as kept ({why}) and will begin anew")
+            self.notes.append(f"{folder.path / UNDER_WAY}: {games} cannot go on as kept ({why}) and will begin anew")
 
 
 def _begun(game: Game, said: _Line) -> Begun:

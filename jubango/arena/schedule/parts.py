@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jubango.arena.schedule.formats import OPEN
 from jubango.sgf_games.base.errors import UserError
 
-MOST = 10_000  # parts
+MOST_PARTS = 10_000  # parts
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Part:
         """``2/3``. Raises UserError."""
         found = re.fullmatch(r"(\d{1,5})/(\d{1,5})", text.strip(), re.ASCII)
         number, of = (int(found[1]), int(found[2])) if found else (0, 0)
-        if not 1 <= number <= of <= MOST:
+        if not 1 <= number <= of <= MOST_PARTS:
             raise UserError(
-                f'part "{text}": write 1/3, 2/3 and 3/3 for three parts, of which there are {MOST:,} at most'
+                f'part "{text}": write 1/3, 2/3 and 3/3 for three parts, of which there are {MOST_PARTS:,} at most'
             )
         return cls(number, of)
 

@@ -37,7 +37,7 @@ from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.race import Race, for_two
 
-MOST_GAMES = 1_000_000  # of a pairing
+MOST_OF_A_PAIRING = 1_000_000  # of a pairing
 MOST_OF_A_TEST = 100_000  # games, unless somebody says otherwise
 ERROR_TEXTS = COLOUR_PAIRS | {
     "string_pattern_mismatch": "may not begin with a dot, nor hold / or control characters",
@@ -67,7 +67,7 @@ class _TournamentFile(TomlTable):
     rounds: Annotated[int, Field(ge=0)] = 0
     indifference: float | int = 20.0
     alpha: float = 0.05
-    games_per_pairing: Annotated[int, Field(ge=2, le=MOST_GAMES, multiple_of=2)] = 20
+    games_per_pairing: Annotated[int, Field(ge=2, le=MOST_OF_A_PAIRING, multiple_of=2)] = 20
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
     clock: str = ""
@@ -185,7 +185,12 @@ class Plan:
         names = {bot.name for bot in self.bots}
         for tilde in re.finditer("~", bots):
             pair = (bots[: tilde.start()], bots[tilde.end() :])
-            if names >= set(pair) and pair[0] < pair[1] and 0 <= number < MOST_GAMES and own == game_id(pair, number):
+            if (
+                names >= set(pair)
+                and pair[0] < pair[1]
+                and 0 <= number < MOST_OF_A_PAIRING
+                and own == game_id(pair, number)
+            ):
                 return self.task(pair, number)
         return None
 

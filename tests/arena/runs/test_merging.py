@@ -263,7 +263,7 @@ def test_a_part_neither_grows_nor_becomes_another(copies):
 
 
 def test_a_merge_that_is_stopped_is_done_again(folders, tmp_path, monkeypatch):
-    monkeypatch.setattr(merging, "AT_ONCE", 2)
+    monkeypatch.setattr(merging, "MERGED_AT_ONCE", 2)
 
     def stop(games: int) -> None:
         raise KeyboardInterrupt
@@ -277,8 +277,8 @@ def test_a_merge_that_is_stopped_is_done_again(folders, tmp_path, monkeypatch):
 
 
 def test_games_under_way_in_a_part_go_on_where_it_is_merged_to(folders, tmp_path, monkeypatch):
-    monkeypatch.setattr(under_way, "EVERY", 0.0)
-    monkeypatch.setattr(under_way, "MOST_WORK", 1e9)
+    monkeypatch.setattr(under_way, "KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(under_way, "MOST_KEEPING", 1e9)
 
     class Gone(BaseException):
         pass
@@ -291,12 +291,12 @@ def test_games_under_way_in_a_part_go_on_where_it_is_merged_to(folders, tmp_path
         play_plan(make_plan("tic_tac_toe", DICE, {**KEYS, "part": "1/3"}), tmp_path / "1", tick)
     run = merge_runs([tmp_path / "1", *names_of(folders, 2, 3)], tmp_path / "x").run
     assert not run.notes
-    begun = (tmp_path / "x" / under_way.FILE).read_text()
-    assert begun == (tmp_path / "1" / under_way.FILE).read_text()
+    begun = (tmp_path / "x" / under_way.UNDER_WAY).read_text()
+    assert begun == (tmp_path / "1" / under_way.UNDER_WAY).read_text()
     run = play_plan(run.plan, tmp_path / "x")
     assert not any("anew" in note for note in run.notes)
     assert played(run) == played(jb.open_run(folders / "whole"))
-    assert not (tmp_path / "x" / under_way.FILE).exists()
+    assert not (tmp_path / "x" / under_way.UNDER_WAY).exists()
 
 
 @pytest.mark.full
@@ -308,9 +308,7 @@ def test_kill_9_in_a_merge_loses_and_doubles_nothing(tmp_path):
     for number, part in enumerate(parts, 1):
         play_plan(make_plan("tic_tac_toe", DICE, {**keys, "part": f"{number}/2"}), part)
     out, counts = tmp_path / "x", [0]
-    code = (
-        "from jubango.arena.runs import merging; merging.AT_ONCE = 5\nfrom jubango.arena.commands import main; main()"
-    )
+    code = "from jubango.arena.runs import merging; merging.MERGED_AT_ONCE = 5\nfrom jubango.arena.commands import main; main()"
     while len(counts) < 4:
         words = [sys.executable, "-c", code, "merge", *map(str, parts), "--out", str(out)]
         process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

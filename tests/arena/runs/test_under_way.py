@@ -17,7 +17,7 @@ from jubango.arena.games.pool import GamePool
 from jubango.arena.runs import under_way
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run_folder import open_run
-from jubango.arena.runs.under_way import FILE
+from jubango.arena.runs.under_way import UNDER_WAY
 from jubango.arena.schedule.plan import make_plan
 from jubango.bots.config import Bot
 from jubango.sgf_games.base.errors import UserError
@@ -25,7 +25,7 @@ from jubango.sgf_games.base.errors import UserError
 ROOT = Path(__file__).parents[3]
 FAKE = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'tools' / 'fake_engine.py'))}"
 DICE = [Bot("random", name="a"), Bot("random", name="b")]
-OFTEN = "from jubango.arena.runs import under_way; under_way.EVERY = 0.0; under_way.MOST_WORK = 0.5"
+OFTEN = "from jubango.arena.runs import under_way; under_way.KEEP_SECONDS = 0.0; under_way.MOST_KEEPING = 0.5"
 
 
 class Killed(BaseException):
@@ -35,8 +35,8 @@ class Killed(BaseException):
 @pytest.fixture
 def often(monkeypatch):
     """Games are kept at every tick."""
-    monkeypatch.setattr(under_way, "EVERY", 0.0)
-    monkeypatch.setattr(under_way, "MOST_WORK", 1e9)
+    monkeypatch.setattr(under_way, "KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(under_way, "MOST_KEEPING", 1e9)
 
 
 def killed_after(ticks: int, plan, folder) -> bool:
@@ -79,18 +79,18 @@ def test_games_go_on_where_they_were(tmp_path, often, monkeypatch):
     keys = {"games": 8, "openings": "random", "opening_plies": 2, "games_at_once": 6}
     plan = make_plan("connect_four", DICE, keys)
     whole = play_plan(plan, tmp_path / "whole")
-    assert not (tmp_path / "whole" / FILE).exists()
+    assert not (tmp_path / "whole" / UNDER_WAY).exists()
     seen = replays(monkeypatch)
     for ticks in (3, 5, 5):
         assert killed_after(ticks, plan, tmp_path / "run")
-        lines = [json.loads(line) for line in (tmp_path / "run" / FILE).read_text().splitlines()]
+        lines = [json.loads(line) for line in (tmp_path / "run" / UNDER_WAY).read_text().splitlines()]
         assert lines
         assert all(len(line["moves"].split()) > 2 for line in lines)
     run = play_plan(plan, tmp_path / "run")
     assert len(set(seen)) >= 6
     assert not any("anew" in note for note in run.notes)
     assert played(run) == played(whole)
-    assert not (tmp_path / "run" / FILE).exists()
+    assert not (tmp_path / "run" / UNDER_WAY).exists()
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_games_go_on_where_they_were(tmp_path, often, monkeypatch):
 def test_what_is_no_game_of_the_plan_begins_anew(tmp_path, often, damage):
     plan = make_plan("connect_four", DICE, {"games": 4})
     assert killed_after(8, plan, tmp_path)
-    first, *others = (tmp_path / FILE).read_text().splitlines()
-    (tmp_path / FILE).write_text("\n".join([damage(json.loads(first)), *others]) + "\n")
+    first, *others = (tmp_path / UNDER_WAY).read_text().splitlines()
+    (tmp_path / UNDER_WAY).write_text("\n".join([damage(json.loads(first)), *others]) + "\n")
     run = play_plan(plan, tmp_path)
     assert played(run) == played(play_plan(plan))
     assert len(run.notes) == 1
@@ -122,31 +122,31 @@ def test_what_is_no_game_of_the_plan_begins_anew(tmp_path, often, damage):
 def test_a_file_that_is_none(tmp_path, often):
     plan = make_plan("tic_tac_toe", DICE, {"games": 4})
     assert killed_after(2, plan, tmp_path)
-    (tmp_path / FILE).write_bytes(b"\xff\xfe\n")
+    (tmp_path / UNDER_WAY).write_bytes(b"\xff\xfe\n")
     run = play_plan(plan, tmp_path)
     assert [note for note in run.notes if "is not UTF-8" in note]
     assert played(run) == played(play_plan(plan))
-    (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / UNDER_WAY).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="is a link"):
         play_plan(plan, tmp_path)
 
 
 def test_quick_games_leave_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(under_way, "MOST_WORK", 1e9)
+    monkeypatch.setattr(under_way, "MOST_KEEPING", 1e9)
     plan = make_plan("tic_tac_toe", DICE, {"games": 20, "games_at_once": 4})
     assert killed_after(8, plan, tmp_path)
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / UNDER_WAY).exists()
 
 
 def test_games_that_are_played_again_are_not_those_that_were_under_way(tmp_path, often):
     """A line of a game that has ended since then says nothing any more."""
     plan = make_plan("tic_tac_toe", DICE, {"games": 4})
     assert killed_after(2, plan, tmp_path)
-    lines = (tmp_path / FILE).read_text()
+    lines = (tmp_path / UNDER_WAY).read_text()
     play_plan(plan, tmp_path)
-    (tmp_path / FILE).write_text(lines)
+    (tmp_path / UNDER_WAY).write_text(lines)
     assert not play_plan(plan, tmp_path).notes
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / UNDER_WAY).exists()
 
 
 # Games of kinds of their own: a kept tree begins its games anew; clocks are what they were.
@@ -198,7 +198,7 @@ def test_bots_of_all_kinds_play_the_same_games(tmp_path, often, kind):
 def test_clocks_go_on_where_they_stood(tmp_path, often):
     plan = make_plan("connect_four", [Bot("uct", name="u", simulations=50), DICE[0]], {"games": 2, "clock": "500+3x9"})
     assert killed_after(6, plan, tmp_path)
-    kept = {line["game_id"]: line for line in map(json.loads, (tmp_path / FILE).read_text().splitlines())}
+    kept = {line["game_id"]: line for line in map(json.loads, (tmp_path / UNDER_WAY).read_text().splitlines())}
     assert kept
     run = play_plan(plan, tmp_path)
     left = run.moves.set_index(["game_id", "ply"])["clock_left"]
@@ -228,13 +228,13 @@ def test_kill_9_costs_no_game(tmp_path):
         process = started(tmp_path / "t.toml", out)
         while process.poll() is None:
             time.sleep(0.02)
-            kept = (out / FILE).read_text() if (out / FILE).exists() else ""
+            kept = (out / UNDER_WAY).read_text() if (out / UNDER_WAY).exists() else ""
             made = sum(len(json.loads(line)["moves"].split()) for line in kept.splitlines())
             if made > plies[-1] + 8:
                 os.kill(process.pid, signal.SIGKILL)
                 plies.append(made)
         process.wait()
-        if not (out / FILE).exists():
+        if not (out / UNDER_WAY).exists():
             break
     assert len(plies) == 3, "it was killed twice, the second time further on"
     run = play_plan(plan, out)
