@@ -96,8 +96,12 @@ class Evaluator(ABC):
         return True
 
     def weights(self, given: Params = ()) -> Params:
-        """Its weights, where a search is given these: ``given``; of an evaluator that has its own, these in place of
-        ``()``. Raises UserError where there are none."""
+        """The weights that a search uses: those it was given, or the evaluator's own in place of ``()``.
+
+        given: what the search was given.
+
+        Raises UserError where there are none.
+        """
         return given
 
     @abstractmethod

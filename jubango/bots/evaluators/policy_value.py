@@ -27,7 +27,9 @@ class PolicyValue(Evaluator):
     """A network for policy and value, given ``game.observe`` of positions, or an environment's ``observation``.
 
     apply: a hashable function ``(params, observations [B, ...]) -> (logits [B, A], values [B])``, the values in [-1, 1]
-        for the player to move. Raises UserError for anything else; a module of flax is an evaluator itself.
+        for the player to move.
+
+    Raises UserError for anything else; a module of flax is an evaluator itself.
     """
 
     apply: Callable[[Params, jax.Array], tuple[ArrayLike, ArrayLike]]
