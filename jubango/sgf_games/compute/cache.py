@@ -18,7 +18,7 @@ import platformdirs
 
 from jubango.sgf_games.base.errors import SetupWarning
 
-NOBODY = 65534  # the owner, in a container, of what belongs to somebody outside it: of / for instance
+OVERFLOW_USER = 65534  # the owner, in a container, of what belongs to somebody outside it: of / for instance
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ANOTHER = "name a folder of your own (JUBANGO_CACHE=FOLDER)"
 UNREADABLE = re.compile(r"Error reading persistent compilation cache entry for '(\w+)'")
@@ -80,7 +80,7 @@ def _not_ours_alone(folder: Path) -> str | None:
     for path, found in parents:
         if _everybody_s(found):
             return f"{folder}: everybody can write to {path}, and put another folder in its place; {ANOTHER}"
-        if found.st_uid not in (os.getuid(), 0, NOBODY):
+        if found.st_uid not in (os.getuid(), 0, OVERFLOW_USER):
             return (
                 f"{folder}: {path} belongs to user {found.st_uid}, who can put another folder in its place; {ANOTHER}"
             )

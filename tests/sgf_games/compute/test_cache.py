@@ -92,7 +92,7 @@ def test_a_folder_in_somebody_else_s(folder):
         folder.parent.chmod(bits)
         said = refused(f"{folder.parent} belongs to user 12345, who can put another folder in its place")
         cache._told.remove(said)
-        os.chown(folder.parent, cache.NOBODY, -1)
+        os.chown(folder.parent, cache.OVERFLOW_USER, -1)
         assert cache_folder() == folder
 
 

@@ -18,6 +18,7 @@ from test_library import kept, some_records
 from jubango.analysis.tables.tables import games_frame, moves_frame, results_of
 from jubango.arena.runs.run_folder import RunFolder, open_run, plan_in
 from jubango.arena.runs.work_folder import is_at_play, locked
+from jubango.arena.schedule.plan import read_plan
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.library.database import JOURNAL
 from jubango.sgf_games.library.folder import Folder, is_plain
@@ -311,6 +312,8 @@ def test_a_plan_whose_openings_are_a_pipe(run):
     for openings in (run / "pipe", "/dev/zero"):
         (run / "tournament.toml").write_text(f'name = "x"\ngame = "go:5,komi=7.5"\nopenings = "{openings}"\n{bots}')
         with pytest.raises(UserError, match=rf"{openings}: is no regular file"):
+            read_plan(run / "tournament.toml")
+        with pytest.raises(UserError, match="a run's own file lists its openings and names none"):
             open_run(run)
 
 
