@@ -142,7 +142,7 @@ class TunePlan:
         """Places in the cube at which the bot is one of its opponents, and which."""
         found = []
         for number, opponent in enumerate(self.opponents):
-            if isinstance(opponent, SearchConfig):
+            if type(opponent) is type(self.start):  # others, of another rule, may not have these keys
                 values = self.values_of(opponent)
                 same = self.bot(values, opponent.name) == opponent
                 if same and all(map(Setting.holds, self.settings, values)):

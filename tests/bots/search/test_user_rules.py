@@ -124,6 +124,8 @@ def test_defaults_of_its_own_and_one_program(plugged):
 def test_it_is_a_setting_of_tunings(plugged):
     plan = make_tune_plan("tic_tac_toe", "ucbv", {"zeta": (0.1, 2.0, "log")}, {})
     assert plan.bot([0.7]).zeta == 0.7
+    against = make_tune_plan("tic_tac_toe", "ucbv", {"zeta": (0.1, 2.0)}, {"opponents": ["uct", "ucbv:zeta=1"]})
+    assert [number for _, number in against.known()] == [1], "UCT has no zeta"
     with pytest.raises(UserError, match='setting "zeta": changes nothing without selection=ucbv'):
         make_tune_plan("tic_tac_toe", "uct", {"zeta": (0.1, 2.0)}, {})
     with pytest.raises(UserError, match=r"zeta=-1\.0: should be greater than or equal to 0"):
