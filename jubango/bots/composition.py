@@ -20,7 +20,8 @@ from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.rule import Rule, numbers_of
 from jubango.bots.search.search import Search
 from jubango.sgf_games.base import shell
-from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.own_parts import nearest_part
 from jubango.sgf_games.rules.game import Game
 
 
@@ -192,7 +193,7 @@ def named_evaluator(name: str, bot: str) -> Evaluator:
     """Raises UserError for a name that nothing is registered by."""
     if name not in EVALUATORS:
         known = ["rollout", "network", "mixed", *EVALUATORS]
-        raise UserError(f'bot "{bot}": no evaluator is called "{name}"{nearest(name, known)}')
+        raise UserError(f'bot "{bot}": no evaluator is called "{name}"{nearest_part(name, known)}')
     return EVALUATORS[name]()
 
 

@@ -27,6 +27,7 @@ from jubango.bots.search.rules.rule import Rule
 from jubango.sgf_games.base import shell
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.models import checked, said
+from jubango.sgf_games.base.own_parts import nearest_part
 from jubango.sgf_games.base.specs import parse_spec, value_text
 
 LONGEST_NAME = 80
@@ -93,7 +94,7 @@ class _Budget(BotConfig):
     @classmethod
     def _is_a_rule(cls, value: str) -> str:
         if value not in RULES:
-            raise ValueError(f"should be a selection rule{nearest(value, RULES)}")
+            raise ValueError(f"should be a selection rule{nearest_part(value, RULES)}")
         return value
 
 
@@ -347,7 +348,7 @@ def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
     if not isinstance(use, str) or use not in PRESETS:
         if use == HUMAN:
             raise UserError(f"{where}: people play with {shell.command('play')}")
-        raise UserError(f'{where}: no bot is called "{use}"{nearest(str(use), PRESETS)}')
+        raise UserError(f'{where}: no bot is called "{use}"{nearest_part(str(use), PRESETS)}')
     model, defaults = model_of(use, table.get("selection"))
     unknown = [key for key in table if key not in model.model_fields]
     if unknown:

@@ -78,8 +78,25 @@ def run(arguments: list[str]) -> int:
 def _surprised(error: Exception) -> int:
     _show_traceback()
     what = " ".join(str(error).split())[:300]
+    place = _place_in_a_plugin(error)
+    if place:
+        return _complain(f"{place}: {type(error).__name__}: {what} (JUBANGO_TRACEBACK=1 shows all of it)")
     said = f"{type(error).__name__}: {what} (an error of this program; JUBANGO_TRACEBACK=1 shows where)"
     return _complain(said, status=1)
+
+
+def _place_in_a_plugin(error: Exception) -> str:
+    """The line of a plug-in in which it was raised, ``my_game.py:12``, or nothing."""
+    import traceback
+
+    from jubango.sgf_games.base.own_parts import LOADED
+
+    modules = [sys.modules.get(name) for name in LOADED]
+    files = {file for file in (getattr(module, "__file__", None) for module in modules) if file}
+    folders = tuple(os.path.dirname(file) + os.sep for file in files if os.path.basename(file) == "__init__.py")
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename in files or frame.filename.startswith(folders)]
+    return f"{os.path.basename(own[-1].filename)}:{own[-1].lineno}" if own else ""
 
 
 def _load_plugins() -> None:
@@ -87,7 +104,9 @@ def _load_plugins() -> None:
     import importlib
 
     from jubango.sgf_games.base.errors import UserError
+    from jubango.sgf_games.base.own_parts import LOADED
 
+    LOADED.clear()
     names = [part.strip() for part in os.environ.get("JUBANGO_PLUGINS", "").split(",") if part.strip()]
     if names:
         from jubango.sgf_games.compute.machine import claim
@@ -100,6 +119,7 @@ def _load_plugins() -> None:
             raise UserError(f'JUBANGO_PLUGINS: "{name}" is no name of a module; write it as "import" has it')
         try:
             importlib.import_module(name)
+            LOADED.append(name)
         except (Exception, SystemExit) as error:
             missing = error.name if isinstance(error, ModuleNotFoundError) else None
             if missing and f"{name}.".startswith(f"{missing}."):

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, TypeAlias, TypeVar
 
-from jubango.bots.evaluators.evaluator import Evaluator, Heuristic, Uniform
+from jubango.bots.evaluators.evaluator import Evaluator, Heuristic, Uniform, check_hashable
 from jubango.bots.evaluators.modules import of_module
 from jubango.bots.evaluators.one_by_one import OneByOne
-from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.own_parts import check_complete, check_name, nearest_part
 from jubango.sgf_games.compute.programs import Compiled
 
 # Evaluators a bot can be configured with by name: `uct:evaluator=NAME`.
 EVALUATORS: dict[str, Callable[[], Evaluator]] = {"uniform": Uniform, "heuristic": Heuristic}
+SHIPPED = frozenset({"rollout", "network", "mixed", *EVALUATORS})
 
 _Thing = TypeVar("_Thing", bound=Callable[..., object])
 
@@ -26,16 +28,27 @@ def evaluator(name: str) -> Callable[[_Thing], _Thing]:
 
     name: a word.
 
-    Raises UserError for a name that is taken by one of jubango's own.
+    Raises UserError for a name that is taken by one of jubango's own, and for what can be no evaluator.
     """
-    if name in ("rollout", "network", "mixed") or not name.isidentifier():
-        raise UserError(f'evaluator "{name}": choose another name, a word that is not rollout, network or mixed')
+    check_name(name, "evaluator")
+    if name in SHIPPED:
+        raise UserError(f'evaluator "{name}": choose another name; jubango has an evaluator of this one')
 
     def register(thing: _Thing) -> _Thing:
+        as_evaluator(thing)
         EVALUATORS[name] = lambda: as_evaluator(thing)
         return thing
 
     return register
+
+
+def _made(kind: type[Evaluator]) -> Evaluator:
+    where = f"evaluator {kind.__name__}"
+    check_complete(kind, where)
+    try:
+        return kind()
+    except TypeError as error:
+        raise UserError(f"{where}: should be made without arguments: {error}") from None
 
 
 # What an evaluator may be given as.
@@ -47,13 +60,14 @@ def as_evaluator(thing: object) -> Evaluator:
     plain or compiled, a bound method, a ``functools.partial``, an object that can be called and hashed.
     Raises UserError."""
     if isinstance(thing, Evaluator):
+        check_hashable(thing, thing.title)
         return thing
     if isinstance(thing, str):
         if thing not in EVALUATORS:
-            raise UserError(f'no evaluator is called "{thing}"{nearest(thing, EVALUATORS)}')
+            raise UserError(f'no evaluator is called "{thing}"{nearest_part(thing, EVALUATORS)}')
         return EVALUATORS[thing]()
     if isinstance(thing, type) and issubclass(thing, Evaluator):
-        return thing()
+        return as_evaluator(_made(thing))
     function = _plain(thing)
     if (found := of_module(function)) is not None:
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import os
 import queue
 import threading
@@ -12,15 +11,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.players.player import Player, PlayerConfig
 from jubango.bots.players.position import PositionToPlay, action_of, positions_of
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.own_parts import raised
 from jubango.sgf_games.rules.game import Game, State
 
-LONGEST_REASON = 300  # characters of what was raised
 GATHERING = 0.01  # seconds that answers are waited for so that their moves are made together
 
 
@@ -119,8 +117,4 @@ class OneByOnePlayer(BatchPlayer):
         """``ValueError: no such key (my_bot.py:12)``: the line that stands in the player's own file."""
         if os.environ.get("JUBANGO_TRACEBACK"):
             traceback.print_exception(error)
-        frames = traceback.extract_tb(error.__traceback__)
-        own = inspect.getfile(type(self._original).play)
-        frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
-        said = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
-        return f"{said[:LONGEST_REASON]} ({Path(frame.filename).name}:{frame.lineno})"
+        return raised(error, type(self._original).play)

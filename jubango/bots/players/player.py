@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-import re
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, dataclass_transform
 
 from pydantic import Field, PrivateAttr, create_model
+from pydantic.fields import FieldInfo
 
 from jubango.bots.config import HUMAN, KINDS, PRESETS, BotConfig, bot_from_spec, bot_from_table
 from jubango.bots.players.position import PositionToPlay
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.own_parts import as_dataclass, check_class, check_complete, check_name
 from jubango.sgf_games.rules.game import Game
 
 
@@ -79,6 +79,7 @@ class PlayerConfig(BotConfig):
 AnyBot: TypeAlias = str | BotConfig | Player | type[Player]
 _Made = TypeVar("_Made", bound=type[Player])
 _PLAIN = (int, float, bool, str)
+_ALSO: dict[type, tuple[type, ...]] = {float: (int,)}  # what else stands for a number with a point
 
 
 @dataclass_transform()
@@ -94,9 +95,14 @@ def player(name: str, about: str = "") -> Callable[[_Made], _Made]:
     Raises UserError for a name that is no word or is one of jubango's own, and for a key that is taken.
     """
 
+    check_name(name, "player", r"[^\W\d][\w-]*", "letters, digits, _ and -")
+
     def register(cls: _Made) -> _Made:
+        where = f'player "{name}"'
+        check_class(cls, Player, where)
+        check_complete(cls, where)
         if "__init__" not in vars(cls) and inspect.get_annotations(cls):
-            cls = dataclasses.dataclass(eq=False)(cls)  # type: ignore[assignment]
+            cls = as_dataclass(cls, where, frozen=False, eq=False)
         _register(name, cls, about)
         return cls
 
@@ -134,13 +140,14 @@ def _made(kind: type[Player]) -> Player:
 
 
 def _register(name: str, kind: type[Player], about: str) -> str:
-    taken = name == HUMAN or (name in PRESETS and not hasattr(KINDS.get(name), "made_by"))
-    if taken or not re.fullmatch(r"[^\W\d][\w-]*", name):
-        raise UserError(f'player "{name}": choose another name, a word that is no bot of jubango\'s')
+    if name == HUMAN or (name in PRESETS and not hasattr(KINDS.get(name), "made_by")):
+        raise UserError(f'player "{name}": choose another name; there is a bot of this one')
     keys: dict[str, Any] = {}
     for key, (annotation, default) in _keys(kind).items():
         if hasattr(PlayerConfig, key) or key in BotConfig.model_fields:
             raise UserError(f'player "{name}": choose another name for its argument "{key}"')
+        if annotation in _PLAIN and not isinstance(default, (FieldInfo, annotation, *_ALSO.get(annotation, ()))):
+            raise UserError(f'player "{name}": {key}: {annotation.__name__} = {default!r}: another type than it says')
         keys[key] = (annotation, default)
     model = create_model(f"{kind.__name__}Config", __base__=PlayerConfig, use=(str, name), **keys)
     model.made_by = kind
@@ -155,8 +162,12 @@ def _keys(kind: type[Player]) -> dict[str, tuple[Any, Any]]:
         kinds = typing.get_type_hints(kind.__init__)
     except Exception:  # names that only type checkers know
         kinds = {}
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except ValueError as error:
+        raise UserError(f"player {kind.__name__}: its __init__ cannot be called: {error}") from None
     found = {}
-    for one in list(inspect.signature(kind).parameters.values()):
+    for one in parameters:
         default = Field(...) if one.default is one.empty else one.default
         annotation = kinds.get(one.name, type(one.default) if isinstance(one.default, _PLAIN) else None)
         plain = annotation in _PLAIN or typing.get_origin(annotation) is Literal

@@ -5,11 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import re
-import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar, dataclass_transform
 
 import jax
@@ -22,6 +18,7 @@ from jubango.bots.search.rules.registry import RULES, SHIPPED, shipped_params
 from jubango.bots.search.rules.rule import Edges, Rule, numbers_of
 from jubango.bots.search.search import Search
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.own_parts import as_dataclass, check_class, check_complete, check_name, raised
 
 _Made = TypeVar("_Made", bound=type[Rule])
 
@@ -38,16 +35,16 @@ def rule(name: str, about: str = "") -> Callable[[_Made], _Made]:
 
     Raises UserError for a name that a bot of jubango's has, and for parameters that no rule may have.
     """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-        raise UserError(f'rule "{name}": choose a name of letters, digits, _ and -')
+    check_name(name, "rule", r"[A-Za-z][A-Za-z0-9_-]*", "letters, digits, _ and -")
+    where = f'rule "{name}"'
     if name in SHIPPED or name == HUMAN or (name in PRESETS and name not in RULES):
-        raise UserError(f'rule "{name}": jubango has a bot or a rule of this name; choose another')
+        raise UserError(f"{where}: jubango has a bot or a rule of this name; choose another")
 
     def register(cls: _Made) -> _Made:
-        if not (isinstance(cls, type) and issubclass(cls, Rule)):
-            raise UserError(f'rule "{name}": should be a class derived from jb.Rule')
-        made: _Made = cls if "__dataclass_params__" in vars(cls) else dataclass(frozen=True)(cls)  # type: ignore[assignment]
-        _check(made, name)
+        check_class(cls, Rule, where)
+        made: _Made = cls if "__dataclass_params__" in vars(cls) else as_dataclass(cls, where)
+        check_complete(made, where)
+        _check(made, where)
         for method in ("__call__", "root", "final", "policy"):
             if method in vars(made):
                 setattr(made, method, _named(name, vars(made)[method]))
@@ -72,11 +69,7 @@ def _named(name: str, method: Callable[..., jax.Array]) -> Callable[..., jax.Arr
         except UserError:
             raise
         except Exception as error:
-            at = traceback.extract_tb(error.__traceback__)[1:]
-            own = next((f for f in reversed(at) if f.filename == method.__code__.co_filename), None)
-            place = f" ({Path(own.filename).name}:{own.lineno})" if own else ""
-            said = str(error).strip().split("\n")[0]
-            raise UserError(f'rule "{name}": raised {type(error).__name__}: {said}{place}') from error
+            raise UserError(f'rule "{name}": raised {raised(error, method)}') from error
         if jnp.shape(found) != edges.visits.shape:
             shapes = f"an array of shape {jnp.shape(found)}, not {edges.visits.shape} as edges.visits"
             raise UserError(f'rule "{name}": {method.__name__} gives {shapes}; a parameter x is params.x[:, None]')
@@ -85,24 +78,24 @@ def _named(name: str, method: Callable[..., jax.Array]) -> Callable[..., jax.Arr
     return named
 
 
-def _check(made: type[Rule], name: str) -> None:
+def _check(made: type[Rule], where: str) -> None:
     """Raises UserError."""
-    missing = made.__abstractmethods__ or {
-        field.name
-        for field in dataclasses.fields(made)  # type: ignore[arg-type]
-        if field.default is field.default_factory is dataclasses.MISSING
-    }
-    if missing:
-        what = "define" if made.__abstractmethods__ else "give a default to"
-        raise UserError(f'rule "{name}": {what} {", ".join(sorted(missing))}')
+    fields = dataclasses.fields(made)  # type: ignore[arg-type]
+    empty = [field.name for field in fields if field.default is field.default_factory is dataclasses.MISSING]
+    if empty:
+        raise UserError(f"{where}: give a default to {', '.join(sorted(empty))}")
     numbers_of(made)
     taken = SearchConfig.model_fields.keys() - shipped_params().keys()
     for function in (Search.__call__, run_many):
         taken |= inspect.signature(function).parameters.keys()
     for own in made.params:
-        if own.name in taken:
-            raise UserError(f'rule "{name}": parameter "{own.name}": searches have a key of this name; choose another')
+        if own.name in taken or hasattr(SearchConfig, own.name):
+            raise UserError(f'{where}: parameter "{own.name}": searches have a key of this name; choose another')
     try:
-        search_model(made)
+        keys = search_model(made).model_fields
     except (NameError, TypeError) as error:  # an annotation that only type checkers can read
-        raise UserError(f'rule "{name}": its fields should be int, float, bool, str or a Literal: {error}') from None
+        raise UserError(f"{where}: its fields should be int, float, bool, str or a Literal: {error}") from None
+    for own in made.params:
+        unknown = [key for key in own.needs if key not in keys]
+        if unknown:
+            raise UserError(f'{where}: parameter "{own.name}": needs "{unknown[0]}", which is no key of a search')

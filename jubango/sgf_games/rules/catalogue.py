@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
 
 from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.base.own_parts import as_dataclass, check_class, check_complete, check_name, nearest_part
 from jubango.sgf_games.base.specs import parse_spec
 from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game
@@ -41,6 +42,7 @@ CATALOGUE: dict[str, Entry] = {
     "mnk": Entry(Mnk, "3", {"k": 3}, "k in a row on any board, e.g. mnk:7x5,k=4"),
     "pgx": Entry(PgxGame, "othello", {}, f"games of pgx: {', '.join(PGX_GAMES)}", head="env"),
 }
+SHIPPED = frozenset({*CATALOGUE, "race"})
 
 
 def register_game(name: str, make: Callable[..., Game], size: str = "", about: str = "") -> None:
@@ -62,13 +64,24 @@ def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]
         and ``height``.
     about: what ``jubango games`` says of it.
 
-    Raises UserError for a name that is no word.
+    Raises UserError for a name that is no word, or is one of jubango's own, for a class that is no whole Game, and for
+    a size that is none.
     """
-    if not name.isidentifier():
-        raise UserError(f'game "{name}": choose a name of letters, digits and _')
+    check_name(name, "game")
+    where = f'game "{name}"'
+    if name in SHIPPED:
+        raise UserError(f"{where}: choose another name; jubango has a game of this one")
+    if size:
+        _board_size(size, where)
 
     def register(cls: _Made) -> _Made:
-        made: _Made = cls if "__dataclass_params__" in vars(cls) else dataclass(frozen=True)(cls)  # type: ignore[assignment]
+        check_class(cls, Game, where)
+        made: _Made = cls if "__dataclass_params__" in vars(cls) else as_dataclass(cls, where)
+        check_complete(made, where)
+        if made.__hash__ is None:
+            raise UserError(f"{where}: cannot be hashed; make it a dataclass with frozen=True")
+        if size and not {"width", "height"} <= {field.name for field in dataclasses.fields(made) if field.init}:  # type: ignore[arg-type]
+            raise UserError(f'{where}: size="{size}" is for games with the fields width and height, both int')
         if "name" not in vars(cls):
             made.name = name
         register_game(name, made, size, about or (cls.__doc__ or "").strip().split("\n")[0])
@@ -90,7 +103,7 @@ def make_game(spec: str) -> Game:
     entry = CATALOGUE.get(name)
     if entry is None:
         known = [*CATALOGUE, *(f"pgx:{game}" for game in PGX_GAMES)]
-        raise UserError(f'game "{spec}": no game is called "{name}"{nearest(name, known)}')
+        raise UserError(f'game "{spec}": no game is called "{name}"{nearest_part(name, known)}')
     fields = {f.name: f for f in dataclasses.fields(entry.make) if f.init}  # type: ignore[arg-type]
     values: dict[str, object] = dict(entry.options)
     sized, size = bool(size), size or entry.size
@@ -98,19 +111,29 @@ def make_game(spec: str) -> Game:
         values[entry.head] = size
         size = ""
     if size:
-        parts = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", size.lower(), re.ASCII)
         if not {"width", "height"} <= fields.keys():
             keys = f"its keys: {', '.join(fields)}" if fields else "nor anything else to choose"
             raise UserError(f'game "{spec}": {name} has no sizes, {keys}')
-        if not parts:
-            raise UserError(f'game "{spec}": size "{size}" must be like 9 or 9x13 (width x height)')
-        values |= {"width": int(parts[1]), "height": int(parts[2] or parts[1])}
+        values |= _board_size(size, f'game "{spec}"')
     for key, text in options.items():
         if key not in fields or (sized and key in ("width", "height")):
             known = [f for f in fields if not (sized and f in ("width", "height"))]
             raise UserError(f'game "{spec}": {name} has no key "{key}"{nearest(key, known)}')
         values[key] = _value(text, fields[key].type, f'game "{spec}": {key}')
-    return entry.make(**values)
+    try:
+        return entry.make(**values)
+    except UserError:
+        raise
+    except Exception as error:  # of a user's own
+        raise UserError(f'game "{spec}": cannot be made: {type(error).__name__}: {error}') from error
+
+
+def _board_size(size: str, where: str) -> dict[str, object]:
+    """``9x13`` as the fields ``width`` and ``height``. Raises UserError."""
+    parts = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", str(size).lower(), re.ASCII)
+    if not parts:
+        raise UserError(f'{where}: size "{size}" must be like 9 or 9x13 (width x height)')
+    return {"width": int(parts[1]), "height": int(parts[2] or parts[1])}
 
 
 def as_game(game: Game | str) -> Game:
@@ -121,6 +144,8 @@ def as_game(game: Game | str) -> Game:
 def _value(text: str, kind: object, where: str) -> object:
     """Read a value as a field's type, given as its annotation's text or the type itself."""
     kind = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    if re.match(r"(tuple|list|dict|set|frozenset)\b", kind):
+        raise UserError(f"{where}: is a {kind}, which cannot be written here; make the game in Python")
     try:
         if kind == "int":
             return int(text)

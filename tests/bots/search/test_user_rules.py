@@ -236,7 +236,7 @@ def test_a_rule_draws_its_own_numbers_at_the_root():
 @pytest.mark.parametrize(
     ("name", "param", "message"),
     [
-        ("uct", None, "jubango has a bot or a rule of this name"), ("gumbel", None, "of this name"), ("a b", None, "choose a name"),
+        ("uct", None, "jubango has a bot or a rule of this name"), ("gumbel", None, "of this name"), ("a b", None, "choose another name"),
         ("mine", jb.Param("x", 5.0, 0, 1), 'rule Mine: parameter "x": default=5.0: should be a number from 0 to 1'),
         ("mine", jb.Param("x"), "default=None"), ("mine", jb.Param("x y", 1.0), "should be a word"),
         ("mine", jb.Param("simulations", 1.0), "every search has something of this name"), ("mine", jb.Param("index", 1.0), "every search"),

@@ -24,12 +24,13 @@ def register(app: typer.Typer) -> None:
             import pandas as pd
 
             from jubango.bots.config import PRESETS
-            from jubango.sgf_games.base.errors import UserError, nearest
+            from jubango.sgf_games.base.errors import UserError
+            from jubango.sgf_games.base.own_parts import nearest_part
             from jubango.sgf_games.base.specs import value_text
 
         if name:
             if name not in PRESETS:
-                raise UserError(f'no bot is called "{name}"{nearest(name, PRESETS)}')
+                raise UserError(f'no bot is called "{name}"{nearest_part(name, PRESETS)}')
             print_frame(pd.DataFrame(_keys(name), columns=["key", "value", "choices", "about"]), form)
             return
         rows = []

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict
 import jax
 import numpy as np
 
+from jubango.sgf_games.base.errors import UserError
+
 LARGEST_WHOLE = 2**24  # whole numbers up to this one are exact in float32
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,26 @@ class Param:
     needs: Mapping[str, object] = field(default_factory=dict)
     clash: str = ""
     random: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises UserError for what can be no parameter of any rule."""
+        if not isinstance(self.name, str):
+            raise UserError(f"jb.Param: its name comes first and is text, not {self.name!r}")
+        where = f'jb.Param("{self.name}")'
+        for key in ("default", "least", "most"):
+            value = getattr(self, key)
+            if key == "default" and value is None:
+                continue
+            try:
+                number = float("nan") if isinstance(value, bool | str) else float(value)
+            except (TypeError, ValueError):
+                number = float("nan")
+            if not abs(number) <= LARGEST:
+                raise UserError(f"{where}: {key}={value!r}: should be a number that float32 holds, to {LARGEST:.1e}")
+        if not self.least < self.most:
+            raise UserError(f"{where}: least={self.least:g}, most={self.most:g}: the first should be below the second")
+        if not isinstance(self.needs, Mapping):
+            raise UserError(f'{where}: needs={self.needs!r}: should be keys with their values, {{"fpu": "parent"}}')
 
     @property
     def usual(self) -> float:

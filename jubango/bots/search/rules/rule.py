@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import keyword
-import math
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -133,6 +132,8 @@ class Rule(ABC):
 @functools.cache
 def numbers_of(rule: type[Rule]) -> tuple[Param, ...]:
     """The parameters that are traced: those that are no fields. Raises UserError for what no rule may declare."""
+    if not isinstance(rule.params, tuple | list) or not all(isinstance(own, Param) for own in rule.params):
+        raise UserError(f"rule {rule.__name__}: params should be a tuple of jb.Param, like (jb.Param(...),)")
     fields: set[str] = {own.name for own in dataclasses.fields(rule)} if dataclasses.is_dataclass(rule) else set()
     for own in rule.params:
         wrong = _wrong(own, fields) or ("it is there twice" if _names(rule).count(own.name) > 1 else "")
@@ -147,7 +148,7 @@ def _names(rule: type[Rule]) -> list[str]:
 
 def _wrong(own: Param, fields: set[str]) -> str:
     """What is wrong with a parameter, or nothing."""
-    if not own.name.isidentifier() or keyword.iskeyword(own.name):
+    if not own.name.isidentifier() or keyword.iskeyword(own.name) or own.name.startswith("_"):
         return "its name should be a word of letters, digits and _"
     if (
         hasattr(TracedParams, own.name)
@@ -157,7 +158,7 @@ def _wrong(own: Param, fields: set[str]) -> str:
         return "every search has something of this name; choose another"
     if own.name in fields:
         return "its default is its field's; give none" if own.default is not None else ""
-    if own.default is None or not own.least <= own.default <= own.most or not math.isfinite(own.most - own.least):
+    if own.default is None or not own.least <= own.default <= own.most:
         return f"default={own.default}: should be a number from {own.least:g} to {own.most:g}"
     if own.whole and (own.default != int(own.default) or max(-own.least, own.most) > LARGEST_WHOLE):
         return f"should be whole numbers up to {LARGEST_WHOLE:,}"
