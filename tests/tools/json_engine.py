@@ -66,7 +66,7 @@ def main() -> None:
             answer = {"move": message["legal_moves"][-1 if mode == "last" else 0]}
         if mode == "flood":
             print("x" * 100_000, file=sys.stderr)
-        say("\n" * (mode == "spaced") + json.dumps(answer))
+        say("\n" * (mode == "spaced") + "\ufeff" * (mode == "marked") + json.dumps(answer))
 
 
 main()

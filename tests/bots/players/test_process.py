@@ -72,7 +72,7 @@ def test_one_that_hangs_loses_by_time():
     assert clocked.failures == {"engine": {"time": 2}}
 
 
-@pytest.mark.parametrize("mode", ["spaced", "flood", "game_over-dies", "game_over-refuses"])
+@pytest.mark.parametrize("mode", ["spaced", "marked", "flood", "game_over-dies", "game_over-refuses"])
 def test_what_is_no_fault_costs_nothing(mode):
     run = jb.match(engine(mode, processes=1), "random", "tic_tac_toe", games=4)
     assert not run.failures

@@ -190,8 +190,9 @@ def _start(command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
 
 
 def plain(said: bytes) -> str:
-    """Text without control characters other than ends of lines."""
-    text = said.decode("utf-8", "replace").replace("\t", " ")
+    """Text without control characters other than ends of lines, nor the mark of byte order at its beginning that some
+    languages write."""
+    text = said.decode("utf-8", "replace").removeprefix("\ufeff").replace("\t", " ")
     return "".join(ch for ch in text if ch >= " " or ch == "\n")
 
 
