@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from jubango.sgf_games.environments.env import env as env
     from jubango.sgf_games.rules.catalogue import game as game
     from jubango.sgf_games.rules.catalogue import make_game as make_game
-    from jubango.sgf_games.rules.conformance import check_game as check_game
+    from jubango.sgf_games.rules.conformance.check_game import check_game as check_game
     from jubango.sgf_games.rules.game import Game as Game
     from jubango.sgf_games.rules.game import State as State
     from jubango.sgf_games.sgf.positions import Position as Position
@@ -137,7 +137,7 @@ _HOMES = {
     "sgf_games.rules.catalogue": ("game", "make_game"),
     "sgf_games.environments.env": ("Env", "EnvState", "auto_reset", "env"),
     "sgf_games.base.errors": ("SetupWarning", "UserError"),
-    "sgf_games.rules.conformance": ("check_game",),
+    "sgf_games.rules.conformance.check_game": ("check_game",),
     "sgf_games.rules.game": ("Game", "State"),
     "sgf_games.compute.machine": ("configure",),
     "sgf_games.compute.programs": ("jit",),

@@ -143,7 +143,7 @@ def as_game(game: Game | str) -> Game:
 
 def _value(text: str, kind: object, where: str) -> object:
     """Read a value as a field's type, given as its annotation's text or the type itself."""
-    kind = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    kind = str(kind if isinstance(kind, str) else getattr(kind, "__name__", kind))
     if re.match(r"(tuple|list|dict|set|frozenset)\b", kind):
         raise UserError(f"{where}: is a {kind}, which cannot be written here; make the game in Python")
     try:

@@ -30,6 +30,11 @@ def by_chance(game, state, action):
     return own(game).step(state, action)._replace(ply=state.ply + int(noise))
 
 
+def by_the_clock(game, state):
+    seen = own(game).observe(state)
+    return seen + np.random.default_rng().random(seen.shape, np.float32)
+
+
 def other_stones(game, state, action):
     after = own(game).step(state, action)
     return after._replace(signs=jnp.where(state.signs == 0, -after.signs, after.signs))
@@ -69,6 +74,21 @@ PLAY = {
     "set up for Black alone": ({"set_up": lambda game, stones, player: own(game).set_up(stones, 0)}, "Wrong.set_up: player 0 is to move; expected player 1, as asked"),
     "nothing set up": ({"set_up": lambda game, stones, player: own(game).set_up(0 * stones, player)}, "Wrong.set_up: leads to other stones"),
     "who has won": ({"margin": lambda game, state: -own(game).margin(state), "returns": lambda game, state: own(game).returns(state)}, "Wrong.margin: is .*, and returns is .*; expected the same winner"),
+    "the other's points": ({"owners": lambda game, state: -own(game).owners(state), "margin": lambda game, state: own(game).margin(state)}, r"Wrong.owners: names the other player: .* points by owners, .* by margin without komi; .*after "),
+    "no points": ({"margin": lambda game, state: own(game).margin(state) / 50, "returns": lambda game, state: own(game).returns(state)}, "Wrong.margin: is on another scale than points"),
+    "far too many points": ({"margin": lambda game, state: own(game).margin(state) * 50, "returns": lambda game, state: own(game).returns(state)}, "Wrong.margin: is on another scale than points"),
+    "a hook that raises": ({"why_illegal": lambda game, state, point: {}[point]}, "Wrong.why_illegal: raises KeyError"),
+    "a hook that raises at the end": ({"resumed": lambda game, state, passes=0: state._replace(passes=state.passes // (1 if own(game).legal_action_mask(state).any() else own(game).nothing))}, "Wrong.resumed: raises AttributeError"),
+    "no words": ({"end_reason": lambda game, drawn: None}, "Wrong.end_reason: is None; expected a word"),
+    "points beside the board": ({"star_points": [(3, 0)]}, r"Wrong.star_points: is \[\(3, 0\)\]; expected points"),
+    "stones that are no mask": ({"dead_stones": lambda game, state: np.zeros((3, 3), int)}, r"Wrong.dead_stones: is int64\[3,3\]; expected bool\[H,W\]"),
+    "nothing goes on": ({"resumed": lambda game, state, passes=0: None}, "Wrong.resumed: is None; expected a state"),
+    "one player alone": ({"current_player": lambda game, state: 0 * state.player, "step": lambda game, state, action: own(game).step(state._replace(player=0 * state.player), action)}, "Wrong.(current_player: is 0 in every position|set_up: player 0 is to move)"),
+    "planes by the clock": ({"observe": by_the_clock}, "Wrong.observe: is another (when it is asked again|of the state without_history)"),
+    "planes that are no numbers": ({"observe": lambda game, state: own(game).observe(state) + jnp.log(state.ply - 1.0)}, "Wrong.observe: has numbers that are not finite; before the first move"),
+    "planes of what nodes forget": ({"without_history": lambda game, state: state._replace(ply=0 * state.ply), "observe": lambda game, state: own(game).observe(state) + state.ply}, "Wrong.observe: is another of the state without_history, which is all that a search keeps of a position; after"),
+    "too sure": ({"heuristic": lambda game, state: own(game).margin(state)}, "Wrong.heuristic: is .*; expected a number from -1 to 1"),
+    "turned another way": ({"symmetries": lambda game: (np.stack([np.arange(9), np.arange(9)[::-1]]), np.stack([np.arange(10)] * 2))}, "Wrong.symmetries: number 1 leads to another game; expected the same; after"),
     "no komi": ({"priced": lambda game, state: state}, "Wrong.priced: does not give the state this game's komi"),
 }  # fmt: skip
 
