@@ -18,20 +18,21 @@ from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.networks.shipped import shipped
 from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.rule import Rule, numbers_of
-from jubango.bots.search.search import Search
+from jubango.bots.search.spec import SearchSpec
 from jubango.sgf_games.base import shell
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.own_parts import nearest_part
 from jubango.sgf_games.rules.game import Game
 
 
-def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
-    """The composition that ``bots`` share; its capacity is that of the largest."""
+def search_for(game: Game, bots: Sequence[SearchConfig], evaluator: Evaluator) -> SearchSpec:
+    """The composition that ``bots`` share, with the evaluator that :func:`evaluator_for` finds for them; its capacity
+    is that of the largest."""
     bot = bots[0]
-    return Search(
+    return SearchSpec(
         game,
         rule_for(bot),
-        evaluator_for(game, bot).evaluator,
+        evaluator,
         capacity=max(room_for(simulations_for(game, one)) for one in bots),
         width=bot.width,
         cutoff=bot.cutoff,
@@ -44,9 +45,10 @@ def search_for(game: Game, bots: Sequence[SearchConfig]) -> Search:
     )
 
 
-def composition(game: Game, bot: SearchConfig) -> Search:
+def composition(game: Game, bot: SearchConfig) -> SearchSpec:
     """What of a bot makes a program: bots that are equal in this can share one."""
-    return search_for(game, [bot.model_copy(update={"simulations": 1, "ensemble": 1})])
+    one = bot.model_copy(update={"simulations": 1, "ensemble": 1})
+    return search_for(game, [one], evaluator_for(game, one).evaluator)
 
 
 def player_key(game: Game, bot: SearchConfig) -> tuple:

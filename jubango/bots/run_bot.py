@@ -32,9 +32,10 @@ def run_bot(
     if not isinstance(bot, SearchConfig):
         raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
     legal = legal_actions(game, states)
-    bot = with_parallel_leaves(game, bot, len(states)).model_copy(update={"temperature": 0.0, **calm(bot)})
-    search, weights = search_for(game, [bot]), evaluator_for(game, bot).params
+    evaluator, weights = evaluator_for(game, bot)
+    bot = with_parallel_leaves(bot, evaluator, len(states)).model_copy(update={"temperature": 0.0, **calm(bot)})
+    search, params = search_for(game, [bot], evaluator), [params_of(game, bot, row) for row in legal]
     return search_each(
-        search, states, [params_of(game, bot, row) for row in legal], seeds, params=weights, seconds=bot.seconds,
+        search, states, params, seeds, params=weights, seconds=bot.seconds,
         move=bot.move, ensemble=bot.ensemble, lanes=lanes, on_progress=on_progress,
     )  # fmt: skip

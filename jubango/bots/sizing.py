@@ -8,30 +8,44 @@ from typing import Any, TypeVar
 
 from jubango.bots.composition import evaluator_for, player_key, room_for, simulations_for
 from jubango.bots.config import BotConfig, SearchConfig
+from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.search.tree.tree import tree_bytes
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import VECTOR, devices, full_lanes, memory_bytes
 from jubango.sgf_games.rules.game import Game
 
-Bot = TypeVar("Bot", bound=BotConfig)
+Bot = TypeVar("Bot", bound=SearchConfig)
 
 
 def affordable_lanes(game: Game, bots: Sequence[BotConfig]) -> int:
     """How many games' trees a quarter of the machine's memory holds. Raises UserError for none."""
-    memory = memory_bytes() // 4
     largest: dict[Any, int] = {}  # bytes of a game's trees, for each player
     for bot in bots:
         if isinstance(bot, SearchConfig):
-            kind, room, amaf = player_key(game, bot), room_for(simulations_for(game, bot)), bot.rule.amaf
-            need = bot.ensemble * tree_bytes(game, room, bot.solver, amaf)
-            if need > memory:
-                raise UserError(
-                    f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
-                    f"{need / 2**30:.1f} GiB, more than a quarter of this machine's memory; lower simulations"
-                )
-            largest[kind] = max(largest.get(kind, 0), need)
-    each = sum(largest.values())
-    lanes = memory // each if each else 16_384
+            kind = player_key(game, bot)
+            largest[kind] = max(largest.get(kind, 0), _tree_bytes(game, bot))
+    return _lanes(sum(largest.values()))
+
+
+def affordable_trees(game: Game, bot: SearchConfig) -> int:
+    """How many positions' trees of one bot a quarter of the machine's memory holds. Raises UserError for none."""
+    return _lanes(_tree_bytes(game, bot))
+
+
+def _tree_bytes(game: Game, bot: SearchConfig) -> int:
+    """Of all its trees of a position. Raises UserError for too many."""
+    need = bot.ensemble * tree_bytes(game, room_for(simulations_for(game, bot)), bot.solver, bot.rule.amaf)
+    if need > memory_bytes() // 4:
+        raise UserError(
+            f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
+            f"{need / 2**30:.1f} GiB, more than a quarter of this machine's memory; lower simulations"
+        )
+    return need
+
+
+def _lanes(each: int) -> int:
+    """Lanes of so many bytes each in a quarter of the memory."""
+    lanes = memory_bytes() // 4 // each if each else 16_384
     if lanes < VECTOR * len(devices()):  # a search fills up its vectors, unless it has one or two lanes
         lanes = VECTOR if lanes >= VECTOR else min(lanes, 2)
     return max(1, lanes)
@@ -41,16 +55,16 @@ LEAVES_OF_NETWORKS = 8
 WAVES = 64  # times that a tree is searched in all its leaves at once, at least: what a leaf finds helps the next ones
 
 
-def with_parallel_leaves(game: Game, bot: Bot, lanes: int) -> Bot:
-    """A bot for so few games or positions at once that one leaf each would leave the machine idle.
+def with_parallel_leaves(bot: Bot, evaluator: Evaluator, lanes: int) -> Bot:
+    """A bot with this evaluator for so few games or positions at once that one leaf each would leave the machine idle.
 
     It searches several leaves of a tree at once, and a single position in one tree for each device. It is for what goes
     by the clock, plays people or analyses, where a move may depend on the machine. What the configuration itself says
     of leaves and ensembles stays.
     """
-    if not isinstance(bot, SearchConfig) or bot.rule.scheduled or {"leaves", "ensemble"} & bot.model_fields_set:
+    if bot.rule.scheduled or {"leaves", "ensemble"} & bot.model_fields_set:
         return bot
-    budget, batch = bot.simulations // WAVES, evaluator_for(game, bot).evaluator.saturating_batch
+    budget, batch = bot.simulations // WAVES, evaluator.saturating_batch
     most = _most_leaves(batch)
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
     ensemble = 1 if one_tree else max(1, min(len(devices()), budget // batch))

@@ -19,6 +19,7 @@ from jubango.arena.schedule.plan import match_plan
 from jubango.bots.composition import evaluator_for, note_on, room_for, search_for
 from jubango.bots.config import PRESETS, bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
@@ -145,7 +146,7 @@ def test_bots_share_programs_unless_they_keep_trees():
 
 @pytest.mark.full
 def test_other_numbers_need_no_other_program():
-    five, six, more = (search_for(C4, [bot_from_spec(f"uct:simulations={n}")]) for n in (513, 600, 1025))
+    five, six, more = (search_for(C4, [bot_from_spec(f"uct:simulations={n}")], Rollout()) for n in (513, 600, 1025))
     assert five == six != more
     for n in (1, 2, 3, 400, 65_536, 65_537, 1_000_000):
         assert n <= room_for(n) < 2 * n + 65_536 * (n > 65_536)
@@ -155,13 +156,17 @@ def test_other_numbers_need_no_other_program():
     assert (len(driver._programs), result.simulations) == (made, 50)
 
 
+def parallel(game, bot, lanes):
+    return with_parallel_leaves(bot, evaluator_for(game, bot).evaluator, lanes)
+
+
 @pytest.mark.parametrize("spec", ["uct:", "alphazero:", "alphago:", "alphazero:network=none,"])
 @pytest.mark.parametrize("game", ["connect_four", "go:13"])
 def test_trees_of_a_position_lie_on_a_device_each(game, spec):
     """None is there only to fill up a device, and none shares a device with another while others have none."""
     game = make_game(game)
     for simulations in (1, 63, 64, 128, 191, 192, 400, 1600, 2111, 2112, 3200, 4095, 4096, 12_800, 100_000):
-        bot = with_parallel_leaves(game, bot_from_spec(f"{spec}simulations={simulations}"), 1)
+        bot = parallel(game, bot_from_spec(f"{spec}simulations={simulations}"), 1)
         batch = evaluator_for(game, bot).evaluator.saturating_batch
         assert bot.ensemble in (1, len(jax.devices()))
         assert device_layout(bot.ensemble, bot.leaves, batch) == (bot.ensemble, bot.ensemble), simulations
@@ -171,15 +176,13 @@ def test_trees_of_a_position_lie_on_a_device_each(game, spec):
 @pytest.mark.full
 def test_a_position_alone_is_searched_in_many_leaves_where_the_machine_may_be_felt():
     timed, small = bot_from_spec("uct:seconds=1"), bot_from_spec("uct:simulations=100")
-    one = with_parallel_leaves(C4, timed, 1)
+    one = parallel(C4, timed, 1)
     assert (one.leaves, one.ensemble) == (32, len(jax.devices()))
-    assert with_parallel_leaves(C4, timed, full_lanes()) == timed
-    assert with_parallel_leaves(C4, timed, full_lanes() // 4).leaves == 4
-    assert with_parallel_leaves(C4, small, 1).leaves * with_parallel_leaves(C4, small, 1).ensemble == 1, (
-        "so few would not help each other"
-    )
-    for spec in ("uct:seconds=1,leaves=2", "uct:seconds=1,ensemble=1", "gumbel", "minimax"):
-        assert with_parallel_leaves(C4, bot_from_spec(spec), 1) == bot_from_spec(spec)
+    assert parallel(C4, timed, full_lanes()) == timed
+    assert parallel(C4, timed, full_lanes() // 4).leaves == 4
+    assert parallel(C4, small, 1).leaves * parallel(C4, small, 1).ensemble == 1, "so few would not help each other"
+    for spec in ("uct:seconds=1,leaves=2", "uct:seconds=1,ensemble=1", "gumbel"):
+        assert parallel(C4, bot_from_spec(spec), 1) == bot_from_spec(spec)
     bots = [bot_from_spec("uct:simulations=500"), bot_from_spec("random")]
     assert GamePool(TTT, bots, 1).bots[bots[0].name] == bots[0], "games by number alone are the same everywhere"
     assert GamePool(TTT, bots, 1, timed=True).bots[bots[0].name] == bots[0].model_copy(

@@ -19,7 +19,7 @@ from jubango.bots.composition import judging_note, strongest
 from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
 from jubango.bots.run_bot import run_bot
 from jubango.bots.search.results.result import SearchResult
-from jubango.bots.sizing import affordable_lanes
+from jubango.bots.sizing import affordable_trees
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.rules.coordinates import Point
@@ -246,7 +246,7 @@ def _analyze(
     games = list({position.game for position in positions})
     if len(games) > 1:
         raise UserError(f"positions of {len(games)} different games; analyze those of one game at a time")
-    at_once = min(MOST_LANES, affordable_lanes(games[0], [bot]))
+    at_once = min(MOST_LANES, affordable_trees(games[0], bot))
     total = bot.simulations * -(-len(positions) // at_once)
     out: list[PositionAnalysis] = []
     stopped = False

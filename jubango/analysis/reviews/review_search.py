@@ -15,7 +15,7 @@ from jubango.bots.composition import evaluator_for
 from jubango.bots.config import SearchConfig
 from jubango.bots.run_bot import run_bot
 from jubango.bots.search.results.result import SearchResult
-from jubango.bots.sizing import affordable_lanes
+from jubango.bots.sizing import affordable_trees
 from jubango.sgf_games.compute.machine import full_lanes
 from jubango.sgf_games.records.record import score_of
 from jubango.sgf_games.rules.game import Game
@@ -75,7 +75,7 @@ def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
     most = 4 * full_lanes(evaluator_for(game, bot).evaluator.saturating_batch)
     sizes = [size for size in (MOST_LANES, 2 * MOST_LANES, 4 * MOST_LANES) if size <= max(most, MOST_LANES)]
     best = min(sizes, key=lambda size: -(-number // size) * (size + 96))
-    return min(best, affordable_lanes(game, [bot]))
+    return min(best, affordable_trees(game, bot))
 
 
 def finding(job: SearchJob, result: SearchResult, lead: float | None, has_prior: bool = True) -> Finding:

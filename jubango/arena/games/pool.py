@@ -14,6 +14,7 @@ from jubango.arena.games.slot import Begun, GameSlot, goes_on_elsewhere
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
+from jubango.bots.composition import evaluator_for
 from jubango.bots.config import BotConfig, EngineConfig, SearchConfig
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer
 from jubango.bots.players.player import PlayerConfig
@@ -48,7 +49,10 @@ class GamePool:
         given = players or {}
         loose = bool(given or timed)  # a person or a clock is there, and moves depend on the machine anyway
         self.bots = {
-            bot.name: with_parallel_leaves(game, bot, lanes) if loose or _seconds(bot) else bot for bot in bots
+            bot.name: with_parallel_leaves(bot, evaluator_for(game, bot).evaluator, lanes)
+            if isinstance(bot, SearchConfig) and (loose or _seconds(bot))
+            else bot
+            for bot in bots
         }
         to_make = [bot for name, bot in self.bots.items() if name not in given]
         # What goes by the clock, or is not ours, waits for nothing: it has one block.

@@ -17,7 +17,7 @@ from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.results.variations import variations
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
-from jubango.bots.sizing import affordable_lanes, with_parallel_leaves
+from jubango.bots.sizing import affordable_trees, with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import Game, State
@@ -68,11 +68,12 @@ class InteractiveSearch:
     """
 
     def __init__(self, game: Game, bot: SearchConfig, room: int = LONGEST_ANALYSIS) -> None:
-        self.game, self.bot = game, with_parallel_leaves(game, bot, 1)
+        self.judge = evaluator_for(game, bot)
+        self.game, self.bot = game, with_parallel_leaves(bot, self.judge.evaluator, 1)
         self.room = _room(game, self.bot, room)
         roomy = self.bot.model_copy(update={"simulations": self.room})
-        self.judge = evaluator_for(game, bot)
-        self.driver = Driver(search_for(game, [roomy]), 1, self.bot.ensemble, self.judge.params, bot.reuse)
+        search = search_for(game, [roomy], self.judge.evaluator)
+        self.driver = Driver(search, 1, self.bot.ensemble, self.judge.params, bot.reuse)
         self.position: SearchedPosition | None = None
         self._began = 0.0
         self.begin(SearchedPosition(initial_state(game), np.ones(game.num_actions, bool), 0, 0), simulations=1)
@@ -166,7 +167,7 @@ def _room(game: Game, bot: SearchConfig, room: int) -> int:
     room = max(room, bot.simulations)
     while True:
         try:
-            affordable_lanes(game, [bot.model_copy(update={"simulations": room})])
+            affordable_trees(game, bot.model_copy(update={"simulations": room}))
         except UserError:
             if room <= bot.simulations:
                 raise

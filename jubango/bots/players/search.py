@@ -41,8 +41,8 @@ class SearchPlayer(BatchPlayer):
     def __init__(self, game: Game, bots: Sequence[SearchConfig], lanes: int) -> None:
         self.game = game
         reuse = any(bot.reuse for bot in bots)
-        params = evaluator_for(game, bots[0]).params
-        self.driver = Driver(search_for(game, bots), lanes, bots[0].ensemble, params, reuse)
+        evaluator, params = evaluator_for(game, bots[0])
+        self.driver = Driver(search_for(game, bots, evaluator), lanes, bots[0].ensemble, params, reuse)
         self._by_itself = can_go_on(self.driver.search)
         self._asked: dict[int, Asked] = {}
         self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at

@@ -41,7 +41,7 @@ def check_complete(cls: type, what: str) -> None:
 def as_dataclass(cls: _Class, what: str, frozen: bool = True, eq: bool = True) -> _Class:
     """The class as a dataclass of its annotated fields. Raises UserError for fields that cannot be."""
     try:
-        return dataclasses.dataclass(frozen=frozen, eq=eq)(cls)
+        return dataclasses.dataclass(frozen=frozen, eq=eq)(cls)  # type: ignore[return-value]
     except (TypeError, ValueError) as error:
         raise UserError(f"{what}: {error}") from None
 

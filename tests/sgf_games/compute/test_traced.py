@@ -18,6 +18,7 @@ from jubango.bots.composition import search_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Uniform
 from jubango.bots.evaluators.registry import as_evaluator
+from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.host.driver import program
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.base.errors import SetupWarning
@@ -243,7 +244,7 @@ def test_who_somebody_is():
         as_evaluator(lambda game, state, legal, seed: 0),
     ):
         assert identity(foreign) is None
-    search = search_for(make_game("tic_tac_toe"), [bot_from_spec("uct:simulations=10")])
+    search = search_for(make_game("tic_tac_toe"), [bot_from_spec("uct:simulations=10")], Rollout())
     assert identity(search) is not None
     assert identity(dataclasses.replace(search, capacity=11)) != identity(search)
     own = dataclasses.replace(search, evaluator=as_evaluator(lambda game, state, legal, seed: 0))
@@ -291,7 +292,7 @@ def test_states_are_free_to_go_to_any_device(folder):
 
 def test_trees_are_written_over(folder):
     """The arrays that a program is given to write over are gone afterwards, whether it was traced here or not."""
-    search = search_for(make_game("tic_tac_toe"), [bot_from_spec("uct:simulations=23")])
+    search = search_for(make_game("tic_tac_toe"), [bot_from_spec("uct:simulations=23")], Rollout())
     compiled = program(search, 64)
     trees = compiled.idle()
     assert len(trees.done.addressable_shards) == min(2, len(devices()))

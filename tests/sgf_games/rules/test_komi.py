@@ -20,7 +20,7 @@ from schedules import round_robin
 import jubango as jb
 from jubango.arena.commands import run as command
 from jubango.arena.games.pool import GamePool
-from jubango.bots.composition import search_for
+from jubango.bots.composition import evaluator_for, search_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.bots.evaluators.rollout import Rollout
@@ -206,7 +206,8 @@ def test_networks_of_other_komis_are_one_program(tmp_path):
     for komi in (6.5, 0):
         game, path = Go(3, 3, komi), tmp_path / f"{komi}.safetensors"
         random_network(path, game, 4, 1)
-        search = search_for(game, [bot_from_spec(f"alphazero:simulations=4,network={path}")])
+        bot = bot_from_spec(f"alphazero:simulations=4,network={path}")
+        search = search_for(game, [bot], evaluator_for(game, bot).evaluator)
         found.add(dataclasses.replace(search, game=game.compiled_as))
     assert len(found) == 1
 
