@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from jubango.bots.composition import calm, evaluator_for, params_of, search_for
@@ -10,7 +11,6 @@ from jubango.bots.search.host.run import search_each
 from jubango.bots.search.results.result import SearchResult
 from jubango.bots.sizing import with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.rules.compiled import legal_actions
 from jubango.sgf_games.rules.game import Game, State
 
 
@@ -31,11 +31,10 @@ def run_bot(
     """
     if not isinstance(bot, SearchConfig):
         raise UserError(f'bot "{bot.name}": only a searching bot (uct, alphazero, ...) can show its visits')
-    legal = legal_actions(game, states)
     evaluator, weights = evaluator_for(game, bot)
     bot = with_parallel_leaves(bot, evaluator, len(states)).model_copy(update={"temperature": 0.0, **calm(bot)})
-    search, params = search_for(game, [bot], evaluator), [params_of(game, bot, row) for row in legal]
     return search_each(
-        search, states, params, seeds, params=weights, seconds=bot.seconds,
+        search_for(game, [bot], evaluator), states, functools.partial(params_of, game, bot), seeds, params=weights,
+        seconds=bot.seconds,
         move=bot.move, ensemble=bot.ensemble, lanes=lanes, on_progress=on_progress,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from jubango.sgf_games.compute.programs import Compiled
 
 # Evaluators a bot can be configured with by name: `uct:evaluator=NAME`.
 EVALUATORS: dict[str, Callable[[], Evaluator]] = {"uniform": Uniform, "heuristic": Heuristic}
-SHIPPED = frozenset({"rollout", "network", "mixed", *EVALUATORS})
+OWN_EVALUATORS = frozenset({"rollout", "network", "mixed", *EVALUATORS})
 
 _Thing = TypeVar("_Thing", bound=Callable[..., object])
 
@@ -31,7 +31,7 @@ def evaluator(name: str) -> Callable[[_Thing], _Thing]:
     Raises UserError for a name that is taken by one of jubango's own, and for what can be no evaluator.
     """
     check_name(name, "evaluator")
-    if name in SHIPPED:
+    if name in OWN_EVALUATORS:
         raise UserError(f'evaluator "{name}": choose another name; jubango has an evaluator of this one')
 
     def register(thing: _Thing) -> _Thing:

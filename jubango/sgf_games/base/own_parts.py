@@ -13,7 +13,7 @@ from typing import TypeVar
 from jubango.sgf_games.base.errors import UserError, nearest
 
 LOADED: list[str] = []  # modules of parts that JUBANGO_PLUGINS has named, as far as they are imported
-MOST_TOLD = 300  # characters of what was raised
+LONGEST_REASON = 300  # characters of what was raised
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -62,6 +62,5 @@ def raised(error: BaseException, code: object) -> str:
     own = inspect.getfile(code)  # type: ignore[arg-type]
     frame = next((frame for frame in reversed(frames) if frame.filename == own), None)
     place = f" ({Path(frame.filename).name}:{frame.lineno})" if frame else ""
-    message = (str(error).strip() or "").splitlines()
-    said = f"{type(error).__name__}: {' '.join(message[0].split())}" if message else type(error).__name__
-    return f"{said[:MOST_TOLD]}{place}"
+    said = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
+    return f"{said[:LONGEST_REASON]}{place}"

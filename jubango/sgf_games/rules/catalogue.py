@@ -42,7 +42,7 @@ CATALOGUE: dict[str, Entry] = {
     "mnk": Entry(Mnk, "3", {"k": 3}, "k in a row on any board, e.g. mnk:7x5,k=4"),
     "pgx": Entry(PgxGame, "othello", {}, f"games of pgx: {', '.join(PGX_GAMES)}", head="env"),
 }
-SHIPPED = frozenset({*CATALOGUE, "race"})
+OWN_GAMES = frozenset({*CATALOGUE, "race"})
 
 
 def register_game(name: str, make: Callable[..., Game], size: str = "", about: str = "") -> None:
@@ -69,7 +69,7 @@ def game(name: str, size: str = "", about: str = "") -> Callable[[_Made], _Made]
     """
     check_name(name, "game")
     where = f'game "{name}"'
-    if name in SHIPPED:
+    if name in OWN_GAMES:
         raise UserError(f"{where}: choose another name; jubango has a game of this one")
     if size:
         _board_size(size, where)

@@ -144,7 +144,7 @@ def _for_each(name: str, given: Any, number: int) -> list[Any]:
 def search_each(
     search: SearchSpec,
     states: Sequence[State],
-    each: Sequence[SearchParams],
+    given: Sequence[SearchParams] | Callable[[np.ndarray], SearchParams],
     seeds: Sequence[int],
     *,
     params: Params = (),
@@ -155,10 +155,18 @@ def search_each(
     lanes: int = 0,
     on_progress: Progress = lambda done, wanted: None,
 ) -> list[SearchResult]:
-    """:func:`run_many` for positions that have parameters and seeds of their own."""
+    """:func:`run_many` for positions that have parameters and seeds of their own.
+
+    given: the parameters of each position, or a function that finds them by its legal actions, bool [A].
+    """
     if not states:
         return []
     began = time.perf_counter()
+    batch = stacked(states)
+    view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
+    if view.terminal[: len(states)].any():
+        raise UserError("the game is over in a position to be searched")
+    each = [given(legal) for legal in view.legal[: len(states)]] if callable(given) else given
     for one in {id(one): one for one in each}.values():
         check_numbers(search.rule, one.own)
     wanted = max(one.simulations for one in each)
@@ -166,10 +174,6 @@ def search_each(
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
     own_seeds = [one % 2**32 for one in seeds]
     driver = Driver(search, max(lanes, len(states)), ensemble, params)
-    batch = stacked(states)
-    view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
-    if view.terminal[: len(states)].any():
-        raise UserError("the game is over in a position to be searched")
     deadline = time.perf_counter() + seconds if seconds else math.inf
     orders = [SearchRequest(i, view.legal[i], one, own_seeds[i], deadline) for i, one in enumerate(each)]
     driver.begin(orders, batch)
