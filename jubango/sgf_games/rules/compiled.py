@@ -186,8 +186,3 @@ def view_of(game: Game, states: Sequence[State]) -> View[np.ndarray]:
     """What the host needs to know of unbatched ``states``, which are looked at all at once; batch axis first."""
     view: View[jax.Array] = rules(game).view_lanes(stacked(states))
     return View(*(np.asarray(x)[: len(states)] for x in view))
-
-
-def legal_actions(game: Game, states: Sequence[State]) -> np.ndarray:
-    """bool [n, A] of unbatched ``states``."""
-    return view_of(game, states).legal

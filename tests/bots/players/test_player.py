@@ -17,7 +17,7 @@ from jubango.arena.commands import run as run_command
 from jubango.arena.runs.play import Interrupted, play_plan
 from jubango.bots.config import Bot
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.rules.compiled import initial_state, legal_actions, rules
+from jubango.sgf_games.rules.compiled import initial_state, rules, view_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -157,7 +157,7 @@ def test_what_is_seen_of_a_position():
         for move in position.moves:
             state = rules(position.game).step(state, position.game.parse_action(move))
         assert np.array_equal(position.game.stones(state), position.stones)
-        assert np.array_equal(legal_actions(position.game, [state])[0].nonzero()[0], position.legal_actions)
+        assert np.array_equal(view_of(position.game, [state]).legal[0].nonzero()[0], position.legal_actions)
         assert position.board.count("X") == (len(position.moves) + 1) // 2
         assert len(position.board.splitlines()) == 3
         assert str(position).endswith(f"{'XO'[position.player]} to move")
