@@ -90,6 +90,7 @@ def test_the_intervals_cover_what_was_planted():
     assert elsewhere >= 0.88 * 5 * seeds, elsewhere
 
 
+@pytest.mark.full
 def test_what_is_tried_comes_near_the_optimum_and_depends_on_the_seed_alone():
     rng = np.random.default_rng(3)
     elo, best = planted(2, rng)
