@@ -134,16 +134,19 @@ class Case:
         return False
 
 
-def kill_runs(kind: str, kills: int, seed: int, folder: Path, most: int = 4, here: bool = False) -> Counter[str]:
-    """Kill runs of a kind so many times in all, each run at ``most`` so often before it is let end. Returns how many of
-    them there were, and how many kills; ``here``: see :class:`Case`. Raises AssertionError for one that does not end as it should."""
+def kill_runs(
+    kind: str, kills: int, seed: int, folder: Path, most: int = 4, here: bool = False, middle: int = 0
+) -> Counter[str]:
+    """Kill runs of a kind so many times in all, ``middle`` of them at least once some games have been kept, each run at
+    ``most`` so often before it is let end. Returns how many of them there were, and how many kills; ``here``: see
+    :class:`Case`. Raises AssertionError for one that does not end as it should."""
     case, counts, rng = Case(kind, folder, here), Counter[str](), random.Random(seed)
     whole = case.to_its_end("whole")
     usual = whole if here else case.to_its_end("again")  # compiled by now
     assert usual.page == whole.page
-    while counts["kills"] < kills:
+    while counts["kills"] < kills or counts["in the middle"] < middle:
         shutil.rmtree(folder / "part", ignore_errors=True)
-        for _ in range(min(rng.randint(1, most), kills - counts["kills"])):
+        for _ in range(max(1, min(rng.randint(1, most), kills - counts["kills"]))):
             if not case.killed("part", rng, usual):
                 break
             counts["kills"] += 1

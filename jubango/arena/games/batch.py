@@ -389,7 +389,8 @@ class GameBatch:
         result, reason, detail, lane.counted = score(game, state, verdicts)
         cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
         if reason == "disputed" and cleaners and not lane.disputed and len(lane.moves) < game.max_plies:
-            lane.disputed, lane.cleaners = f"play went on after move {len(lane.moves)}: {detail}", cleaners
+            said = f"play went on after move {len(lane.moves)}: {detail}"
+            lane.disputed, lane.cleaners = said[:MOST_DETAIL], cleaners
             lane.played_out, lane.verdicts = False, []
             self._renew(lane)
             self._put({i: game.resumed(state)})

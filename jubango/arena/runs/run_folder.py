@@ -114,10 +114,10 @@ class RunFolder:
         assert self._library is not None
         self._library.forget(reasons)
 
-    def begin(self, plan: Plan, played_on: Sequence[str] = ()) -> None:
-        """The first game is about to begin, here, or to be added, those being ``played_on`` other machines."""
+    def begin(self, plan: Plan, played_on: Sequence[str] | None = None) -> None:
+        """The first game is about to begin here; or games are to be added that were ``played_on`` these machines."""
         self._work.write(PLAN_FILE, with_digests(plan, self._networks))
-        if text := with_machines(self.machines, played_on or [this_machine()]):
+        if text := with_machines(self.machines, [this_machine()] if played_on is None else played_on):
             self._work.write(MACHINES, text)
 
     @property

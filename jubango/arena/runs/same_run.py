@@ -34,6 +34,9 @@ def difference(old: Plan, new: Plan, networks: Mapping[str, str]) -> str:
         if old.terms.get(pair) != new.terms.get(pair):
             return f"{'another' if pair in old.terms else 'no'} [[matchups]] table of {pair[0]} and {pair[1]}"
     closed = old.format.kind not in OPEN or old.part is not None
+    first = [plan.format.names[0] for plan in (old, new)]
+    if old.format.kind == "gauntlet" and first[0] != first[1]:
+        return f'the gauntlet of "{first[0]}", not of "{first[1]}"'
     sizes = [({bot.name for bot in plan.bots}, plan.games_per_pairing) for plan in (old, new)]
     if closed and sizes[0] != sizes[1]:
         hangs = "its share depends on" if old.part else "rounds depend on"

@@ -117,7 +117,9 @@ class UnderWay:
 
     def _take(self, folder: Folder, finished: Collection[str]) -> None:
         try:
-            lines = (folder.read_text(UNDER_WAY) or "").splitlines()
+            lines = filter(
+                None, (folder.read_text(UNDER_WAY) or "").split("\n")
+            )  # engines' words may hold other ends of lines
         except UserError as error:
             self.notes.append(f"{error}; the games that were under way begin anew")
             return
@@ -130,7 +132,9 @@ class UnderWay:
                 task = self._plan.task_of(said.game_id)
                 if task is None or said.of != self._decided_by(task):
                     raise ValueError
-                self.begun[said.game_id], self._lines[said.game_id] = _begun(self._plan.game, said), line
+                begun, known = _begun(self._plan.game, said), self.begun.get(said.game_id)
+                if known is None or len(known.moves) < len(begun.moves):  # a part's may be behind
+                    self.begun[said.game_id], self._lines[said.game_id] = begun, line
             except (ValueError, UserError):  # pydantic's errors are ValueErrors
                 unused += 1
         if unused:

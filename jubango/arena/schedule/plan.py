@@ -135,7 +135,8 @@ class Plan:
         """How many games of each pairing are its own, as far as the results tell."""
         wanted = {pair: games for one in self.format.known(results) for pair, games in one.items()}
         if self.part:
-            wanted = {pair: self.part.share(place, games) for place, (pair, games) in enumerate(wanted.items())}
+            places = _places(wanted)
+            wanted = {pair: self.part.share(places[pair], games) for pair, games in wanted.items()}
         return wanted
 
     @property
@@ -168,9 +169,10 @@ class Plan:
         changes nothing of what is already scheduled.
         """
         for one in self.format.known({}) if rounds is None else rounds:
+            places = _places(one)
             for number in range(max(one.values(), default=0)):
-                for place, (pair, games) in enumerate(one.items()):
-                    if number < games and (self.part is None or self.part.has(place, games, number)):
+                for pair, games in one.items():
+                    if number < games and (self.part is None or self.part.has(places[pair], games, number)):
                         yield self.task(pair, number)
 
     def duels(self, schedule: Sequence[Duel]) -> Iterator[GameTask]:
@@ -203,6 +205,11 @@ class Plan:
         opening = self.openings.at(number // 2) if self.openings and not terms.handicap.moves else terms.handicap
         own = game_id(pair, number)
         return GameTask(own, black, white, game_seed(self.seed, own), opening, terms.komi, terms.clock or self.clock)
+
+
+def _places(one: Mapping[Pairing, int]) -> dict[Pairing, int]:
+    """Of pairings, for parts: the same in whatever order the bots are listed."""
+    return {pair: place for place, pair in enumerate(sorted(one))}
 
 
 def read_plan(path: Path, changes: Mapping[str, object] | None = None) -> Plan:

@@ -6,12 +6,12 @@ to this user, or to root, and nobody else can write to it; what is made there is
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
 import stat
 import warnings
-import zlib
 from pathlib import Path
 
 import platformdirs
@@ -104,20 +104,24 @@ def drop_unreadable(warning: str) -> bool:
     folder = cache_folder("xla") if found else None
     if found is None or folder is None:
         return False
-    damaged = [path for path in folder.glob(f"{found[1]}-*-cache") if not _is_whole(path)]
-    for path in damaged:
-        path.unlink(missing_ok=True)
-    return bool(damaged)
+    dropped = False
+    for path in folder.glob(f"{found[1]}-*-cache"):
+        with contextlib.suppress(OSError):  # root's, or deleted by somebody else
+            if not _is_whole(path):
+                path.unlink()
+                dropped = True
+    return dropped
 
 
 def _is_whole(path: Path) -> bool:
-    """Does it unpack?"""
+    """Does it unpack as JAX unpacks it, by zlib or zstd? Raises OSError."""
+    from jax._src.compilation_cache import decompress_executable  # which of the two it is has no public name
+
+    data = path.read_bytes()
     try:
-        zlib.decompress(path.read_bytes())
-    except zlib.error:
+        decompress_executable(data)
+    except Exception:  # each of the two has errors of its own
         return False
-    except OSError:  # somebody else has deleted it
-        return True
     return True
 
 

@@ -63,6 +63,14 @@ def names_of(folder: Path, *names: object) -> list[Path]:
     return [folder / str(name) for name in names]
 
 
+def test_shares_do_not_hang_by_the_order_of_the_bots():
+    keys = {"games": 4, "part": "1/3"}
+    plans = [make_plan("tic_tac_toe", bots, keys) for bots in (DICE, DICE[::-1])]
+    ids = [{task.game_id for task in plan.tasks()} for plan in plans]
+    assert ids[0] == ids[1]
+    assert [plan.total for plan in plans] == [len(ids[0])] * 2
+
+
 @pytest.mark.parametrize(
     ("bots", "games", "parts"), [(2, 8, 4), (5, 2, 4), (5, 6, 7), (9, 10, 8), (4, 12, 5), (3, 2, 1)]
 )

@@ -182,14 +182,16 @@ BOTS = {
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore:.*stand in")
 @pytest.mark.parametrize("kind", BOTS)
-def test_bots_of_all_kinds_play_the_same_games(tmp_path, often, kind):
+def test_bots_of_all_kinds_play_the_same_games(tmp_path, often, kind, monkeypatch):
     game, bots, keys = BOTS[kind]
     plan = make_plan(game, bots, {"games": 4, **keys})
     whole = play_plan(plan)
+    seen = replays(monkeypatch)
     for ticks in (1, 2, 4):
         killed_after(ticks, plan, tmp_path)
     other = make_plan(game, bots, {"games": 4, **keys, "games_at_once": 5})
     run = play_plan(other, tmp_path)
+    assert seen, "games went on"
     assert not any("anew" in note for note in run.notes)
     assert played(run) == played(whole)
 

@@ -125,3 +125,9 @@ def test_playouts_that_depend_on_their_place():
 
 def test_a_game_of_ones_own_passes():
     jb.check_game("influence:3x2,komi=1.5")
+
+
+def test_ends_of_games_that_last_longer_are_looked_into():
+    methods, said = PLAY["who has won"]
+    with pytest.raises(jb.UserError, match=said):
+        jb.check_game(wrong(**methods), games=4, moves=1)

@@ -93,7 +93,9 @@ class RandomGames:
         before = jax.tree.map(np.array, self.states)
         self.states = self.rules.step_lanes(self.states, actions)
         after = jax.tree.map(np.asarray, self.states)
-        for lane in range(min(looked_into, self.lanes)):
+        for lane in range(min(LOOKED_INTO, self.lanes)):
+            if not looked_into and (not view.terminal[lane] or lane in self.ended):
+                continue
             one, then = (jax.tree.map(lambda x, lane=lane: jnp.asarray(x[..., lane]), both) for both in (before, after))
             self._check_step(lane, one, int(actions[lane]), then, bool(view.terminal[lane]), ply)
             if not view.terminal[lane]:
