@@ -14,6 +14,7 @@ import io
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -133,21 +134,30 @@ class Case:
         assert process.returncode == 0, self.said
         return False
 
+    def killed_in_the_middle(self, out: str) -> bool:
+        """Start it and kill it once more games are kept than before; was it still at work?"""
+        process, before = self.start(out), kept_in(self.folder / out)
+        while kept_in(self.folder / out) <= before and process.poll() is None:
+            time.sleep(0.001)
+        process.kill()
+        assert process.wait() in (0, -signal.SIGKILL), self.said
+        return process.returncode != 0
+
 
 def kill_runs(
-    kind: str, kills: int, seed: int, folder: Path, most: int = 4, here: bool = False, middle: int = 0
+    kind: str, kills: int, seed: int, folder: Path, most: int = 4, here: bool = False, middle: bool = False
 ) -> Counter[str]:
-    """Kill runs of a kind so many times in all, ``middle`` of them at least once some games have been kept, each run at
-    ``most`` so often before it is let end. Returns how many of them there were, and how many kills; ``here``: see
-    :class:`Case`. Raises AssertionError for one that does not end as it should."""
+    """Kill runs of a kind so many times in all, in the ``middle`` if that is wanted, once some games have been kept,
+    each run at ``most`` so often before it is let end. Returns how many of them there were, and how many kills;
+    ``here``: see :class:`Case`. Raises AssertionError for one that does not end as it should."""
     case, counts, rng = Case(kind, folder, here), Counter[str](), random.Random(seed)
     whole = case.to_its_end("whole")
     usual = whole if here else case.to_its_end("again")  # compiled by now
     assert usual.page == whole.page
-    while counts["kills"] < kills or counts["in the middle"] < middle:
+    while counts["kills"] < kills:
         shutil.rmtree(folder / "part", ignore_errors=True)
-        for _ in range(max(1, min(rng.randint(1, most), kills - counts["kills"]))):
-            if not case.killed("part", rng, usual):
+        for _ in range(min(rng.randint(1, most), kills - counts["kills"])):
+            if not (case.killed_in_the_middle("part") if middle else case.killed("part", rng, usual)):
                 break
             counts["kills"] += 1
             counts["in the middle"] += kept_in(folder / "part") > 0

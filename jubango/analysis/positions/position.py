@@ -190,7 +190,7 @@ def searching_bot(bot: str | BotConfig, **keys: object) -> SearchConfig:
         table = {**changed, **keys, "name": config.name, "use": config.use}
         config = bot_from_table(table, f'bot "{config.name}"')
         assert isinstance(config, SearchConfig)
-        if config.name.startswith(f"{config.use}:"):  # its name was a spec string, which is another now
+        if config.name.partition(":")[0] == config.use:  # its name was a spec string, which is another now
             config = config.model_copy(update={"name": config.usual_name})
     return config
 

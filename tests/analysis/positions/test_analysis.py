@@ -427,4 +427,5 @@ def test_a_bot_whose_keys_change_is_called_by_what_it_is():
     """What compiles and searches is named on the screen: "alphazero:simulations=1600" did not search with 400."""
     assert searching_bot("alphazero:simulations=1600", simulations=400).name == "alphazero:simulations=400"
     assert searching_bot("uct:simulations=9,name=mine", c=1.0).name == "mine"
-    assert searching_bot("uct", simulations=9).name == "uct"
+    assert searching_bot("uct", simulations=9).name == "uct:simulations=9"
+    assert searching_bot("uct").name == "uct"

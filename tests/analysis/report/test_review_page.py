@@ -87,7 +87,7 @@ def test_the_command_writes_it(tmp_path, monkeypatch, capsys):
     assert command([*words, "--against", "uct", "--heat", "ownership"]) == 2
     assert capsys.readouterr().err.count("\n") == 3
     assert command([*words, "--against", "uct:c=0.1", "--png", "a.png"]) == 0
-    assert "visits: uct less uct:c=0.1, in %" in capsys.readouterr().out
+    assert "visits: uct:simulations=20 less uct:simulations=20,c=0.1, in %" in capsys.readouterr().out
     assert command([*words, "--heat", "ownership", "--png", "a.svg"]) == 0
     assert "ownership in %" in capsys.readouterr().out and "<svg" in (tmp_path / "a.svg").read_text()
 

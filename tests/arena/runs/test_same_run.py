@@ -70,7 +70,7 @@ def test_nor_one_of_a_training(tmp_path, monkeypatch):
     class Later(TrainingConfig):
         pondering: int = 0
 
-    monkeypatch.setattr(training, "Settings", Later)
+    monkeypatch.setattr(training, "TrainingConfig", Later)
     (tmp_path / "train.toml").write_text(tomli_w.dumps({"games": ["tic_tac_toe"], "channels": 8, "blocks": 1}))
     given = {"games": ("tic_tac_toe",)}
     assert training.Training({**given, "rate": 5e-4}, tmp_path).settings.rate == 5e-4

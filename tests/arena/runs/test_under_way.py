@@ -173,7 +173,7 @@ BOTS = {
     ),
     "dice": (
         "tic_tac_toe",
-        [Bot("alphazero", name="z", network="none", simulations=8, noise=0.25, temperature=1.0), DICE[0]],
+        [Bot("alphazero", name="z", network="none", simulations=8, noise=0.25, temperature=1.0, reuse=False), DICE[0]],
         {"openings": "random", "opening_plies": 1, "adjudication": {"move_limit": 8}},
     ),
 }

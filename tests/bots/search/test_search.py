@@ -460,7 +460,7 @@ def test_searches_can_be_watched_stopped_and_timed():
     timed = run(search, initial_state(C4), seconds=0.05)
     assert 0 < timed.simulations < 50_000
     assert timed.visits.sum() == timed.simulations
-    with pytest.raises(UserError, match="room for 50000"):
+    with pytest.raises(UserError, match="room for; should be a whole number from 0 to 50,000"):
         run(search, initial_state(C4), simulations=50_001)
     with pytest.raises(UserError, match="game is over"):
         run(search, after(C4, "A B A B A B A"))
