@@ -174,8 +174,8 @@ def test_faults_in_numbers():
     assert fault_in(True, np.array([[-np.inf, 0.0, 0.0], good[1]]), np.zeros(2), legal) == ""
     for logits, own, value, what in (
         (False, [-3.0, 1.0], 0.0, "negative weights, such as -3; logits are given as jb.Evaluation(logits="),
-        (False, [np.nan, 1.0], 0.0, "its prior of legal actions hold nan"),
-        (False, [np.inf, 1.0], 0.0, "hold inf"),
+        (False, [np.nan, 1.0], 0.0, "its prior of legal actions holds nan"),
+        (False, [np.inf, 1.0], 0.0, "holds inf"),
         (True, [np.nan, 1.0], 0.0, "its logits of legal actions hold nan"),
         (False, [0.5, 1.0], 3.0, "its value is 3; should be between -1 and 1"),
         (False, [0.5, 1.0], np.nan, "its value is nan"),

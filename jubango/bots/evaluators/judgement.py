@@ -89,7 +89,8 @@ def fault_in(logits: bool, given: np.ndarray, value: np.ndarray, legal: np.ndarr
     asked = legal.any(axis=-1)
     own, said = given[legal], value[asked]
     if np.isnan(own).any() or (np.isinf(own) if not logits else own == np.inf).any():
-        return f"its {'logits' if logits else 'prior'} of legal actions hold {own[~np.isfinite(own)][0]}"
+        what = "logits of legal actions hold" if logits else "prior of legal actions holds"
+        return f"its {what} {own[~np.isfinite(own)][0]}"
     if not logits and (own < 0).any():
         return (
             f"its prior holds negative weights, such as {own.min():.3g}; "

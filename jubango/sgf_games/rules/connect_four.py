@@ -95,7 +95,9 @@ class ConnectFour(LineGame):
     def parse_action(self, text: str) -> int:
         """A column: ``D``; its number, ``4``, or a point of it, ``D1``, will do as well."""
         word = text.strip().upper()
-        if word.isdecimal() and 0 < int(word) <= self.width:
+        if word.isdecimal():
+            if len(word) > len(str(self.width)) or not 0 < int(word) <= self.width:
+                raise UserError(f'"{text}" is no column; there are 1 to {self.width}')
             return int(word) - 1
         if word in COLUMN_LETTERS and len(word) == 1:
             word += "1"

@@ -16,7 +16,9 @@ from typer.main import get_command
 import jubango as jb
 from jubango.arena.commands import run
 from jubango.arena.commands.app import app
+from jubango.arena.commands.positions import reviews
 from jubango.arena.commands.terminal import completion
+from jubango.arena.text import preparing
 from jubango.bots.config import PRESETS
 from jubango.sgf_games.base import shell
 from jubango.sgf_games.rules.catalogue import CATALOGUE
@@ -83,6 +85,22 @@ def test_analyze_says_the_position_s_win_rate_and_the_best_move_s(files, capsys)
         f"White's win rate: {mean:.1f} %, the mean of the search; after {whole['moves'][0]['move']} alone {best:.1f} %"
     )
     assert said in out
+    _, out, _ = status_of(capsys, "analyze", "empty.sgf", "--bot", "uct", "--simulations", "25")
+    assert "which is noise" in out
+    assert "alone" not in out, "one random game says nothing of a move"
+
+
+@pytest.mark.full
+def test_a_review_off_a_terminal_says_how_far_it_is(files, capsys, monkeypatch):
+    monkeypatch.setattr(reviews, "AGAIN", 0.01)
+    monkeypatch.setattr(preparing, "AGAIN", 0.01)
+    words = ["analyze", "game.sgf", "--all", "--bot", "uct", "--simulations", "2000", "--format", "csv"]
+    status, out, err = status_of(capsys, *words)
+    assert status == 0
+    told = re.findall(r"searching positions of the game: (\d+) of (\d+)", err)
+    assert told and int(told[-1][0]) > 0, err
+    assert re.search(r"of \d+, \d+:\d\d left", err)
+    assert "searching" not in out
 
 
 @pytest.mark.full

@@ -123,7 +123,8 @@ def test_a_stone_lies_where_it_is_said_to_or_nowhere():
     for move, said in {
         "D2": "D2: it is taken; a stone in column D comes to lie on D4: D",
         "D5": "D5: nothing lies below it; a stone in column D comes to lie on D4: D",
-        "8": '"8" is no point',
+        "8": '"8" is no column; there are 1 to 7',
+        "9" * 5000: "is no column",
         "D7": '"D7" is not on the 7x6 board',
     }.items():
         with pytest.raises(UserError, match=re.escape(said)):

@@ -205,8 +205,8 @@ document.addEventListener("keydown", (event) => {
 });
 window.addEventListener("popstate", follow);
 $("summary").addEventListener("click", (event) => {
-  const button = event.target.closest("button.sort");
-  if (button) sort(button.closest("table"), button.parentElement.cellIndex);
+  const heading = event.target.closest("th");
+  if (heading?.querySelector("button.sort")) sort(heading.closest("table"), heading.cellIndex);
 });
 fillFilters();
 choose();

@@ -201,10 +201,8 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     if one.note:
         out.print(one.note, style="yellow")
     assert one.best is not None
-    out.print(
-        f"{side}'s win rate: {one.win_rate.percent}, the mean of the search; after {one.best.move} alone "
-        f"{one.best.win_rate.percent}",
-    )  # fmt: skip
+    alone = "" if noise else f"; after {one.best.move} alone {one.best.win_rate.percent}"
+    out.print(f"{side}'s win rate: {one.win_rate.percent}, the mean of the search{alone}")
     out.print()
     if noise:
         out.print(board_text(position.stones, position.last))
