@@ -370,6 +370,7 @@ def test_openings_that_cannot_be_played(tmp_path, capsys, sgf, plies, says):
     assert re.search(says, " ".join(error.split())), error
 
 
+@pytest.mark.full
 def test_terms_of_a_pairing(tmp_path):
     """Handicap, komi, colours and clock of two of three bots; the file has the stones as AB, and is read again."""
     matchup = {"bots": ["b", "a"], "handicap": 3, "komi": 0.5, "black": "b", "clock": "60+1"}

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 from schedules import round_robin
+from tiers import full_but
 
 from jubango.analysis.positions.heat import Heat, scale_colour, short_count
 from jubango.analysis.positions.plot import board_text, heat_text
@@ -57,7 +58,7 @@ def ended(run, results):
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 50), (40, 10), (60, 15)])
-@pytest.mark.parametrize("game", ["go:9", "connect_four", "go:19"])
+@pytest.mark.parametrize("game", full_but(["go:9", "connect_four"], ["go:9", "connect_four", "go:19"]))
 def test_it_fits_the_screen(width, height, game):
     plan = parse_plan(PLAN.format(game=game), "x")
     table = GamePool(plan.game, plan.bots, 2)

@@ -257,6 +257,7 @@ def test_what_is_printed_is_loaded_again(fresh, tmp_path):
     assert "it holds gomoku:5, this plays go" in fresh.ask(f"loadsgf {tmp_path}/row.sgf")
 
 
+@pytest.mark.full
 def test_a_loaded_game_keeps_what_was_set_up_on_the_way(fresh, tmp_path):
     """Between moves as before them; rules play it all again, and it is printed as it was."""
     (tmp_path / "set.sgf").write_text("(;SZ[5]KM[0]AB[aa][bb];AE[aa]AW[ab];B[cc];AW[dd][ee]AE[bb];W[ea];B[ae])")
