@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jubango.analysis.ratings.sprt import Sprt
+from jubango.arena.hosts.cluster import Cluster, cluster_of
 from jubango.arena.runs.merging import merge_runs
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run import Run
@@ -41,6 +42,7 @@ def tournament(
     name: str | None = None,
     part: str | None = None,
     again: Sequence[str] = (),
+    cluster: str | None = None,
     progress: bool | None = None,
 ) -> Run:
     """The run of a tournament: ``tournament("go:9", ["uct:simulations=200", Bot("uct", c=1.0)])``.
@@ -67,11 +69,13 @@ def tournament(
     name: of the tournament.
     part: "2/3" is the second of three parts of the games, for three machines; :func:`merge` puts them together.
     again: reasons, ``["crash", "time"]`` for instance, for which games of the folder are played again.
+    cluster: hosts that play in the place of this process: "local:3" for three processes of this machine.
     progress: whether it is shown; by default in notebooks and on terminals.
 
     Raises UserError for input that cannot be used, Interrupted, a KeyboardInterrupt, and Stopped if a bot is lost.
     """
     claim()  # before a game of pgx starts JAX
+    hosts = cluster_of(cluster)
     given = {
         "games": games,
         "seed": seed,
@@ -100,7 +104,7 @@ def tournament(
         raise UserError(f'tournament: "{game}" is no file; give bots with a game, or the path of a tournament file')
     else:
         plan = read_plan(Path(game), keys)
-    return _shown(plan, out, progress, again)
+    return _shown(plan, out, progress, again, hosts)
 
 
 def match(
@@ -116,6 +120,7 @@ def match(
     openings: str | Path | Sequence[str] | None = None,
     opening_plies: int | None = None,
     again: Sequence[str] = (),
+    cluster: str | None = None,
     progress: bool | None = None,
 ) -> Run:
     """The run of a match: two bots in colour-swapped pairs of games.
@@ -126,15 +131,16 @@ def match(
     sprt: a test of the first bot, "0,20" for instance; the match ends where it decides, and ``match(...).sprt`` says
         how.
     clock: as in :func:`tournament`; with one, games are played one at a time.
-    game, games, out, seed, openings, opening_plies, again, progress: as in :func:`tournament`.
+    game, games, out, seed, openings, opening_plies, again, cluster, progress: as in :func:`tournament`.
 
     Raises UserError, Interrupted and Stopped as :func:`tournament` does.
     """
     claim()
+    hosts = cluster_of(cluster)
     begin = {"openings": as_key(openings), "opening_plies": opening_plies}
     keys = {key: value for key, value in begin.items() if value is not None}
     plan = match_plan(first, second, game, games, seed, clock or "", str(sprt or ""), keys)
-    return _shown(plan, out, progress, again)
+    return _shown(plan, out, progress, again, hosts)
 
 
 def merge(folders: Sequence[Path | str], out: Path | str) -> Run:
@@ -154,9 +160,11 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Run:
     return run
 
 
-def _shown(plan: Plan, out: Path | str | None, progress: bool | None, again: Sequence[str]) -> Run:
+def _shown(
+    plan: Plan, out: Path | str | None, progress: bool | None, again: Sequence[str], hosts: Cluster | None
+) -> Run:  # fmt: skip
     for note in dict.fromkeys(filter(None, (note_on(plan.game, bot) for bot in plan.bots))):
         warnings.warn(note, stacklevel=3)
     dashboard = dashboard_for(progress)
     with dashboard.running():
-        return play_plan(plan, out, dashboard.show, dashboard.preparing, again)
+        return play_plan(plan, out, dashboard.show, dashboard.preparing, again, hosts)

@@ -42,7 +42,7 @@ def run(arguments: list[str]) -> int:
 
     try:
         if COMPLETING not in os.environ:
-            _load_plugins()
+            load_plugins()
         result = app(marked(arguments), prog_name="jubango", standalone_mode=False)
         sys.stdout.flush()
         status = result if isinstance(result, int) else 0
@@ -99,7 +99,7 @@ def _place_in_a_plugin(error: Exception) -> str:
     return f"{os.path.basename(own[-1].filename)}:{own[-1].lineno}" if own else ""
 
 
-def _load_plugins() -> None:
+def load_plugins() -> None:
     """Import the modules that JUBANGO_PLUGINS names; they register games, evaluators and players. Raises UserError."""
     import importlib
 

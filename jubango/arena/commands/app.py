@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jubango.arena.commands.catalogue import bench, bots, games
+from jubango.arena.commands.catalogue import bench, bots, games, hosts
 from jubango.arena.commands.engines import analysis_server, gtp
 from jubango.arena.commands.playing import match, openings, play, tournament, train, tune
 from jubango.arena.commands.positions import analyze
@@ -39,7 +39,7 @@ app = typer.Typer(
 )
 MODULES = (
     games, bots, tournament, match, play, analyze, rate, report, sprt, status, openings, tune, train, merge, check,
-    export, compare, bench, gtp, analysis_server,
+    export, compare, bench, hosts, gtp, analysis_server,
 )  # fmt: skip
 for module in MODULES:
     module.register(app)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -25,6 +26,55 @@ from jubango.sgf_games.compute.machine import block_lanes, full_lanes, on_cpu
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.coordinates import Point
 from jubango.sgf_games.rules.game import Game
+
+
+class GameTable(Protocol):
+    """Games under way, here or elsewhere, as whoever keeps and shows them sees them; :class:`GamePool` says what its
+    names mean."""
+
+    note: str
+    anew: list[str]
+
+    @property
+    def lanes(self) -> list[GameSlot | None]: ...
+
+    @property
+    def moves_made(self) -> int: ...
+
+    @property
+    def simulations(self) -> int: ...
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """A line for each host that plays for it."""
+        ...
+
+    @property
+    def machines(self) -> Sequence[str]:
+        """Of these hosts; nothing if this machine plays."""
+        ...
+
+    @property
+    def notes(self) -> list[str]:
+        """What people should know of the hosts, one after the other."""
+        ...
+
+    def boards(self, lanes: Sequence[int]) -> list[tuple[np.ndarray, Point | None]]: ...
+
+    def enter(self, bots: Iterable[SearchConfig], like: str) -> None: ...
+
+    def play(
+        self, tasks: Iterable[GameTask], more: Callable[[], Iterable[GameTask]] = tuple,
+        begun: dict[str, Begun] | None = None,
+    ) -> Iterator[list[GameRecord]]: ...  # fmt: skip
+
+    def under_way(self) -> Iterator[tuple[GameTask, Begun]]: ...
+
+    def ended(self) -> list[GameRecord]:
+        """Games that have ended at hosts and are not told yet, as far as they can be had in a moment."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class GamePool:
@@ -84,6 +134,18 @@ class GamePool:
     def lanes(self) -> list[GameSlot | None]:
         """The games under way; None in free lanes."""
         return [lane for block in self.blocks for lane in block.lanes]
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """None but this process."""
+        return ()
+
+    machines = hosts
+
+    @property
+    def notes(self) -> list[str]:
+        """Nothing of other hosts."""
+        return []
 
     @property
     def players(self) -> dict[str, BatchPlayer]:
@@ -159,6 +221,10 @@ class GamePool:
             if all(goes_on_elsewhere(bot, lane.task.clock is not None) for bot in bots):
                 yield lane.task, lane.begun()
 
+    def ended(self) -> list[GameRecord]:
+        """Nothing has ended elsewhere."""
+        return []
+
     def close(self) -> None:
         for block in self.blocks:
             for player in block.everybody:
@@ -168,6 +234,10 @@ class GamePool:
         """Give free lanes the next of ``waiting``."""
         for block in self.blocks:
             self._seat(block, waiting)
+
+    def go_on_with(self, begun: Mapping[str, Begun]) -> None:
+        """Games that have ``begun`` elsewhere, by their ids, go on when they are seated."""
+        self._begun = {**self._begun, **begun} if begun else self._begun
 
     def tick(self, waiting: Waiting) -> list[GameRecord]:
         """A round of every block: make the moves that are answered, and ask whoever is to move next. Returns the games

@@ -1,4 +1,6 @@
-"""Where a run's games were played: ``machines.txt`` in its folder, a line for each machine and version."""
+"""Where a run's games were played: ``machines.txt`` in its folder, a line for each machine and version.
+
+``hosts.csv`` is there, too, if hosts have played it."""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from jubango.sgf_games.compute.machine import cores, processor
 from jubango.sgf_games.library.folder import Folder
 
 FILE = "machines.txt"
+HOSTS = "hosts.csv"
 LARGEST_LIST = 100_000  # bytes
 MOST_MACHINES = 20  # lines
 

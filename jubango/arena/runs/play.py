@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any, Protocol
 
-from jubango.arena.games.pool import GamePool
+from jubango.arena.games.pool import GamePool, GameTable
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import Memory, RunFolder
 from jubango.arena.schedule.formats import OPEN
-from jubango.arena.schedule.pairings import Pairing
+from jubango.arena.schedule.pairings import GameTask, Pairing
 from jubango.arena.schedule.plan import Plan
 from jubango.bots.config import BotConfig, EngineConfig
 from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.base.errors import CannotGoOn, UserError, nearest
 from jubango.sgf_games.records.record import Failure
+
+
+class TableMaker(Protocol):
+    """Makes what plays the games of a plan: hosts, in the place of this process."""
+
+    def __call__(
+        self,
+        plan: Plan,
+        bots: Sequence[BotConfig],
+        games: int,
+        on_tick: Callable[[Any], None],
+        folder: Path | None,
+        first: Iterable[GameTask],
+    ) -> GameTable:
+        """``games``: that there are to be played. ``first``: those to begin with. Raises UserError and CannotGoOn."""
+        ...
 
 
 class Interrupted(KeyboardInterrupt):
@@ -48,13 +65,14 @@ def play_plan(
     on_progress: Callable[[Run], None] = lambda run: None,
     preparing: Callable[[str], AbstractContextManager[object]] = nullcontext,
     again: Sequence[str] = (),
+    hosts: TableMaker | None = None,
 ) -> Run:
     """Play what is missing in ``folder``, where every finished game is kept, whatever happens next; without one play
     all in memory. Games that ended by one of the reasons in ``again`` are played anew.
 
     ``on_progress`` is called with the growing run after every tick; it must be quick. ``preparing`` is entered with
-    the words for what programs are being made for, and left before the first move. Raises UserError, Interrupted and
-    Stopped.
+    the words for what programs are being made for, and left before the first move. ``hosts`` play in the place of this
+    process. Raises UserError, Interrupted and Stopped.
     """
     kept = Memory() if folder is None else RunFolder(folder)
     unknown = next((reason for reason in again if reason not in list(Failure)), None)
@@ -67,7 +85,7 @@ def play_plan(
         run = Run(plan, kept)
         try:
             if run.missing:
-                _play(run, on_progress, preparing)
+                _play(run, on_progress, preparing, hosts)
             on_progress(run)
         except KeyboardInterrupt:
             kept.conclude(run)
@@ -83,18 +101,17 @@ def play_plan(
 
 
 def _play(
-    run: Run, on_progress: Callable[[Run], None], preparing: Callable[[str], AbstractContextManager[object]]
-) -> None:
+    run: Run, on_progress: Callable[[Run], None], preparing: Callable[[str], AbstractContextManager[object]],
+    hosts: TableMaker | None = None,
+) -> None:  # fmt: skip
     plan = run.plan
     missing = {pair: count for pair, count in run.pace.missing.items() if count > 0}
     more = plan.format.kind not in OPEN  # anybody may be in a later round
     bots = [bot for bot in plan.bots if more or any(bot.name in pair for pair in missing)]
-    lanes = _lanes_for(plan, bots, missing)
+    under_way, told, machines = run.kept.under_way, 0, 0
 
-    under_way, told = run.kept.under_way, 0
-
-    def tick(table: GamePool) -> None:
-        nonlocal told
+    def tick(table: GameTable) -> None:
+        nonlocal told, machines
         run.settle()
         if under_way:
             under_way.look(table)
@@ -102,20 +119,33 @@ def _play(
             f"{own}: what was kept of it is no game of this plan, and it began anew" for own in table.anew[told:]
         ]
         told = len(table.anew)
+        run.notes += table.notes
+        table.notes.clear()
+        if len(table.machines) > machines:
+            machines = len(table.machines)
+            run.kept.begin(plan, table.machines)
         on_progress(run)
 
+    table: GameTable
     with preparing(f"{plan.game.spec} for {_some([bot.name for bot in bots])}"):
-        table = GamePool(plan.game, bots, lanes, plan.name, tick, timed=plan.timed, adjudication=plan.adjudication)
+        if hosts is None:
+            lanes = _lanes_for(plan, bots, missing)
+            table = GamePool(plan.game, bots, lanes, plan.name, tick, timed=plan.timed, adjudication=plan.adjudication)
+        else:
+            table = hosts(plan, bots, sum(missing.values()), tick, run.folder, run.next_games())
     if table.note:
         run.notes.append(table.note)
     with contextlib.closing(table):
         run.table = table
-        run.kept.begin(plan)
+        run.kept.begin(plan, table.machines or None)
         try:
             for records in table.play(run.next_games(), run.next_games, under_way.begun if under_way else None):
                 run.add(records)
                 if run.decided:
                     break
+        except KeyboardInterrupt:
+            run.add(table.ended())
+            raise
         finally:
             run.settle(now=True)
 

@@ -17,7 +17,7 @@ from jubango.analysis.ratings.results import Result
 from jubango.analysis.ratings.sprt import SprtState
 from jubango.analysis.tables.tables import crosstable, failures_in, frame_results, ratings_frame, record_result
 from jubango.analysis.tables.verdicts import Verdict, scored, verdict
-from jubango.arena.games.pool import GamePool
+from jubango.arena.games.pool import GameTable
 from jubango.arena.runs.ended_games import EndedGames
 from jubango.arena.runs.outcome import Outcome
 from jubango.arena.runs.page import page_of, write_page
@@ -48,7 +48,9 @@ class Kept(Protocol):
 
     def forget(self, reasons: Sequence[str]) -> None: ...
 
-    def begin(self, plan: Plan) -> None: ...
+    def begin(self, plan: Plan, played_on: Sequence[str] | None = None) -> None:
+        """The first game is about to begin, here or on these machines."""
+        ...
 
     @property
     def machines(self) -> list[str]:
@@ -92,7 +94,7 @@ class Run:
         self._ended = EndedGames(kept.add)
         self.latest: deque[GameRecord] = deque(maxlen=8)  # that ended, for display
         self.notes = list(kept.notes)  # for people, to be told once
-        self.table: GamePool | None = None  # at work
+        self.table: GameTable | None = None  # at work
 
     def add(self, records: list[GameRecord]) -> None:
         """Takes games in that have ended; they count as finished once :meth:`settle` has stored them."""

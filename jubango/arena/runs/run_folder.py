@@ -10,7 +10,7 @@ import pandas as pd
 
 from jubango.analysis.tables.tables import games_frame, moves_frame, records_frame, records_moves
 from jubango.arena.runs.machines import FILE as MACHINES
-from jubango.arena.runs.machines import machines, this_machine, with_machines
+from jubango.arena.runs.machines import HOSTS, machines, this_machine, with_machines
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.same_run import check_same_run
 from jubango.arena.runs.under_way import UNDER_WAY, UnderWay
@@ -40,6 +40,7 @@ class Memory:
     def __init__(self) -> None:
         self.records: list[GameRecord] = []
         self.notes: list[str] = []
+        self._played_on: Sequence[str] | None = None
 
     @contextlib.contextmanager
     def claimed(self, plan: Plan) -> Iterator[None]:
@@ -49,15 +50,15 @@ class Memory:
     def forget(self, reasons: Sequence[str]) -> None:
         pass
 
-    def begin(self, plan: Plan) -> None:
-        pass
+    def begin(self, plan: Plan, played_on: Sequence[str] | None = None) -> None:
+        self._played_on = played_on
 
     def add(self, records: list[GameRecord]) -> None:
         self.records += records
 
     @property
     def machines(self) -> list[str]:
-        return [this_machine()]
+        return [this_machine()] if self._played_on is None else list(self._played_on)
 
     def frame(self) -> pd.DataFrame:
         return records_frame(self._sorted)
@@ -165,7 +166,7 @@ class RunFolder:
 
 def work_folder(folder: Path | str) -> WorkFolder:
     """As a folder that is worked in."""
-    return WorkFolder(folder, PLAN_FILE, (RATINGS, CROSSTABLE, MACHINES, UNDER_WAY))
+    return WorkFolder(folder, PLAN_FILE, (RATINGS, CROSSTABLE, MACHINES, UNDER_WAY, HOSTS))
 
 
 def rebuild_run(folder: Path) -> tuple[int, list[Problem]]:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jubango.arena.games.pool import GamePool
+from jubango.arena.games.pool import GameTable
 from jubango.arena.games.slot import Begun
 from jubango.arena.runs.weights import network_name
 from jubango.arena.runs.work_folder import WorkFolder
@@ -64,7 +64,7 @@ class UnderWay:
         """Those of a part, too, which is not played on there, are kept here."""
         self._take(folder, finished)
 
-    def look(self, table: GamePool) -> None:
+    def look(self, table: GameTable) -> None:
         """Keep those of the table, if it is time. Raises CannotGoOn."""
         began = time.perf_counter()
         if began < self._due:

@@ -47,7 +47,7 @@ class Part:
 
 def check_parts(kind: str, tested: bool) -> None:
     """Raises UserError where a game may hang by the results of others, which may have been played elsewhere."""
-    instead = f"in parts one can play format = {' and '.join(OPEN[:2])}"
+    instead = f"in parts one can play format = {' and '.join(OPEN[:2])}, and all with --cluster"
     if tested:
         raise UserError(
             f"sprt: a test looks at the games in turn; {instead}, without sprt (`jubango sprt` judges counts)"

@@ -38,6 +38,7 @@ NOTE_ROOM = 26  # lines below the head from which on what is left idle is said t
 CLEAR = 16  # columns of a name that a board beside the standings leaves
 AROUND = 7, 6  # columns and lines around a board: its coordinates, who plays, the last move, a gap
 ENDED = 8  # games that ended last
+HOST_LINES = 8  # hosts that have a line of their own
 
 
 class Dashboard:
@@ -141,6 +142,8 @@ class Dashboard:
         ]
         if simulations:
             parts.append(f"{simulations:,.0f} simulations/s")
+        if run.table and run.table.hosts:
+            parts.append(f"{len(run.table.hosts)} host{'s' * (len(run.table.hosts) > 1)}")
         return Text(", ".join([*parts, *(doubts(run.results) if doubtful else [])]))
 
     def render(self, run: Run) -> Group:
@@ -157,6 +160,7 @@ class Dashboard:
             head += [self._one_line(Text(line)) for line in run.told[1:] if run.sprt.games]
         if said := doubts(run.results):
             head.append(self._one_line(Text(", ".join(said), style="yellow")))
+        head += [self._one_line(Text(line, style="dim")) for line in host_lines(run, HOST_LINES)]
         room, note = height - len(head) - 1, Text(run.table.note if run.table else "", style="dim")
         if not note or room < NOTE_ROOM:
             return Group(*head, self._body(run, width, room))
@@ -255,6 +259,14 @@ class Dashboard:
             text.append(self._last_move(run, lane)[:width] + "\n", style="dim")
             out.append(text.append_text(board_text(stones, last, big=big)).append("\n"))
         return out
+
+
+def host_lines(run: Run, most: int) -> list[str]:
+    """A line for each of the hosts that play for a run, the last ones that came, and how many there are beside."""
+    every = list(run.table.hosts) if run.table else []
+    if len(every) <= most:
+        return every
+    return [*every[len(every) - most + 1 :], f"and {len(every) - most + 1} other hosts"]
 
 
 class NotebookDashboard(Dashboard):

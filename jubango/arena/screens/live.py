@@ -52,7 +52,8 @@ class Live:
         """Keep what the run says of itself, and what ``line`` says of it, for who asks. For the thread that plays."""
         now = time.perf_counter()
         if now - self._noted >= SECONDS or not run.missing:
-            self._noted, self._total, self._told, self._line = now, run.total, run.told, line(run)
+            told = [*run.told, *(run.table.hosts if run.table else ())]
+            self._noted, self._total, self._told, self._line = now, run.total, told, line(run)
             self._left_out = run.left_out
 
     def close(self, said: str) -> None:

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from jubango.analysis.ratings.sprt import Sprt
-from jubango.arena.games.pool import GamePool
+from jubango.arena.games.pool import GamePool, GameTable
+from jubango.arena.hosts.cluster import cluster_of
 from jubango.arena.runs.ended_games import EndedGames
-from jubango.arena.runs.play import Interrupted, play_plan
+from jubango.arena.runs.machines import HOSTS
+from jubango.arena.runs.play import Interrupted, TableMaker, play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.same_run import MAY_CHANGE as SAME_RUN_MAY_CHANGE
 from jubango.arena.runs.same_run import other_bot
 from jubango.arena.runs.weights import check_stated, with_digests
 from jubango.arena.runs.work_folder import WorkFolder, changes, writing
 from jubango.arena.schedule.openings import as_key
-from jubango.arena.schedule.pairings import GameTask
+from jubango.arena.schedule.pairings import GameTask, pairing
 from jubango.arena.schedule.plan import Plan, match_plan
 from jubango.arena.tuning.plan import TUNED, TunePlan, make_tune_plan, read_tune_plan
 from jubango.arena.tuning.tuning import PICTURE, SETTINGS_TABLE, Tuning
@@ -58,12 +60,13 @@ def play_tuning(
     on_progress: Callable[[Tuning], None] = lambda tuning: None,
     on_confirming: Callable[[Run], None] = lambda run: None,
     preparing: Preparing = nullcontext,
+    hosts: TableMaker | None = None,
 ) -> Tuning:
     """Play what is missing in ``folder``, where every finished game is kept, whatever happens next; without one nothing
     is kept. Then the best settings found meet those without tuning, if the plan says so.
 
-    ``on_progress`` and ``on_confirming`` are called after every tick of the tuning and of that match; ``preparing`` as
-    by :func:`jubango.arena.runs.play.play_plan`. Raises UserError, TuningInterrupted and CannotGoOn.
+    ``on_progress`` and ``on_confirming`` are called after every tick of the tuning and of that match; ``preparing``
+    and ``hosts`` as by :func:`jubango.arena.runs.play.play_plan`. Raises UserError, TuningInterrupted and CannotGoOn.
     """
     with contextlib.ExitStack() as stack:
         if folder is None:
@@ -76,13 +79,13 @@ def play_tuning(
         library = stack.enter_context(contextlib.closing(Library(kept)))
         tuning = Tuning(plan, kept)
         try:
-            _play(tuning, EndedGames(library.add), stated, on_progress, preparing)
+            _play(tuning, EndedGames(library.add), stated, on_progress, preparing, hosts)
             _conclude(tuning)
             on_progress(tuning)
             match = confirmation(tuning)
             if match is not None:
                 own = None if folder is None else Folder(kept).folder(f"confirm-{tuning.done}").path
-                tuning.confirmed = play_plan(match, own, on_confirming, preparing)
+                tuning.confirmed = play_plan(match, own, on_confirming, preparing, hosts=hosts)
         except Interrupted as interrupted:  # during that match
             tuning.confirmed = interrupted.run
             raise TuningInterrupted(tuning) from None
@@ -113,7 +116,7 @@ def confirmation(tuning: Tuning) -> Plan | None:
 
 
 def _work_folder(path: Path) -> WorkFolder:
-    return WorkFolder(path, TUNE_FILE, (SETTINGS_TABLE, PICTURE), "tuning in")
+    return WorkFolder(path, TUNE_FILE, (SETTINGS_TABLE, PICTURE, HOSTS), "tuning in")
 
 
 def _claim(plan: TunePlan, folder: WorkFolder) -> str:
@@ -159,8 +162,9 @@ def _ranges(plan: TunePlan) -> str:
 
 
 def _play(
-    tuning: Tuning, ended: EndedGames, stated: str, on_progress: Callable[[Tuning], None], preparing: Preparing
-) -> None:
+    tuning: Tuning, ended: EndedGames, stated: str, on_progress: Callable[[Tuning], None], preparing: Preparing,
+    hosts: TableMaker | None,
+) -> None:  # fmt: skip
     plan = tuning.plan
     tasks = tuning.tasks()
     if not tasks and tuning.total <= 2 * len(tuning.trials):
@@ -170,12 +174,19 @@ def _play(
     _work_folder(tuning.folder).write(TUNE_FILE, stated)
     bots = _players(plan)
 
-    def tick(table: GamePool) -> None:
+    def tick(table: GameTable) -> None:
         tuning.add(ended.settle())
+        tuning.notes += table.notes
+        table.notes.clear()
         on_progress(tuning)
 
+    table: GameTable
     with preparing(f"{plan.playing.game.spec} for {plan.start.spec} with any settings"):
-        table = GamePool(plan.playing.game, bots, _lanes(plan, bots), plan.playing.name, tick)
+        if hosts is None:
+            table = GamePool(plan.playing.game, bots, _lanes(plan, bots), plan.playing.name, tick)
+        else:
+            first = [plan.playing.task(pairing(TUNED, bot.name), 0) for bot in plan.opponents]
+            table = hosts(plan.playing, bots, plan.games_per_round, tick, tuning.folder, first)
     if table.note:
         tuning.notes.append(table.note)
 
@@ -195,6 +206,9 @@ def _play(
         try:
             for records in table.play(following(), following):
                 ended.add(records)
+        except KeyboardInterrupt:
+            ended.add(table.ended())
+            raise
         finally:
             tuning.add(ended.settle(now=True))
 
@@ -238,6 +252,7 @@ def tune(
     games_at_once: int | None = None,
     openings: str | Path | Sequence[str] | None = None,
     opening_plies: int | None = None,
+    cluster: str | None = None,
     progress: bool | None = None,
 ) -> Tuning:
     """The tuning of a bot's settings by playing: ``tune("connect_four", "uct", {"c": (0.1, 4, "log")})``.
@@ -254,12 +269,13 @@ def tune(
     confirm_games: how many that test may take; by default 4000.
     games_per_round: by default 128.
     games_at_once: by default 128.
-    openings, opening_plies: see :func:`jubango.tournament`.
+    openings, opening_plies, cluster: see :func:`jubango.tournament`.
     progress: whether it is shown; by default on terminals.
 
     Raises UserError for input that cannot be used, and TuningInterrupted, a KeyboardInterrupt.
     """
     claim()
+    hosts = cluster_of(cluster)
     given = {
         "games": games,
         "seed": seed,
@@ -282,4 +298,4 @@ def tune(
         plan = read_tune_plan(Path(game), keys)
     view = tuning_view_for(progress)
     with view.running():
-        return play_tuning(plan, out, view.show, view.confirming, view.preparing)
+        return play_tuning(plan, out, view.show, view.confirming, view.preparing, hosts)

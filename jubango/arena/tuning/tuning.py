@@ -15,7 +15,7 @@ from jubango.analysis.tables.tables import games_frame
 from jubango.analysis.tables.verdicts import signed
 from jubango.analysis.tuning.response import Estimate, Response, Trials, spread
 from jubango.analysis.tuning.response_plot import Axis, save_response
-from jubango.arena.games.pool import GamePool
+from jubango.arena.games.pool import GameTable
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.work_folder import writing
 from jubango.arena.schedule.pairings import GameTask, game_id, pairing
@@ -79,7 +79,7 @@ class Tuning:
         self.before = self.done  # games that were finished when playing began
         self.notes: list[str] = []  # for people, to be told once
         self.confirmed: Run | None = None  # the match of the best settings against those without tuning
-        self.table: GamePool | None = None  # at work
+        self.table: GameTable | None = None  # at work
         self._fitted: tuple[int, Response | None] = (-1, None)
 
     # -- how far it is -----------------------------------------------------------------------

@@ -218,7 +218,7 @@ class Library:
             self._db.execute("drop table older")
 
     def _write(self, record: GameRecord, name: str) -> None:
-        data = write_record(record)
+        data = record.written or write_record(record)
         self._files.write(name, data, flush=False)
         self._note(record, data)
 

@@ -56,6 +56,7 @@ class GameRecord:
     opening: str = ""  # its name, if the first moves were not the players' own
     opening_plies: int = 0  # how many
     counted: str = ""  # engines' own scores that are not the result: "gnugo B+3.5; pachi B+4"
+    written: bytes = field(default=b"", compare=False, repr=False)  # as SGF, if whoever has played it has done that
 
     @property
     def score(self) -> float:

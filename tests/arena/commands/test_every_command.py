@@ -62,6 +62,7 @@ COMMANDS = {
     "check": ("check RUN", "4 games"),
     "export": ("export RUN --games games.csv --moves moves.csv", "games.csv", "games.csv"),
     "compare": ("compare RUN LATER", "u"),
+    "hosts": ("hosts --cluster local:1", "jubango"),
     "bench": ("bench playouts --game tic_tac_toe --lanes 64", "tic_tac_toe"),
     "gtp": ("gtp --bot random --game go:3", "= jubango", None, "name\ngenmove b\nquit\n"),
     "analysis-server": (

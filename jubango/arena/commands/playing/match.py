@@ -9,7 +9,7 @@ import typer
 
 from jubango.arena.commands.terminal.completion import bot_argument, game_option
 from jubango.arena.commands.terminal.output import Format, FormatOption, loading, messages
-from jubango.arena.commands.terminal.playing import AgainOption, play_shown
+from jubango.arena.commands.terminal.playing import AgainOption, ClusterOption, play_shown
 from jubango.arena.commands.terminal.ratings import print_run
 
 
@@ -44,6 +44,7 @@ def register(app: typer.Typer) -> None:
         ] = 0,
         out: Annotated[Path | None, typer.Option(help="Keep the games in this folder.", show_default="nowhere")] = None,
         again: AgainOption = None,
+        cluster: ClusterOption = "",
         form: FormatOption = Format.table,
     ) -> None:
         """Play a match in colour-swapped pairs and say which bot is stronger, by how much, how surely."""
@@ -52,7 +53,7 @@ def register(app: typer.Typer) -> None:
 
             keys = {"openings": openings, "opening_plies": opening_plies}
             plan = match_plan(first, second, game, games, seed, clock, sprt, {k: v for k, v in keys.items() if v})
-        run = play_shown(plan, out, form, again)
+        run = play_shown(plan, out, form, again, cluster=cluster)
         print_run(run, form)
         if out is None:
             messages().print("the games were not kept; --out DIR keeps them", style="dim")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from jubango.arena.commands.terminal.output import Format, FormatOption, loading, messages
-from jubango.arena.commands.terminal.playing import AgainOption, play_shown
+from jubango.arena.commands.terminal.playing import AgainOption, ClusterOption, play_shown
 from jubango.arena.commands.terminal.ratings import print_run
 
 
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
         part: Annotated[
             str, typer.Option(metavar="I/N", help="Play the I-th of N parts; `merge` puts their folders together.")
         ] = "",
+        cluster: ClusterOption = "",
         check: Annotated[
             bool,
             typer.Option("--check", help="Play nothing: say what would be, what is missing, how long it may take."),
@@ -35,8 +36,10 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Run a tournament, or go on with it where it stopped, and print the final table."""
         with loading():
+            from jubango.arena.hosts.cluster import cluster_of
             from jubango.arena.schedule.plan import read_plan
 
+            cluster_of(cluster)
             plan = read_plan(file, {"part": part} if part else None)
         folder = out or Path("runs") / (f"{plan.name}-{plan.part.number}" if plan.part else plan.name)
         if check:
@@ -44,6 +47,6 @@ def register(app: typer.Typer) -> None:
 
             print_forecast(plan, folder)
             return
-        run = play_shown(plan, folder, form, again, port if serve else None)
+        run = play_shown(plan, folder, form, again, port if serve else None, cluster)
         print_run(run, form)
         messages().print(f"games, ratings and crosstable are in {run.folder}", soft_wrap=True)

@@ -20,6 +20,7 @@ from jubango.arena.commands.terminal.output import (
     print_sentence,
     show_notes,
 )
+from jubango.arena.commands.terminal.playing import ClusterOption
 from jubango.sgf_games.base import shell
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ def register(app: typer.Typer) -> None:
     def tune(
         file: Annotated[Path, typer.Argument(help="The tuning's TOML file.")],
         out: Annotated[Path | None, typer.Option(help="Folder of the run.", show_default="runs/NAME")] = None,
+        cluster: ClusterOption = "",
         form: FormatOption = Format.table,
     ) -> None:
         """Search the best values of a bot's numbers by playing, or go on where it stopped.
 
         What is found is confirmed by a sequential test against the bot as it was, unless the file says otherwise."""
         with loading():
+            from jubango.arena.hosts.cluster import cluster_of
             from jubango.arena.tuning.plan import read_tune_plan
             from jubango.arena.tuning.tuner import TuningInterrupted, play_tuning
             from jubango.arena.tuning.tuning import PICTURE, SETTINGS_TABLE
@@ -44,12 +47,13 @@ def register(app: typer.Typer) -> None:
             from jubango.sgf_games.base.extras import installed
 
             plan = read_tune_plan(file)
+            hosts = cluster_of(cluster)
         folder = out or Path("runs") / plan.playing.name
         show_notes(plan.playing.game, plan.playing.bots)
         view = TuningView(messages())
         try:
             with view.running():
-                tuning = play_tuning(plan, folder, view.show, view.confirming, view.preparing)
+                tuning = play_tuning(plan, folder, view.show, view.confirming, view.preparing, hosts)
         except TuningInterrupted as interrupted:
             if interrupted.tuning.latest is not None:
                 print_tuning(interrupted.tuning, form)

@@ -26,29 +26,37 @@ AgainOption = Annotated[
 ]
 
 
+ClusterOption = Annotated[
+    str, typer.Option(metavar="HOSTS", help="Who plays: local:3 is three processes of this machine.")
+]
+
+
 def play_shown(
-    plan: Plan, folder: Path | None, form: Format, again: list[Failure] | None, port: int | None = None
+    plan: Plan, folder: Path | None, form: Format, again: list[Failure] | None, port: int | None = None,
+    cluster: str = "",
 ) -> Run:  # fmt: skip
-    """Play on the terminal: the bots' notes, then the dashboard, and with a ``port`` a page for browsers. Interrupted,
-    it prints the ratings so far; raises Halted, which says how to go on."""
+    """Play on the terminal: the bots' notes, then the dashboard, and with a ``port`` a page for browsers. ``cluster``
+    names hosts that play. Interrupted, it prints the ratings so far; raises Halted, which says how to go on."""
     with loading():
+        from jubango.arena.hosts.cluster import cluster_of
         from jubango.arena.runs.play import Interrupted, play_plan
         from jubango.arena.screens.dashboard import Dashboard
 
+    hosts = cluster_of(cluster)
     show_notes(plan.game, plan.bots)
     dashboard = Dashboard(messages())
     try:
         with dashboard.running():
             if folder is None or port is None:
-                return play_plan(plan, folder, dashboard.show, dashboard.preparing, again or ())
+                return play_plan(plan, folder, dashboard.show, dashboard.preparing, again or (), hosts)
             with _served(plan, folder, port, dashboard) as show:
-                return play_plan(plan, folder, show, dashboard.preparing, again or ())
+                return play_plan(plan, folder, show, dashboard.preparing, again or (), hosts)
     except Interrupted as interrupted:
         run = interrupted.run
         if run.results:
             print_run(run, form)
             sys.stdout.flush()
-        raise Halted(_how_to_go_on(run)) from None
+        raise Halted(_how_to_go_on(run, cluster)) from None
 
 
 @contextmanager
@@ -74,7 +82,7 @@ def _served(plan: Plan, folder: Path, port: int, dashboard: Dashboard) -> Iterat
         live.close(said)
 
 
-def _how_to_go_on(run: Run) -> str:
+def _how_to_go_on(run: Run, cluster: str) -> str:
     from jubango.arena.runs.run_folder import PLAN_FILE
 
     done = f"{len(run.results)} of {run.total} games are finished"
@@ -82,5 +90,6 @@ def _how_to_go_on(run: Run) -> str:
         return f"{done} and not kept (--out DIR keeps them)" if run.results else "no game is finished"
     if not (run.folder / PLAN_FILE).exists():
         return done
-    go_on = shell.command("tournament", run.folder / PLAN_FILE, "--out", run.folder)
+    hosts = ["--cluster", cluster] if cluster else []
+    go_on = shell.command("tournament", run.folder / PLAN_FILE, "--out", run.folder, *hosts)
     return f"{done} and kept in {run.folder}; go on with: {go_on}"

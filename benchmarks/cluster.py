@@ -1,0 +1,181 @@
+"""What hosts cost the driver: simulated hosts, which play nothing; and games of real ones on this machine.
+
+python benchmarks/cluster.py driver [HOSTS] [GAMES_A_SECOND] [SECONDS]
+python benchmarks/cluster.py store [GAMES]
+python benchmarks/cluster.py ladder [GAMES]
+
+``driver`` lets so many hosts end so many games a second for so many seconds of a time that is told, and reports what
+the driver spends on them: reading answers, deciding, writing questions. ``store`` keeps games of 42 moves in a folder.
+``ladder`` plays connect four on one host of one core, on two, and in one process.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+import tempfile
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from jubango.arena.hosts.cluster import Cluster
+from jubango.arena.hosts.driver import HostDriver
+from jubango.arena.hosts.ledger import Ledger
+from jubango.arena.hosts.protocol import HostWork, Signature
+from jubango.arena.runs.play import play_plan
+from jubango.arena.runs.run import Run
+from jubango.arena.runs.run_folder import Memory
+from jubango.arena.schedule.pairings import GameTask
+from jubango.arena.schedule.plan import make_plan
+from jubango.sgf_games.compute.machine import claim
+from jubango.sgf_games.library.library import Library
+from jubango.sgf_games.records.record import GameRecord
+from jubango.sgf_games.records.thoughts import Thought, packed
+
+MOVES = tuple("DCBAEFG"[i % 7] for i in range(42))
+LANES = 32
+TURN = 0.05  # seconds between two turns of the driver
+
+
+def record_of(task: GameTask) -> GameRecord:
+    """Of a game as connect four has them."""
+    return GameRecord(
+        task.game_id, "connect_four", task.black, task.white, task.black, task.white, task.seed, MOVES, "B+", "line",
+        seconds=10.0, date="2026-01-01T00:00:00+00:00", event="bench", thoughts=THOUGHTS,
+    )  # fmt: skip
+
+
+THOUGHTS = packed([Thought(100, 400, 0.1 * (i % 7), 0.2, 0.01) for i in range(42)])
+
+
+@dataclass
+class Simulated:
+    """A host that ends ``rate`` games a second."""
+
+    rate: float
+    ledger: Ledger = field(default_factory=Ledger)
+    busy: deque[GameTask] = field(default_factory=deque)
+    played: float = 0.0
+
+    def play(self, now: float) -> None:
+        while len(self.busy) < LANES and (lease := self.ledger.begin()):
+            self.busy.append(lease.task)
+        ended = min(len(self.busy), int((now - self.played) * self.rate))
+        if ended or not self.busy:
+            self.played = now
+        for _ in range(ended):
+            self.ledger.end(record_of(self.busy.popleft()))
+
+
+def driver(hosts: int = 1000, rate: float = 10_000.0, seconds: float = 60.0) -> None:
+    """The driver's time a game, and its share of a core."""
+    games = int(rate * seconds)
+    bots = [f"uct:simulations={8 * n}" for n in range(1, 11)]
+    plan = make_plan("connect_four", bots, {"games": 2 * max(1, games // 90)})
+    names = [bot.name for bot in plan.bots]
+    run = Run(plan, Memory())
+    work = HostWork(plan.game.spec, tuple({"name": name} for name in names), LANES)
+    own = HostDriver(work, [])
+    own.leases.feed(run.next_games())
+    own.refer([], 0.0)
+    found = {f"host-{i}": Simulated(rate / hosts) for i in range(hosts)}
+    signature = Signature("", "", "", "cpu", 1, 1, LANES, "", "", 0, 0)
+    for name in found:
+        own.came(name, 0.0)
+        own.answered(name, "hello", signature, 0.0)
+        own.answered(name, "prove", [], 0.0)
+    own.calls.clear()
+    for member in own.members.values():
+        member.asked = None
+    spent, now, ended, longest, asked = 0.0, 0.0, 0, 0.0, 0
+    while now < seconds and not own.leases.done:
+        now += TURN
+        began = time.process_time()
+        own.tick(now)
+        questions = [(call.host, pickle.dumps((call.what, call.arguments), 5)) for call in own.calls]
+        own.calls = []
+        took = time.process_time() - began
+        answers = []
+        for name, question in questions:
+            _, (ack, tasks, drop, _) = pickle.loads(question)
+            host = found[name]
+            host.ledger.acknowledge(ack)
+            host.ledger.drop(drop)
+            host.ledger.take(tasks)
+            answers.append((name, pickle.dumps(host.ledger.step(0, now, 0, 0), 5)))
+        asked += len(questions)
+        began = time.process_time()
+        for name, answer in answers:
+            own.answered(name, "step", pickle.loads(answer), now)
+        ended += len(own.records)
+        own.records = []
+        took += time.process_time() - began
+        spent, longest = spent + took, max(longest, took)
+        for host in found.values():
+            host.play(now)
+    print(
+        f"{hosts} hosts, {ended:,} games in {now:.0f} s of their time: {1e6 * spent / max(1, ended):.1f} us a game, "
+        f"{100 * spent / now:.0f} % of a core, {asked / now:.0f} questions/s, longest turn {1e3 * longest:.0f} ms"
+    )
+
+
+def leases(number: int = 1000) -> None:
+    """How long it takes to hand out so many leases."""
+    plan = make_plan("connect_four", [f"uct:simulations={n}" for n in range(8, 16)], {"games": 1000})
+    own = HostDriver(HostWork("", (), 1), []).leases
+    own.feed(plan.tasks())
+    own.join("one", number)
+    began = time.perf_counter()
+    given = own.give("one", 0.0)
+    took = time.perf_counter() - began
+    print(f"{len(given)} leases in {1e3 * took:.1f} ms, {len(given) / (1e3 * took):.0f} a ms")
+
+
+def store(games: int = 5000) -> None:
+    """What keeping a game costs, beside hearing of it."""
+    plan = make_plan("connect_four", ["uct", "random"], {"games": games})
+    records = [record_of(task) for task in plan.tasks()]
+    with tempfile.TemporaryDirectory() as folder:
+        library = Library(folder)
+        began, wall = time.process_time(), time.perf_counter()
+        for i in range(0, games, 500):
+            library.add(records[i : i + 500])
+        took, wall = time.process_time() - began, time.perf_counter() - wall
+        library.close()
+    print(f"stored: {1e6 * took / games:.0f} us of the processor and {1e6 * wall / games:.0f} us in all a game")
+    run = Run(plan, Memory())
+    began = time.process_time()
+    for i in range(0, games, 500):
+        run.add(records[i : i + 500])
+        run.settle(now=True)
+    print(f"counted: {1e6 * (time.process_time() - began) / games:.0f} us a game")
+
+
+def ladder(games: int = 200) -> None:
+    """Connect four on one host of one core, on two, and in one process of all cores."""
+    claim()
+    bots = [f"uct:simulations={n}" for n in (50, 100, 200, 400)]
+    plan = make_plan("connect_four", bots, {"games": games, "games_at_once": 128})
+    for name in ("local:1", "local:2", ""):
+        first: list[float] = []
+
+        def look(run: Run, first: list[float] = first) -> None:
+            if not first:
+                first.append(time.perf_counter())
+
+        began = time.perf_counter()
+        run = play_plan(plan, on_progress=look, hosts=Cluster.parse(name) if name else None)
+        took = time.perf_counter() - first[0]
+        start = first[0] - began
+        print(
+            f"{name or 'no hosts'}: {len(run.results)} games, {start:.1f} s to begin, {took:.1f} s of play", flush=True
+        )
+
+
+if __name__ == "__main__":
+    what, *numbers = sys.argv[1:] or ["driver"]
+    random.seed(1)
+    if what == "driver":
+        leases()
+    {"driver": driver, "store": store, "ladder": ladder}[what](*map(int, numbers))

@@ -1,0 +1,223 @@
+"""Who has which games: a schedule that is read as hosts ask for games, and what becomes of games whose host is lost.
+
+It knows no clock: the time is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from jubango.arena.schedule.pairings import GameTask
+from jubango.sgf_games.records.record import place_in_pairing
+
+AHEAD_SECONDS = 20.0  # of play that a lease is worth; twice that is in flight
+LATE_SHARE = 0.05  # of the games, the last of which are leased again where hosts stand idle
+READ_AHEAD = 4096  # games of the schedule in which the other one of a pair is looked for
+
+
+@dataclass
+class _Holder:
+    """A host."""
+
+    lanes: int
+    rate: float = 0.0  # games a second
+    waiting: int = 0  # games that it has not begun, by what it said last: those that it was given last
+    games: dict[str, float] = field(default_factory=dict)  # ids, and when they were given
+
+
+class Leases:
+    """Games go out in the schedule's order, those that have come back first; of a colour-swapped pair both go to one
+    host. ``given`` counts how many hosts a game was given to."""
+
+    def __init__(self, ahead: float = AHEAD_SECONDS) -> None:
+        self._ahead = ahead
+        self._schedule: Iterator[GameTask] = iter(())
+        self._read: dict[str, GameTask] = {}  # of the schedule, not given yet, in its order
+        self._back: deque[GameTask] = deque()  # come back from hosts
+        self._open: dict[str, GameTask] = {}  # given, and not ended
+        self._with: dict[str, set[str]] = {}  # which hosts have them
+        self._single: dict[str, float] = {}  # those that one host has, and since when, the oldest first
+        self._hosts: dict[str, _Holder] = {}
+        self._over = True  # the schedule has been read
+        self.total = 0  # games that were scheduled so far
+        self.given: dict[str, int] = {}  # of games that several hosts were given
+        self.taken_away: list[tuple[str, str]] = []  # hosts, and games of theirs that others have now
+
+    def feed(self, tasks: Iterable[GameTask]) -> None:
+        """A schedule, once the one before has been played."""
+        self._schedule, self._over = iter(tasks), False
+        self._look_ahead(1)
+
+    @property
+    def hosts(self) -> Iterable[str]:
+        return self._hosts.keys()
+
+    @property
+    def done(self) -> bool:
+        """Has everything ended?"""
+        return not (self._open or self._back or self._read) and self._over
+
+    @property
+    def open(self) -> int:
+        """How many games are given and have not ended."""
+        return len(self._open)
+
+    def join(self, host: str, lanes: int) -> None:
+        self._hosts[host] = _Holder(max(1, lanes))
+
+    def leave(self, host: str) -> list[str]:
+        """The host is lost: what it alone has goes back to the head of the queue. Returns all that it had."""
+        holder = self._hosts.pop(host, None)
+        if holder is None:
+            return []
+        self._give_back(host, holder, list(holder.games))
+        return list(holder.games)
+
+    def revoke(self, host: str) -> list[str]:
+        """The host stays, and has no games any more. Returns what it had."""
+        holder = self._hosts[host]
+        games = list(holder.games)
+        self._give_back(host, holder, games)
+        holder.games = {}
+        return games
+
+    def _give_back(self, host: str, holder: _Holder, games: list[str]) -> None:
+        back = []
+        for own in games:
+            others = self._with[own]
+            others.discard(host)
+            if not others:
+                del self._with[own], self._single[own]
+                back.append(self._open.pop(own))
+                self.given.setdefault(own, 1)
+            elif len(others) == 1:
+                self._single[own] = self._hosts[next(iter(others))].games[own]
+        self._back.extendleft(reversed(back))
+
+    def pace(self, host: str, rate: float, waiting: int = 0) -> None:
+        """How many games a second it plays, and how many of those that it has it has not begun."""
+        self._hosts[host].rate, self._hosts[host].waiting = rate, waiting
+
+    def held(self, host: str) -> int:
+        """How many games a host has."""
+        return len(self._hosts[host].games)
+
+    def give(self, host: str, now: float, others: int = 0) -> list[GameTask]:
+        """The next games for a host, as many as it needs; ``others``: hosts that are about to come."""
+        holder = self._hosts[host]
+        spare = min(max(2, holder.lanes // 8), int(self._ahead * holder.rate))
+        wanted = max(holder.lanes + spare, int(2 * self._ahead * holder.rate)) - len(holder.games)
+        if wanted <= 0:
+            return []
+        self._look_ahead(min(READ_AHEAD, wanted * (len(self._hosts) + others)))
+        if self._over:
+            # No host takes what keeps the others at work.
+            left = len(self._read) + len(self._back) + len(self._open)
+            wanted = min(wanted, max(2, math.ceil(left * self._share(holder, others))) - len(holder.games))
+        found: list[GameTask] = []
+        while len(found) < wanted and (task := self._next()) is not None:
+            found += [task, *self._partner(task)]
+        if not found and not holder.games and self._over:
+            found = self._not_begun(wanted) or self._late(holder)
+        for task in found:
+            own = task.game_id
+            self._open[own] = task
+            self._with.setdefault(own, set()).add(host)
+            if len(self._with[own]) == 1:
+                self._single[own] = now
+            else:
+                self._single.pop(own, None)
+            holder.games[own] = now
+            if own in self.given:
+                self.given[own] += 1
+        return found
+
+    def end(self, host: str, game_id: str) -> bool:
+        """A game has ended at a host. Is that the first time? The other hosts that have it need it no more: see
+        :meth:`unwanted`."""
+        holder = self._hosts.get(host)
+        if holder is not None:
+            holder.games.pop(game_id, None)
+        first = game_id in self._open
+        if first:
+            del self._open[game_id]
+        elif any(task.game_id == game_id for task in self._back):  # it came back, and ended there all the same
+            self._back = deque(task for task in self._back if task.game_id != game_id)
+            first = True
+        return first
+
+    def unwanted(self, game_id: str) -> list[str]:
+        """The hosts that have a game which has ended elsewhere; they have it no more."""
+        self._single.pop(game_id, None)
+        hosts = [own for own in self._with.pop(game_id, ()) if own in self._hosts]
+        return [own for own in hosts if self._hosts[own].games.pop(game_id, None) is not None]
+
+    def task(self, game_id: str) -> GameTask | None:
+        """A game that is given and has not ended."""
+        return self._open.get(game_id) or next((task for task in self._back if task.game_id == game_id), None)
+
+    # -- in the schedule ---------------------------------------------------------------------
+
+    def _look_ahead(self, number: int) -> None:
+        while not self._over and len(self._read) < number:
+            task = next(self._schedule, None)
+            if task is None:
+                self._over = True
+            elif task.game_id not in self._open and task.game_id not in self._read:
+                self._read[task.game_id] = task
+                self.total += 1
+
+    def _next(self) -> GameTask | None:
+        if self._back:
+            return self._back.popleft()
+        self._look_ahead(1)
+        return self._read.pop(next(iter(self._read))) if self._read else None
+
+    def _partner(self, task: GameTask) -> list[GameTask]:
+        """The other game of a colour-swapped pair, if it is to be played soon."""
+        place = place_in_pairing(task.game_id)
+        if place is None:
+            return []
+        bots, number = place
+        other = f"{bots}~{(number ^ 1) + 1:05d}"
+        if other not in self._read:
+            if number & 1:  # its partner came before it
+                return []
+            self._look_ahead(READ_AHEAD)
+        return [self._read.pop(other)] if other in self._read else []
+
+    def _share(self, holder: _Holder, others: int) -> float:
+        """Of what is left."""
+        rates = [one.rate for one in self._hosts.values()]
+        if others or not all(rates):
+            return 1 / (len(rates) + others)
+        return holder.rate / sum(rates)
+
+    def _not_begun(self, wanted: int) -> list[GameTask]:
+        """Half of what the host that is busiest has not begun, for one that has nothing."""
+        seconds = {own: one.waiting / one.rate for own, one in self._hosts.items() if one.waiting and one.rate}
+        if not seconds:
+            return []
+        host = max(seconds, key=seconds.__getitem__)
+        holder = self._hosts[host]
+        last = list(holder.games)[-min(holder.waiting, len(holder.games)) :]
+        found = [own for own in last[len(last) // 2 :] if own in self._single][:wanted]
+        holder.waiting -= len(found)
+        self._give_back(host, holder, found)
+        for own in found:
+            del holder.games[own]
+            self.taken_away.append((host, own))
+        return [self._back.popleft() for _ in found]
+
+    def _late(self, holder: _Holder) -> list[GameTask]:
+        """The last games, those first that others have had for the longest time, for a host that has none."""
+        if len(self._open) > max(2, LATE_SHARE * self.total):
+            return []
+        found = list(islice(self._single, holder.lanes))
+        for own in found:
+            self.given.setdefault(own, 1)
+        return [self._open[own] for own in found]

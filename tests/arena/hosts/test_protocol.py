@@ -1,0 +1,319 @@
+"""The protocol of hosts alone, without any: questions and answers are lost, repeated and reordered, hosts die and fall silent."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from jubango.arena.hosts.driver import SILENCE_SECONDS, HostDriver, HostState
+from jubango.arena.hosts.leases import Leases
+from jubango.arena.hosts.ledger import Ledger
+from jubango.arena.hosts.protocol import HostWork, Leased, Signature
+from jubango.arena.schedule.pairings import GameTask
+from jubango.sgf_games.records.record import GameRecord
+
+WORK = HostWork("tic_tac_toe", (), 4)
+SIGNATURE = Signature("1", "code", "cpu", "cpu", 1, 1, 4, "machine", "node", 1, 1)
+
+
+def task(number, pair="a~b", swap=True):
+    black, white = ("a", "b") if not swap or number % 2 else ("b", "a")
+    return GameTask(f"{pair}~{number:05d}", black, white, number)
+
+
+def record(own, moves=("x",)):
+    return GameRecord(own.game_id, "g", own.black, own.white, "", "", own.seed, moves, "B+", "line")
+
+
+def tasks(number):
+    return [task(i) for i in range(1, number + 1)]
+
+
+@dataclass
+class Hosted:
+    """A host without a process."""
+
+    lanes: int
+    ledger: Ledger = field(default_factory=Ledger)
+    under_way: dict = field(default_factory=dict)
+    awake: bool = True
+    wrong: frozenset = frozenset()  # games that it alters
+
+    def call(self, what, arguments):
+        if what == "hello":
+            return replace(SIGNATURE, lanes=self.lanes)
+        if what == "prove":
+            return ["proof"]
+        ack, leases, drop, _ = arguments
+        self.ledger.acknowledge(ack)
+        self.ledger.drop(drop)
+        self.ledger.take(leases)
+        return self.ledger.step(self.lanes - len(self.under_way), 1.0, 1, 1)
+
+    def play(self, draw):
+        while len(self.under_way) < self.lanes and (lease := self.ledger.begin()):
+            self.under_way[lease.task.game_id] = lease.task
+        for own in [own for own in self.under_way if draw.random() < 0.4]:
+            altered = ("y",) if own in self.wrong else ("x",)
+            self.ledger.end(record(self.under_way.pop(own), altered))
+
+
+class World:
+    """A driver, hosts, and a bad line between them."""
+
+    def __init__(self, seed, games, hosts, wrong=frozenset()):
+        self.draw = draw = random.Random(seed)
+        self.now, self.stored, self.born = 0.0, [], 0
+        self.driver = HostDriver(WORK, [Leased(1, task(1))], leases=Leases(ahead=draw.choice([0.01, 1.0, 20.0])))
+        self.driver.leases.feed(iter(tasks(games)))
+        self.driver.refer(["proof"], 0.0)
+        self.hosts, self.questions, self.answers, self.wrong = {}, [], [], wrong
+        self.bad = draw.choice([0.0, 0.1, 0.3])  # of messages that are lost, and as many twice
+        self.deaths = draw.choice([0.0, 0.01, 0.05])
+        for _ in range(hosts):
+            self.birth()
+
+    def birth(self):
+        self.born += 1
+        name = f"h{self.born}"
+        self.hosts[name] = Hosted(self.draw.choice([1, 2, 8]), wrong=self.wrong if self.born == 1 else frozenset())
+        self.driver.came(name, self.now)
+
+    def turn(self, hostile=True):
+        draw, driver = self.draw, self.driver
+        self.now += draw.choice([0.01, 0.2, 1.0, SILENCE_SECONDS * 1.5 if hostile and draw.random() < 0.2 else 1.0])
+        driver.tick(self.now)
+        for call in driver.calls:
+            if call.what in ("kill", "refuse"):
+                self.hosts.pop(call.host, None)
+                continue
+            lossy = hostile and call.what == "step" and draw.random() < self.bad
+            if not lossy:
+                self.questions.append(call)
+                if hostile and call.what == "step" and draw.random() < self.bad:
+                    self.questions.append(call)
+        driver.calls = []
+        if hostile:
+            draw.shuffle(self.questions)
+        later = []
+        for call in self.questions:
+            host = self.hosts.get(call.host)
+            if host is None:
+                continue
+            if not host.awake or (hostile and draw.random() < 0.2):
+                later.append(call)
+                continue
+            value = host.call(call.what, call.arguments)
+            lost = hostile and call.what == "step" and draw.random() < self.bad
+            self.answers += [(call.host, call.what, value)] * (0 if lost else draw.choice([1, 1, 2]))
+        self.questions = later
+        for name, host in list(self.hosts.items()):
+            if host.awake:
+                host.play(draw)
+            if hostile and draw.random() < self.deaths:
+                del self.hosts[name]
+                driver.gone(name, "killed", self.now)
+            elif draw.random() < (0.1 if hostile else 0.5):
+                host.awake = not hostile or not host.awake
+        if not self.hosts:
+            self.birth()
+        if hostile:
+            draw.shuffle(self.answers)
+        waiting, self.answers = self.answers, []
+        for answer in waiting:
+            if hostile and draw.random() < 0.2:
+                self.answers.append(answer)
+            else:
+                driver.answered(*answer, self.now)
+        self.stored += driver.records
+        driver.records = []
+
+    def play(self):
+        for turn in range(3000):
+            if self.driver.leases.done:
+                return turn
+            self.turn(hostile=turn < 60)
+        raise AssertionError(f"{self.driver.leases.open} games are open, and nothing happens any more")
+
+
+@pytest.mark.parametrize("schedules", [1000, pytest.param(10_000, marks=pytest.mark.full)])
+def test_nothing_is_lost_and_nothing_doubled(schedules):
+    for seed in range(schedules):
+        games = seed % 23 + 1
+        world = World(seed, games, hosts=seed % 4 + 1)
+        world.play()
+        assert sorted(one.game_id for one in world.stored) == [one.game_id for one in tasks(games)], seed
+        assert not any(member.differed for member in world.driver.members.values()), seed
+
+
+def test_these_schedules_are_bad_ones():
+    seen = Counter()
+    for seed in range(200):
+        world = World(seed, seed % 23 + 1, hosts=seed % 4 + 1)
+        turns = world.play()
+        members = world.driver.members.values()
+        seen["twice"] += sum(member.agreed for member in members)
+        seen["dead"] += sum(member.state is HostState.gone for member in members)
+        seen["silent"] += sum("silent" in note for note in world.driver.notes)
+        seen["again"] += sum("answers again" in note for note in world.driver.notes)
+        seen["long"] += turns > 20
+    assert min(seen[key] for key in ("twice", "dead", "silent", "again", "long")) > 20, seen
+
+
+def test_a_game_that_comes_out_otherwise_is_named():
+    differed = 0
+    for seed in range(300):
+        world = World(seed, 12, hosts=3, wrong=frozenset({"a~b~00003"}))
+        world.play()
+        assert len(world.stored) == 12
+        wrong = sum(member.differed for member in world.driver.members.values())
+        named = [note for note in world.driver.notes if "ended otherwise" in note]
+        assert len(named) == wrong and all("a~b~00003" in note for note in named)
+        differed += wrong
+    assert differed > 5
+
+
+def joined(driver, name, now=0.0, lanes=4, proof=("proof",), **changes):
+    driver.came(name, now)
+    driver.answered(name, "hello", replace(SIGNATURE, lanes=lanes, **changes), now)
+    driver.answered(name, "prove", list(proof), now)
+    return driver.members[name]
+
+
+def driving(games, proof=1, **options):
+    driver = HostDriver(WORK, [Leased(i, task(i)) for i in range(1, proof + 1)], **options)
+    driver.leases.feed(iter(games))
+    driver.refer(["proof"] * proof, 0.0)
+    return driver
+
+
+def leased(driver, host):
+    """The games of the last question to a host."""
+    calls = [call for call in driver.calls if call.host == host and call.what == "step"]
+    return [lease.task.game_id for lease in calls[-1].arguments[1]] if calls else []
+
+
+def test_a_host_that_differs_is_refused_in_one_line():
+    driver = driving(tasks(8), proof=2, unlike=lambda first, own: "other code" * bool(first and first.code != own.code))
+    assert joined(driver, "good", proof=("proof", "proof")).state is HostState.playing
+    assert joined(driver, "bad", proof=("proof", "else")).state is HostState.refused
+    assert joined(driver, "old", code="older").state is HostState.refused
+    assert joined(driver, "ill", problem="no engine there").state is HostState.refused
+    assert driver.notes == [
+        "host bad is refused: plays a~b~00002 otherwise than this machine",
+        "host old is refused: other code",
+        "host ill is refused: no engine there",
+    ]
+    assert [call.host for call in driver.calls if call.what == "refuse"] == ["bad", "old", "ill"]
+    assert driver.alive
+
+
+def test_one_that_never_joins_is_given_up():
+    driver = driving(tasks(8))
+    driver.came("slow", 0.0)
+    driver.tick(599.0)
+    assert driver.alive
+    driver.tick(601.0)
+    assert not driver.alive and driver.calls[-1][:2] == ("slow", "refuse")
+
+
+def test_pairs_go_to_one_host_and_a_lone_game_in_its_turn():
+    # Of the first pair one game has ended; game 5 is the second of a pair, too, and 6 is missing.
+    games = [task(i) for i in (2, 3, 4, 6, 7)]
+    leases = Leases()
+    leases.feed(iter(games))
+    leases.join("one", 1)
+    leases.join("two", 2)
+    assert [own.seed for own in leases.give("one", 0.0)] == [2]
+    assert [own.seed for own in leases.give("two", 0.0)] == [3, 4]
+    assert leases.end("one", "a~b~00002")
+    assert [own.seed for own in leases.give("one", 1.0)] == [6]
+
+
+def test_pairs_are_found_in_the_schedule_of_many_bots():
+    both = [task(1, "a~b"), task(1, "a~c"), task(1, "b~c"), task(2, "a~b"), task(2, "a~c"), task(2, "b~c")]
+    leases = Leases()
+    leases.feed(iter(both))
+    leases.join("one", 2)
+    leases.join("two", 2)
+    leases.join("three", 2)
+    for host, pair in (("one", "a~b"), ("two", "a~c"), ("three", "b~c")):
+        assert [own.game_id for own in leases.give(host, 0.0)] == [f"{pair}~00001", f"{pair}~00002"]
+
+
+def test_few_long_games_leave_spare_ones():
+    leases = Leases()
+    leases.feed(iter(tasks(1000)))
+    leases.join("one", 16)
+    assert len(leases.give("one", 0.0)) == 16, "nothing is known of its pace"
+    leases.pace("one", 0.2)
+    assert len(leases.give("one", 0.0)) == 2, "of 20 s ahead"
+    leases.pace("one", 10.0)
+    assert len(leases.give("one", 0.0)) == 400 - 18, "40 s of play"
+
+
+def test_what_is_left_is_shared():
+    leases = Leases()
+    leases.feed(iter(tasks(20)))
+    for host in ("one", "two"):
+        leases.join(host, 128)
+    assert [len(leases.give(host, 0.0)) for host in ("one", "one", "two", "two")] == [10, 0, 10, 0]
+
+
+def test_a_host_that_has_nothing_gets_what_another_has_not_begun():
+    leases = Leases()
+    leases.feed(iter(tasks(100)))
+    leases.join("one", 4)
+    leases.pace("one", 10.0)
+    assert len(leases.give("one", 0.0)) == 100
+    leases.pace("one", 10.0, waiting=96)
+    leases.join("two", 32)
+    assert [own.seed for own in leases.give("two", 1.0)] == list(range(53, 85))
+    assert leases.taken_away == [("one", f"a~b~{i:05d}") for i in range(53, 85)] and leases.held("one") == 68
+    assert all(leases.end("one", f"a~b~{i:05d}") for i in range(1, 53))
+    assert not leases.end("one", "a~b~00001"), "a second time"
+
+
+def test_a_lost_host_s_games_come_first():
+    driver = driving(tasks(40))
+    joined(driver, "one", lanes=2)
+    joined(driver, "two", lanes=2)
+    own = leased(driver, "one")
+    driver.gone("one", "killed", 1.0)
+    assert f"host one is gone: killed; {len(own)} games are leased again" in driver.notes
+    joined(driver, "three", 1.0, lanes=2)
+    assert leased(driver, "three") == own
+
+
+def test_a_host_that_has_forgotten_its_games_gets_them_again():
+    driver = driving(tasks(2))
+    member = joined(driver, "one", lanes=2)
+    assert leased(driver, "one") == ["a~b~00001", "a~b~00002"]
+    ledger = Ledger()
+    ledger.take(driver.calls[-1].arguments[1])
+    ledger.waiting.clear()
+    driver.answered("one", "step", ledger.step(2, 0.0, 0, 0), 1.0)
+    driver.tick(2.0)
+    assert leased(driver, "one") == ["a~b~00001", "a~b~00002"] and member.given == 4
+
+
+def test_bots_that_came_later_are_told_with_their_first_game():
+    driver = driving(tasks(6))
+    driver.entered = {"b": "a table"}
+    joined(driver, "one", lanes=4)
+    first = driver.calls[-1].arguments[1]
+    assert [lease.entered for lease in first] == [("a table",), (), (), ()]
+
+
+def test_a_thousand_leases_are_handed_out_once_each():
+    leases = Leases()
+    leases.feed(iter(tasks(5000)))
+    given = []
+    for host in map(str, range(20)):
+        leases.join(host, 50)
+    for host in list(leases.hosts):
+        given += [own.game_id for own in leases.give(host, 0.0)]
+    assert len(given) == len(set(given)) == 1000
