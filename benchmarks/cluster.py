@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jubango.arena.hosts.cluster import Cluster
 from jubango.arena.hosts.driver import HostDriver
@@ -32,6 +32,7 @@ from jubango.sgf_games.compute.machine import claim
 from jubango.sgf_games.library.library import Library
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.records.thoughts import Thought, packed
+from jubango.sgf_games.sgf.sgf import write_record
 
 MOVES = tuple("DCBAEFG"[i % 7] for i in range(42))
 LANES = 32
@@ -61,7 +62,7 @@ class Simulated:
     def play(self, now: float) -> None:
         while len(self.busy) < LANES and (lease := self.ledger.begin()):
             self.busy.append(lease.task)
-        ended = min(len(self.busy), int((now - self.played) * self.rate))
+        ended = min(len(self.busy), int((now - self.played) * self.rate + 1e-6))
         if ended or not self.busy:
             self.played = now
         for _ in range(ended):
@@ -136,14 +137,16 @@ def store(games: int = 5000) -> None:
     """What keeping a game costs, beside hearing of it."""
     plan = make_plan("connect_four", ["uct", "random"], {"games": games})
     records = [record_of(task) for task in plan.tasks()]
-    with tempfile.TemporaryDirectory() as folder:
-        library = Library(folder)
-        began, wall = time.process_time(), time.perf_counter()
-        for i in range(0, games, 500):
-            library.add(records[i : i + 500])
-        took, wall = time.process_time() - began, time.perf_counter() - wall
-        library.close()
-    print(f"stored: {1e6 * took / games:.0f} us of the processor and {1e6 * wall / games:.0f} us in all a game")
+    written = [replace(record, written=write_record(record)) for record in records]
+    for name, own in (("stored", records), ("stored, as hosts have written them", written)):
+        with tempfile.TemporaryDirectory() as folder:
+            library = Library(folder)
+            began, wall = time.process_time(), time.perf_counter()
+            for i in range(0, games, 500):
+                library.add(own[i : i + 500])
+            took, wall = time.process_time() - began, time.perf_counter() - wall
+            library.close()
+        print(f"{name}: {1e6 * took / games:.0f} us of the processor, {1e6 * wall / games:.0f} us in all a game")
     run = Run(plan, Memory())
     began = time.process_time()
     for i in range(0, games, 500):

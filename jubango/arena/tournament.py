@@ -69,7 +69,8 @@ def tournament(
     name: of the tournament.
     part: "2/3" is the second of three parts of the games, for three machines; :func:`merge` puts them together.
     again: reasons, ``["crash", "time"]`` for instance, for which games of the folder are played again.
-    cluster: hosts that play in the place of this process: "local:3" for three processes of this machine.
+    cluster: hosts that play in the place of this process: "local:3" for three processes of this machine, or a Ray
+        cluster, "auto" or "HOST:PORT".
     progress: whether it is shown; by default in notebooks and on terminals.
 
     Raises UserError for input that cannot be used, Interrupted, a KeyboardInterrupt, and Stopped if a bot is lost.

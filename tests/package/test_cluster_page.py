@@ -83,8 +83,19 @@ def test_slurm_and_kubernetes(folder):
 
 
 def test_by_hand(folder):
-    own = [words for words in pages.commands(PAGE) if words[:1] == ["jubango"]][:4]
+    every = [words for words in pages.commands(PAGE) if words[:1] == ["jubango"]]
+    own = [words for words in every if "--cluster" not in words][:4]
     assert [words[1] for words in own] == ["tournament", "tournament", "merge", "tournament"]
     for words in own:
         assert command(words[1:]) == 0
+    assert games(jb.open_run("runs/ladder")) == games(jb.tournament("ladder.toml", progress=False))
+
+
+def test_by_hosts(folder):
+    own = [words for words in pages.commands(PAGE) if "--cluster" in words]
+    assert [words[1] for words in own] == ["tournament", "match", "tune", "hosts", "analyze", "train"]
+    own[1] += ["--game", "tic_tac_toe", "--games", "2"]
+    for words in (own[0], own[1], own[3]):
+        small = [word.replace("uct", "uct:simulations=4").replace("rave", "rave:simulations=4") for word in words]
+        assert command(small[1:]) == 0, words
     assert games(jb.open_run("runs/ladder")) == games(jb.tournament("ladder.toml", progress=False))

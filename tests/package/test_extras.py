@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("matplotlib", "optax", "pyarrow")
+EXTRAS = ("matplotlib", "optax", "pyarrow", "ray")
 BASE = f"""
 import sys
 sys.modules.update(dict.fromkeys({EXTRAS}))  # as if they were not installed
@@ -38,6 +38,10 @@ def python(code, folder, given="", **environment):
             "map.png: pictures need matplotlib: pip install 'jubango[plots]'",
         ),
         (["train", "--game", "tic_tac_toe", "--out", "t"], "training needs optax: pip install 'jubango[train]'"),
+        (
+            ["match", "random", "random", "--game", "tic_tac_toe", "--games", "2", "--cluster", "auto"],
+            "cluster \"auto\": Ray clusters need ray: pip install 'jubango[cluster]'",
+        ),
         (["export", "run", "--games", "g.parquet"], "g.parquet: Parquet needs pyarrow: pip install 'jubango[parquet]'"),
     ],
 )

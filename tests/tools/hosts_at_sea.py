@@ -19,8 +19,9 @@ from pathlib import Path
 
 import psutil
 
-from jubango.arena.hosts import driver, local
+from jubango.arena.hosts import driver
 from jubango.arena.hosts.cluster import Cluster
+from jubango.arena.hosts.fleets import local
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import open_run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, Unpack, overload
+from typing import Literal, NamedTuple, TypeAlias, Unpack, overload
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from jubango.sgf_games.sgf.symmetries import turned, turned_actions, turns_of
 REPEATS = 2
 AT_ONCE = 32  # games side by side: they fill the machine's batches, and others wait without their positions
 
+Searches: TypeAlias = Callable[
+    [Sequence[SearchJob], SearchConfig, int, Callable[[float, int], None]], Iterator[list[tuple[SearchJob, Finding]]]
+]  # as `search`
 Stage = Literal["positions", "choices"]  # of the game; and what the bot's own choices would have led to
 STAGES: tuple[Stage, ...] = ("positions", "choices")
 
@@ -166,9 +169,10 @@ def searched(
     cases: Sequence[GameUnderReview],
     bots: Sequence[SearchConfig],
     on_progress: Callable[[ReviewProgress], None] = lambda progress: None,
+    search: Searches = search,
 ) -> None:
     """Make all the searches that are missing, those of games that can share a program side by side, and write down what
-    was found after every batch. ``bots``: one for each game."""
+    was found after every batch. ``bots``: one for each game. ``search``: who makes them, this process by default."""
     groups: dict[tuple[Game, str, int], list[int]] = {}
     for i, (case, bot) in enumerate(zip(cases, bots, strict=True)):
         groups.setdefault((case.record.game.compiled_as, bot.spec, case.subject.seed), []).append(i)

@@ -6,6 +6,7 @@ It knows no clock and no transport: the time is told, and who carries its questi
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,6 +26,7 @@ PULL_SECONDS = 0.1  # between an answer and the next question
 MOST_PULLS = 500.0  # questions a second, to all hosts
 BOARD_SECONDS = 1.0  # between two looks at the boards of a host
 BOARDS = 16  # that are asked for
+CHECKED_EVERY = 50  # games, one of which is played by a second host, too
 COUNT_SECONDS = 1.0  # between two looks at the pace of a host
 NEW_SHARE = 0.3  # of the pace of late in a host's pace
 GRACE_SECONDS = 10.0  # after the first host, in which games are left to those that are about to come
@@ -92,6 +94,16 @@ class Member:
         return ", ".join([own, *parts, *audit])
 
 
+@dataclass
+class _Compared:
+    """How a game ended at the hosts that have played it."""
+
+    first: str  # whose game is stored
+    ended: dict[str, bytes]  # digests, by the hosts
+    task: GameTask | None  # if others are to play it, too
+    decided: bytes = b""  # what two hosts say that do not agree with a third
+
+
 class HostDriver:
     """``work`` is what is played. ``exact``: every host plays the same moves, so that results can be compared.
     ``unlike`` says why a host does not fit to this process, and to the first host once there is one; or nothing.
@@ -120,7 +132,7 @@ class HostDriver:
         self._first: Signature | None = None  # of the first host that plays
         self._began = 0.0  # when that began
         self._noted: set[str] = set()  # notes of hosts
-        self._compared: dict[str, tuple[bytes, str]] = {}  # how games ended that several hosts have, and where
+        self._compared: dict[str, _Compared] = {}  # games that several hosts have
         self._proofs: dict[str, list[str]] = {}  # of hosts, as long as there is no reference
 
     # -- what happens ------------------------------------------------------------------------
@@ -250,7 +262,7 @@ class HostDriver:
             del member.unconfirmed[number]
         if step.playing or not step.busy:
             member.playing = step.playing
-        self.begun.update(step.begun)
+        self.begun.update((own, begun) for own, begun in step.begun if self.leases.task(own) is not None)
         self.anew += step.anew
         if step.note and step.note not in self._noted:
             self._noted.add(step.note)
@@ -284,21 +296,58 @@ class HostDriver:
         if self.leases.end(member.name, own):
             member.games += 1
             self.records.append(record)
-            if own in self.leases.given:
-                self._compared[own] = digest(record), member.name
+            checked = self.exact and zlib.crc32(own.encode()) % CHECKED_EVERY == 0
+            if checked or own in self.leases.given:
+                self._compared[own] = _Compared(member.name, {member.name: digest(record)}, task if checked else None)
+            if checked and task is not None:
+                self.leases.check(task, {member.name})
             for other in self.leases.unwanted(own):
                 self.members[other].drop.add(own)
         elif own in self._compared:
-            before, first = self._compared[own]
-            if digest(record) == before:
-                member.agreed += 1
-            elif self.exact:
-                member.differed += 1
-                self.notes.append(
-                    f"{own} ended otherwise at host {member.name} than at host {first}, whose game stays: one of them "
-                    "computes wrongly"
-                )
-        return True
+            self._compare(member, record)
+        return member.state is HostState.playing
+
+    def _compare(self, member: Member, record: GameRecord) -> None:
+        """A game has ended at a second host; or at a third, which says who of two computes wrongly."""
+        own, mine = record.game_id, digest(record)
+        one = self._compared[own]
+        if member.name in one.ended:
+            return
+        self.leases.played(member.name, own)
+        one.ended[member.name] = mine
+        alike = [host for host, other in one.ended.items() if other == mine]
+        if len(alike) == len(one.ended) or not self.exact:
+            member.agreed += mine == one.ended[one.first]
+        elif len(alike) == 1 and not one.decided:
+            member.differed += 1
+            self.notes.append(
+                f"{own} ended otherwise at host {member.name} than at host {one.first}, whose game stays: one of them "
+                "computes wrongly"
+            )
+            if one.task is not None:
+                self.leases.check(one.task, one.ended.keys())
+        elif one.decided:
+            wrong = mine != one.decided
+            member.differed, member.agreed = member.differed + wrong, member.agreed + (not wrong)
+            if wrong:
+                self._convict(member, own)
+        else:
+            one.decided = mine
+            member.agreed += 1
+            second = self.members[next(host for host in alike if host != member.name)]
+            for host in (name for name, other in one.ended.items() if other != mine):
+                if host == one.first:  # the other one had been taken for wrong
+                    self.members[host].differed += 1
+                    second.differed, second.agreed = second.differed - 1, second.agreed + 1
+                self._convict(self.members[host], own, ", and that game is stored" * (host == one.first))
+
+    def _convict(self, member: Member, own: str, more: str = "") -> None:
+        """A host computes wrongly, as two others say."""
+        why = f"plays {own} otherwise than two other hosts{more}"
+        if member.state in (HostState.gone, HostState.refused):
+            self.notes.append(f"host {member.name} {why}")
+        else:
+            self._refuse(member, why)
 
     def _pull(self, member: Member, now: float, lease: bool = True) -> None:
         if lease and self.leasing and member.state is HostState.playing:

@@ -17,6 +17,11 @@ class HostEvent(NamedTuple):
 CAME, GONE, UNABLE = "came", "gone", "unable"
 
 
+def has_worked(what: str, value: object) -> bool:
+    """Does an answer show that the host can do its work?"""
+    return what not in ("hello", "prove", UNABLE) and bool(getattr(value, "records", True))
+
+
 class Link(Protocol):
     """A line to one host."""
 

@@ -55,10 +55,11 @@ class _Inbox(Waiting):
         with self._lock:
             for _ in range(len(self._ledger.waiting)):
                 task = self._ledger.waiting[0].task
-                if all(free.get(name, 1) > 0 for name in (task.black, task.white)):
+                told = self._ledger.waiting[0].number <= self._ledger.known
+                if told and all(free.get(name, 1) > 0 for name in (task.black, task.white)):
                     lease = self._ledger.begin()
                     return lease.task if lease else None
-                self._ledger.waiting.rotate(-1)  # its engines are busy: others pass
+                self._ledger.waiting.rotate(-1)  # its engines are busy, or its bots not known yet: others pass
             return None
 
 
@@ -213,6 +214,7 @@ class PlayingHost:
                     self._enter(pool, self._arrived)
                     pool.go_on_with({one.task.game_id: one.begun for one in self._arrived if one.begun})
                     self._arrived = []
+                    self._ledger.tell()
                 pool.seat(inbox)
                 if not any(block.busy for block in pool.blocks):
                     began = time.perf_counter()

@@ -40,15 +40,16 @@ class HostsFile:
 
     def write(self, members: Iterable[Member]) -> None:
         """A row for each host that has played, if anything is new. Raises CannotGoOn."""
-        if self._folder is None:
+        members = [one for one in members if one.signature is not None]
+        if self._folder is None or not members:
             return
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
         table.writerows([HOST_COLUMNS, *self._before])
         for one in members:
-            if one.signature is not None:
-                said = [one.games, f"{one.seconds:.1f}", one.agreed, one.differed, one.state.value]
-                table.writerow([self._began, one.name, one.signature.node, one.signature.machine, *said])
+            assert one.signature is not None
+            said = [one.games, f"{one.seconds:.1f}", one.agreed, one.differed, one.state.value]
+            table.writerow([self._began, one.name, one.signature.node, one.signature.machine, *said])
         if out.getvalue() != self._text:
             self._text = out.getvalue()
             with writing(self._folder.path / HOSTS):

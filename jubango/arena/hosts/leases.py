@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -16,6 +16,9 @@ from jubango.sgf_games.records.record import place_in_pairing
 
 AHEAD_SECONDS = 20.0  # of play that a lease is worth; twice that is in flight
 LATE_SHARE = 0.05  # of the games, the last of which are leased again where hosts stand idle
+FIRST_CHECKS = 64  # of these that are looked through for one
+MOST_CHECKS = 4096  # games that wait to be played by a second host, too
+CHECKS_SHARE = 0.04  # of a lease at most is played only to be compared
 READ_AHEAD = 4096  # games of the schedule in which the other one of a pair is looked for
 
 
@@ -27,6 +30,7 @@ class _Holder:
     rate: float = 0.0  # games a second
     waiting: int = 0  # games that it has not begun, by what it said last: those that it was given last
     games: dict[str, float] = field(default_factory=dict)  # ids, and when they were given
+    checks: set[str] = field(default_factory=set)  # ids of games that have ended elsewhere
 
 
 class Leases:
@@ -42,6 +46,7 @@ class Leases:
         self._with: dict[str, set[str]] = {}  # which hosts have them
         self._single: dict[str, float] = {}  # those that one host has, and since when, the oldest first
         self._hosts: dict[str, _Holder] = {}
+        self._checks: dict[str, tuple[GameTask, set[str]]] = {}  # to be played by others than these hosts
         self._over = True  # the schedule has been read
         self.total = 0  # games that were scheduled so far
         self.given: dict[str, int] = {}  # of games that several hosts were given
@@ -82,7 +87,7 @@ class Leases:
         holder = self._hosts[host]
         games = list(holder.games)
         self._give_back(host, holder, games)
-        holder.games = {}
+        holder.games, holder.checks = {}, set()
         return games
 
     def _give_back(self, host: str, holder: _Holder, games: list[str]) -> None:
@@ -134,7 +139,26 @@ class Leases:
             holder.games[own] = now
             if own in self.given:
                 self.given[own] += 1
-        return found
+        return [*self._checks_for(host, holder, math.ceil(CHECKS_SHARE * len(found))), *found]
+
+    def check(self, task: GameTask, hosts: Collection[str]) -> None:
+        """A game has ended at these hosts. Another one is to play it, too, as long as there are games to come."""
+        self._checks[task.game_id] = task, set(hosts)
+        if len(self._checks) > MOST_CHECKS:
+            del self._checks[next(iter(self._checks))]
+
+    def played(self, host: str, game_id: str) -> None:
+        """It has ended at this host as well."""
+        if game_id in self._checks:
+            self._checks[game_id][1].add(host)
+
+    def _checks_for(self, host: str, holder: _Holder, number: int) -> list[GameTask]:
+        """Games that it has not played."""
+        first = islice(self._checks.items(), FIRST_CHECKS)
+        found = [own for own, (_, hosts) in first if host not in hosts][:number]
+        tasks = [self._checks.pop(own)[0] for own in found]
+        holder.checks.update(task.game_id for task in tasks)
+        return tasks
 
     def end(self, host: str, game_id: str) -> bool:
         """A game has ended at a host. Is that the first time? The other hosts that have it need it no more: see
@@ -142,6 +166,7 @@ class Leases:
         holder = self._hosts.get(host)
         if holder is not None:
             holder.games.pop(game_id, None)
+            holder.checks.discard(game_id)
         first = game_id in self._open
         if first:
             del self._open[game_id]
@@ -204,7 +229,8 @@ class Leases:
             return []
         host = max(seconds, key=seconds.__getitem__)
         holder = self._hosts[host]
-        last = list(holder.games)[-min(holder.waiting, len(holder.games)) :]
+        number = min(holder.waiting - len(holder.checks), len(holder.games))
+        last = list(holder.games)[-number:] if number > 0 else []
         found = [own for own in last[len(last) // 2 :] if own in self._single][:wanted]
         holder.waiting -= len(found)
         self._give_back(host, holder, found)

@@ -18,6 +18,7 @@ class Ledger:
     def __init__(self) -> None:
         self.waiting: deque[Leased] = deque()
         self.busy: set[str] = set()
+        self.known = 0  # number of the last lease that whoever plays has been told of
         self._taken = 0  # number of the last lease
         self._acknowledged = 0
         self._records: deque[GameRecord] = deque()  # those after that
@@ -35,6 +36,10 @@ class Ledger:
             if lease.task.game_id not in known:
                 known.add(lease.task.game_id)
                 self.waiting.append(lease)
+
+    def tell(self) -> None:
+        """Whoever plays knows all about the games that wait."""
+        self.known = self._taken
 
     def drop(self, games: Collection[str]) -> None:
         """These do not begin any more."""

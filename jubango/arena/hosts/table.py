@@ -66,7 +66,7 @@ class HostTable:
             if wrong := next((name for name in networks if other.networks.get(name, "") != networks[name]), ""):
                 return f"network {wrong}: other weights there"
             return difference_of_code(own, other) or (
-                "" if exact or mixed or not first else _unless_mixed(difference_of_machine(first, other, timed))
+                "" if exact or mixed or not first else unless_mixed(difference_of_machine(first, other, timed))
             )
 
         proof = self._proof(first)
@@ -250,7 +250,7 @@ def work_of(plan: Plan, bots: Sequence[BotConfig], lanes: int, files: bool = Fal
                 f'bot "{bot.name}": an object of this process cannot play on hosts; register its class (jb.player) '
                 "in a module that JUBANGO_PLUGINS names, and name the bot by its spec string"
             )
-    _check_the_game_can_be_made(plan.game)
+    check_the_game_can_be_made(plan.game)
     rule = plan.adjudication
     return HostWork(
         plan.game.spec, tuple(map(table_of, bots)), max(2, lanes) if lanes > 1 else 1, plan.name, plan.timed,
@@ -263,7 +263,7 @@ def table_of(bot: BotConfig) -> BotTable:
     return {"name": bot.name, "use": bot.use, **bot.changed}
 
 
-def _check_the_game_can_be_made(game: Game) -> None:
+def check_the_game_can_be_made(game: Game) -> None:
     try:
         same = make_game(game.spec) == game
     except UserError:
@@ -281,5 +281,5 @@ def _played_here(work: HostWork, proof: Sequence[Leased]) -> list[str]:
     return here.try_out(proof)
 
 
-def _unless_mixed(difference: str) -> str:
+def unless_mixed(difference: str) -> str:
     return f"{difference} (--cluster SPEC,mixed has it play all the same)" if difference else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,8 @@ import tomli_w
 from jubango.analysis.learning_curves import curve_png
 from jubango.analysis.ratings.ratings import RatingList, rate
 from jubango.analysis.ratings.results import decided
+from jubango.arena.hosts.cluster import cluster_of
+from jubango.arena.hosts.work.self_play import SelfPlayHosts
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.work_folder import WorkFolder, changes, writing
 from jubango.arena.schedule.plan import match_plan
@@ -92,10 +95,14 @@ class Training:
     """A run in ``folder``; one that is there goes on.
 
     given: keys of :class:`TrainingConfig`, ``games`` among them; of a run that goes on, those that change.
+    hosts: who plays what is learnt from, in the place of this process.
     Raises UserError.
     """
 
-    def __init__(self, given: Mapping[str, object], folder: Path, measuring: Measuring | None = None) -> None:
+    def __init__(
+        self, given: Mapping[str, object], folder: Path, measuring: Measuring | None = None,
+        hosts: SelfPlayHosts | None = None,
+    ) -> None:  # fmt: skip
         self.folder, self._work = folder, work_folder(folder)
         self._run = self._work.files
         self.measuring = measuring or Measuring()
@@ -104,9 +111,12 @@ class Training:
             self._run.folder(name)
         self.settings = self._stated(given)
         self.trainer = Trainer(self.settings, folder)
+        self.trainer.elsewhere = hosts
         folder.mkdir(parents=True, exist_ok=True)
         self._run.write(SETTINGS_FILE, tomli_w.dumps(self.settings.model_dump(mode="json")).encode())
         self.notes = self.trainer.notes
+        if hosts is not None:
+            hosts.notes = self.notes
         self._matches = matches_of(self._run, MATCHES, self.notes)
         self._progress = progress_of(self._run, PROGRESS, self.notes)
         self._lost: set[str] = set()  # networks whose files cannot be read
@@ -391,6 +401,7 @@ def train(
     games: float = math.inf,
     *,
     measuring: Measuring | None = None,
+    cluster: str | None = None,
     **settings: object,
 ) -> Iterator[TrainingProgress]:
     """How a training by self-play stands, after every step: ``for progress in train("connect_four", "runs/c4"): ...``.
@@ -399,6 +410,7 @@ def train(
     out: a folder; a run that is there goes on. The best network lies in it as ``best.safetensors``.
     minutes, games: those of the whole run, earlier sittings included; by default without end.
     measuring: how often, and in how many games, the network is measured.
+    cluster: hosts that play what is learnt from, as of :func:`jubango.tournament`. Learning and measuring stay here.
     settings: keys of :class:`jubango.bots.learning.trainer.TrainingConfig`. A run that goes on keeps what it had,
         unless a key is given and may change.
 
@@ -407,12 +419,22 @@ def train(
     claim()
     given = {"games": (game,) if isinstance(game, str) else tuple(game), **settings}
     folder = Folder(out).path
-    with work_folder(folder).claimed():
-        training = Training(given, folder, measuring)
+    own = cluster_of(cluster)
+    with work_folder(folder).claimed(), contextlib.ExitStack() as closing:
+        hosts = None
+        if own is not None:
+            hosts = SelfPlayHosts(own.fleet())
+            closing.callback(hosts.close)
+        training = Training(given, folder, measuring, hosts)
         try:
             yield from training.run(minutes, games)
         except (KeyboardInterrupt, GeneratorExit):  # whoever trains has had enough
             training.save()
+            raise
+        except CannotGoOn:
+            if hosts is not None:  # all of them may be gone; what has been learnt is here
+                with contextlib.suppress(CannotGoOn, UserError):
+                    training.save()
             raise
 
 

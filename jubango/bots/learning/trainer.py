@@ -7,13 +7,14 @@ import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.learning import checkpoints, learner, self_play
@@ -113,19 +114,104 @@ class TrainingStep(NamedTuple):
     state: State  # a position of the first lane, unbatched
 
 
+class PlayedTurn(NamedTuple):
+    """Some moves of self-play."""
+
+    which: int  # the game's number
+    rollouts: bool  # was it they that judged, or the network?
+    samples: Samples  # positions of games that have ended
+    games: Games
+    state: State  # a position of the first lane, unbatched
+
+
+class SelfPlayer:
+    """Plays games that are learnt from, hundreds at once."""
+
+    def __init__(self, settings: TrainingConfig) -> None:
+        self.settings = settings
+        self.games = [for_two(make_game(spec)) for spec in settings.games]
+        self.shape = Shape.of(self.games[0], settings.channels, settings.blocks)
+        self.devices = len(devices())
+        split = VECTOR * self.devices
+        self.lanes = -(-settings.lanes // split) * split
+        self._playing: dict[tuple[int, bool], tuple[Any, Lanes, State, Collector]] = {}
+
+    def compile(self, rollouts: bool, weights: Params) -> Iterator[str]:
+        """Make the programs, by running each once for nothing; yields what it is for before it is made."""
+        for game in self.games:
+            yield f"{'rollouts' if rollouts else 'self-play'} of {game.spec}"
+            starts, key = self_play.starts_of(variations(game)), jax.random.key(0)
+            begin, play = self_play.program(self.plan(game, rollouts), self.lanes, self.devices, MOVES)
+            own = () if rollouts else weights
+            jax.block_until_ready(play(own, begin(starts, key), starts, key, jnp.float32(-2)))
+
+    def play(
+        self, which: int, rollouts: bool, weights: Params, first: jax.Array, key: jax.Array, resign: float
+    ) -> PlayedTurn:
+        """Some moves in every lane of the game with this number; ``first``: the key of new games, if none are at play,
+        ``key`` that of the moves."""
+        play, lanes, starts, collector = self._begun(which, rollouts, first)
+        lanes, moves = play(weights, lanes, starts, key, jnp.float32(resign))
+        samples, games = collector.add(moves)
+        self._playing[which, rollouts] = play, lanes, starts, collector
+        shown = jax.tree.map(lambda x: np.asarray(x[0]), lanes.states)
+        return PlayedTurn(which, rollouts, samples, games, shown)
+
+    def _begun(self, which: int, rollouts: bool, first: jax.Array) -> tuple[Any, Lanes, State, Collector]:
+        if (which, rollouts) not in self._playing:
+            if not rollouts:
+                self._playing.pop((which, True), None)
+            game = self.games[which]
+            begin, play = self_play.program(self.plan(game, rollouts), self.lanes, self.devices, MOVES)
+            starts = self_play.starts_of(variations(game))
+            self._playing[which, rollouts] = play, begin(starts, first), starts, Collector()
+        return self._playing[which, rollouts]
+
+    def plan(self, game: Game, rollouts: bool) -> SelfPlay:
+        """How its games are played."""
+        settings, side = self.settings, int((game.height * game.width) ** 0.5)
+        if rollouts:
+            full = settings.rollout_simulations
+            rollout = Rollout(moves="tactical" if game.has("tactical_playout") else "game")
+            search = Search(game.compiled_as, Ucb1(), rollout, full, ties="random")
+            return SelfPlay(
+                search, full, full // 4, 0.5, c=0.5, temperature=1.0, temperature_plies=side, opening=side // 2,
+                played_out=0.4,
+            )  # fmt: skip
+        gumbel = settings.search == "gumbel"
+        rule = Gumbel(least_range=LEAST_RANGE) if gumbel else Puct(base=19652.0, fpu="parent")
+        noise, temperature = (0.0, 0.0) if gumbel else (0.25, 1.0)
+        search = Search(game.compiled_as, rule, NetworkEvaluator(self.shape), settings.simulations)
+        return SelfPlay(
+            search, settings.simulations, settings.fast, settings.share, noise=noise, temperature=temperature,
+            temperature_plies=2 * side, opening=settings.opening or side,
+            opening_temperature=settings.opening_temperature,
+        )  # fmt: skip
+
+
+class PlaysElsewhere(Protocol):
+    """Plays what a trainer learns from, on other machines."""
+
+    def begin(self, trainer: Trainer) -> None:
+        """Returns when there is something to learn from."""
+        ...
+
+    def play(self, trainer: Trainer, which: int) -> PlayedTurn:
+        """Some moves that have been played, of the game with this number or of another one; more are begun."""
+        ...
+
+
 class Trainer:
     """Trains in ``folder``, and goes on with what is there. Raises UserError for a folder of other settings."""
 
     def __init__(self, settings: TrainingConfig, folder: Path) -> None:
         self.settings, self.run = settings, Folder(folder)
         self.notes: list[str] = []
-        self.games = [for_two(make_game(spec)) for spec in settings.games]
-        self.shape = Shape.of(self.games[0], settings.channels, settings.blocks)
-        self.devices = len(devices())
+        self.player = SelfPlayer(settings)
+        self.elsewhere: PlaysElsewhere | None = None  # who plays in its place
+        self.games, self.shape, self.devices = self.player.games, self.player.shape, self.player.devices
         batch = -(-settings.batch // self.devices) * self.devices
         self.recipe = Recipe(batch=batch, rate=settings.rate)
-        split = VECTOR * self.devices
-        self.lanes = -(-settings.lanes // split) * split
         self.replays = [Replay(settings.window) for _ in self.games]
         self._files = [
             PositionFiles(self.run, f"samples/{i}-{game.spec.split(',')[0].replace(':', '-')}", game)
@@ -148,7 +234,6 @@ class Trainer:
             if found.shape != self.shape:
                 raise UserError(f"train: {settings.start} is a network of another shape: {found.shape}")
             self.learning = self._everywhere(learner.begin(found.weights, self.recipe))
-        self._playing: dict[tuple[int, bool], tuple[Any, Lanes, State, Collector]] = {}
         self._rng = np.random.default_rng((settings.seed, int(self.counts["turns"])))
 
     @property
@@ -173,19 +258,19 @@ class Trainer:
     def compile(self) -> Iterator[str]:
         """Make every program that the turns to come need, by running it once for nothing; yields what each is for
         before it is made."""
-        for game in self.games:
-            starts, key = self_play.starts_of(variations(game)), jax.random.key(0)
+        if self.elsewhere is None:
             for rollouts in (True, False) if self.by_rollouts else (False,):
-                yield f"{'rollouts' if rollouts else 'self-play'} of {game.spec}"
-                begin, play = self_play.program(self._plan(game, rollouts), self.lanes, self.devices, MOVES)
-                weights = () if rollouts else self.weights
-                jax.block_until_ready(play(weights, begin(starts, key), starts, key, jnp.float32(-2)))
+                yield from self.player.compile(rollouts, self.weights)
+        for game in self.games:
             yield f"learning from {game.spec}"
             batch, symmetry = blank_samples(game, self.recipe.batch), np.zeros(self.recipe.batch, np.int32)
             step = learner.program(game, self.shape, self.recipe, self.devices)
             jax.block_until_ready(step(self.learning, batch, symmetry, 0.0))
             states = blank_samples(game, COMPARED).state
             jax.block_until_ready(_values(game.compiled_as, self.shape)(self.weights, states))
+        if self.elsewhere is not None:
+            yield "self-play at the hosts"
+            self.elsewhere.begin(self)
 
     def step(self) -> TrainingStep:
         """Some moves in every lane, then learning from what is known by them."""
@@ -201,12 +286,9 @@ class Trainer:
             nothing = Games(0, 0, 0.5, 0, 0, 0)
             first = jax.tree.map(np.asarray, initial_state(game))
             return TrainingStep("catching up", game, nothing, 0, losses, self.resign, (0.0, spent), first)
-        play, lanes, starts, collector = self._player(which, rollouts)
-        key = jax.random.fold_in(jax.random.key(self.settings.seed), number)
-        resign = jnp.float32(-0.85 if rollouts else self.resign if self.steps > 1000 else -2.0)
-        lanes, moves = play(() if rollouts else self.weights, lanes, starts, key, resign)
-        samples, games = collector.add(moves)
-        self._playing[which, rollouts] = play, lanes, starts, collector
+        found = self._play(which, rollouts) if self.elsewhere is None else self.elsewhere.play(self, which)
+        which, rollouts, samples, games, shown = found
+        game = self.games[which]
         if not rollouts:
             self._watch_resignations(games)
         played = time.perf_counter()
@@ -219,7 +301,6 @@ class Trainer:
         self.counts["games"] += games.number
         learned = time.perf_counter()
         self.counts["seconds"] += learned - began
-        shown = jax.tree.map(lambda x: np.asarray(x[0]), lanes.states)
         stage = "rollouts" if rollouts else "self-play"
         return TrainingStep(
             stage, game, games, samples.number, losses, self.resign, (played - began, learned - played), shown
@@ -261,37 +342,16 @@ class Trainer:
 
     # -- self-play ---------------------------------------------------------------------------
 
-    def _player(self, which: int, rollouts: bool) -> tuple[Any, Lanes, State, Collector]:
-        if (which, rollouts) not in self._playing:
-            if not rollouts:
-                self._playing.pop((which, True), None)
-            game = self.games[which]
-            plan = self._plan(game, rollouts)
-            begin, play = self_play.program(plan, self.lanes, self.devices, MOVES)
-            starts = self_play.starts_of(variations(game))
-            key = jax.random.fold_in(jax.random.key(self.settings.seed + 1), int(self.counts["turns"]))
-            self._playing[which, rollouts] = play, begin(starts, key), starts, Collector()
-        return self._playing[which, rollouts]
+    def _play(self, which: int, rollouts: bool) -> PlayedTurn:
+        """Some moves here."""
+        number = int(self.counts["turns"])
+        first = jax.random.fold_in(jax.random.key(self.settings.seed + 1), number)
+        key = jax.random.fold_in(jax.random.key(self.settings.seed), number)
+        return self.player.play(which, rollouts, () if rollouts else self.weights, first, key, self.resigning(rollouts))
 
-    def _plan(self, game: Game, rollouts: bool) -> SelfPlay:
-        settings, side = self.settings, int((game.height * game.width) ** 0.5)
-        if rollouts:
-            full = settings.rollout_simulations
-            rollout = Rollout(moves="tactical" if game.has("tactical_playout") else "game")
-            search = Search(game.compiled_as, Ucb1(), rollout, full, ties="random")
-            return SelfPlay(
-                search, full, full // 4, 0.5, c=0.5, temperature=1.0, temperature_plies=side, opening=side // 2,
-                played_out=0.4,
-            )  # fmt: skip
-        gumbel = settings.search == "gumbel"
-        rule = Gumbel(least_range=LEAST_RANGE) if gumbel else Puct(base=19652.0, fpu="parent")
-        noise, temperature = (0.0, 0.0) if gumbel else (0.25, 1.0)
-        search = Search(game.compiled_as, rule, NetworkEvaluator(self.shape), settings.simulations)
-        return SelfPlay(
-            search, settings.simulations, settings.fast, settings.share, noise=noise, temperature=temperature,
-            temperature_plies=2 * side, opening=settings.opening or side,
-            opening_temperature=settings.opening_temperature,
-        )  # fmt: skip
+    def resigning(self, rollouts: bool) -> float:
+        """The value below which players give up now."""
+        return -0.85 if rollouts else self.resign if self.steps > 1000 else -2.0
 
     def _watch_resignations(self, games: Games) -> None:
         """Give up less readily while too many of the games that were played out turn out otherwise."""

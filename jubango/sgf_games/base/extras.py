@@ -11,6 +11,7 @@ EXTRAS = {
     "matplotlib": ("pictures", "plots"),
     "optax": ("training", "train"),
     "pyarrow": ("Parquet", "parquet"),
+    "ray": ("Ray clusters", "cluster"),
 }
 
 

@@ -16,8 +16,8 @@ import pytest
 import jubango as jb
 from jubango.arena.commands import run as command
 from jubango.arena.hosts import driver as driving
-from jubango.arena.hosts import links, local
 from jubango.arena.hosts.cluster import Cluster
+from jubango.arena.hosts.fleets import links, local
 from jubango.arena.hosts.hosts_file import HOST_COLUMNS
 from jubango.arena.runs.play import Stopped, play_plan
 from jubango.arena.runs.run_folder import open_run
@@ -59,7 +59,7 @@ class Once:
 
 def processes():
     """Of hosts, in the order in which they were started."""
-    own = [one for one in psutil.Process().children() if "hosts.links" in " ".join(one.cmdline())]
+    own = [one for one in psutil.Process().children() if "hosts.fleets.links" in " ".join(one.cmdline())]
     return [one.pid for one in sorted(own, key=lambda one: one.create_time())]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 
 import pytest
 
+from jubango.arena.games.pool import GamePool
 from jubango.arena.hosts import host as hosting
 from jubango.arena.hosts import signature as signing
 from jubango.arena.hosts.fleet import CAME, GONE, UNABLE, HostEvent
@@ -150,6 +152,14 @@ def test_other_code_and_other_weights_are_refused():
 
 def test_a_long_game_goes_on_at_another_host(monkeypatch):
     monkeypatch.setattr(hosting, "LONG_SECONDS", 0.0)
+    told, tick = threading.Event(), GamePool.tick
+
+    def waiting(pool, inbox):
+        if pool.moves_made >= 4:
+            assert told.wait(60)
+        return tick(pool, inbox)
+
+    monkeypatch.setattr(GamePool, "tick", waiting)
     plan = plan_of(2)
     tasks = list(plan.tasks())
     work = work_of(plan, plan.bots, 2)
@@ -171,6 +181,7 @@ def test_a_long_game_goes_on_at_another_host(monkeypatch):
     first, second = began(), began()
     leases = [Leased(i, own) for i, own in enumerate(tasks, 1)]
     begun = until(first, lambda step: step.begun, leases)
+    told.set()
     records = until(first, lambda step: len(step.records) == 2 and step.records)
     moved = {own: one for own, one in begun if one.moves}
     assert moved

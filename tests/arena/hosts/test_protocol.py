@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
@@ -174,6 +175,37 @@ def test_a_game_that_comes_out_otherwise_is_named():
         assert len(named) == wrong and all("a~b~00003" in note for note in named)
         differed += wrong
     assert differed > 5
+
+
+@pytest.mark.parametrize("ahead", [0.01, 5.0])
+def test_a_host_that_alters_games_in_the_middle_of_a_run_is_found(ahead):
+    """Though no host is lost or late: some games are played by a second one, and by a third if they differ."""
+    driver = driving(tasks(5000), leases=Leases(ahead))
+    for name in ("good", "bad", "third"):
+        joined(driver, name, lanes=8)
+    ledgers = {name: Ledger() for name in driver.members}
+    for now in range(1, 5000):
+        if driver.leases.done:
+            break
+        driver.tick(float(now))
+        calls, driver.calls = driver.calls, []
+        for call in calls:
+            if call.what != "step":
+                continue
+            ack, leases, drop, _ = call.arguments
+            ledger = ledgers[call.host]
+            ledger.acknowledge(ack)
+            ledger.drop(drop)
+            ledger.take(leases)
+            for lease in filter(None, (ledger.begin() for _ in range(16))):
+                ledger.end(record(lease.task, ("y",) if call.host == "bad" else ("x",)))
+            driver.answered(call.host, "step", ledger.step(8, 1.0, 1, 1), float(now))
+    good, bad, third = (driver.members[name] for name in ("good", "bad", "third"))
+    assert len(driver.records) == 5000 == len({one.game_id for one in driver.records})
+    assert (good.differed, third.differed) == (0, 0)
+    assert bad.differed >= 1 and bad.agreed == 0 and bad.state is HostState.refused
+    assert re.search("plays a~b~[0-9]+ otherwise than two other hosts", bad.why)
+    assert good.agreed + third.agreed >= 5000 / 100
 
 
 def joined(driver, name, now=0.0, lanes=4, proof=("proof",), **changes):

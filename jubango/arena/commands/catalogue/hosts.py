@@ -19,8 +19,7 @@ def register(app: typer.Typer) -> None:
         with loading():
             import pandas as pd
 
-            from jubango.arena.hosts.cluster import Cluster
-            from jubango.arena.hosts.roll_call import called
+            from jubango.arena.hosts.cluster import Cluster, called
 
         rows = called(Cluster.parse(cluster).fleet())
         print_frame(pd.DataFrame(rows, columns=["host", "node", "machine", "devices", "memory", "problem"]), form)

@@ -65,6 +65,9 @@ def register(app: typer.Typer) -> None:
         ] = None,
         measure_minutes: Annotated[float, typer.Option(min=0.1, help="Between two measurements of strength.")] = 10.0,
         measure_games: Annotated[int, typer.Option(min=2, help="Against each opponent.")] = 32,
+        cluster: Annotated[
+            str, typer.Option(metavar="HOSTS", help="Who plays what is learnt from, as of `tournament --cluster`.")
+        ] = "",
     ) -> None:
         """Train a network by self-play, or go on where it stopped; the best one is DIR/best.safetensors.
 
@@ -89,7 +92,8 @@ def register(app: typer.Typer) -> None:
             with view.running():
                 for progress in training(
                     game, folder, minutes or math.inf, games or math.inf,
-                    measuring=Measuring(measure_minutes, measure_games + measure_games % 2), **given,
+                    measuring=Measuring(measure_minutes, measure_games + measure_games % 2), cluster=cluster or None,
+                    **given,
                 ):  # fmt: skip
                     run = progress.training
                     view.show(progress)

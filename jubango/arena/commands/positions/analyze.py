@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MOVES_SHOWN = 10  # moves in the table
 OF_REVIEWS = {
     "--repeats": "repeats", "--thresholds": "thresholds", "--sure": "sure", "--no-save": "save", "--sgf": "sgf",
+    "--cluster": "cluster",
 }  # fmt: skip
 OF_POSITIONS = {"--move": "move", "--heat": "heat", "--against": "against"}
 
@@ -98,6 +99,9 @@ def register(app: typer.Typer) -> None:
         csv: Annotated[
             Path | None, typer.Option(help="Write the table as CSV; with --all also Parquet (FILE.parquet).")
         ] = None,
+        cluster: Annotated[
+            str, typer.Option(metavar="HOSTS", help="--all: who searches, as of `tournament --cluster`.")
+        ] = "",
         form: FormatOption = Format.table,
     ) -> None:
         """What a bot makes of a position: visits, win rates, principal variations and a heatmap.
@@ -117,7 +121,7 @@ def register(app: typer.Typer) -> None:
             if review:
                 raise UserError(f"{'--all' if every else '--html'} and {option} exclude each other; give one")
             raise UserError(f"{option} is for the review of a whole game; give --all")
-        wanted = Wanted(bot, simulations, seconds, seed, repeats, thresholds, sure, save, sgf, png, html, csv)
+        wanted = Wanted(bot, simulations, seconds, seed, repeats, thresholds, sure, save, sgf, png, html, csv, cluster)
         if review:
             review_files(files, number, wanted, form)
             return

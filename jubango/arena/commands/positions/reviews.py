@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from jubango.analysis.reviews.review import Review
     from jubango.analysis.reviews.review_file import Saved
     from jubango.analysis.reviews.review_moves import Thresholds
-    from jubango.analysis.reviews.reviewing import GameUnderReview, ReviewProgress
+    from jubango.analysis.reviews.reviewing import GameUnderReview, ReviewProgress, Searches
     from jubango.bots.config import SearchConfig
     from jubango.sgf_games.sgf.positions import Record
 
@@ -49,6 +50,7 @@ class Wanted:
     png: Path | None = None
     html: Path | None = None
     csv: Path | None = None
+    cluster: str = ""
 
     @property
     def limits(self) -> dict[str, object]:
@@ -79,17 +81,19 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
     if wanted.save:
         _check_apart(files, number)
     documents, frames = [], []
-    for first in range(0, len(files), AT_ONCE):
-        group = files[first : first + AT_ONCE]
-        which = f"games {first + 1} to {first + len(group)} of {len(files)}: " if len(files) > AT_ONCE else ""
-        for review, own in zip(_reviews(group, number, wanted, thresholds, which), targets[first:], strict=False):
-            _write(review, own)
-            if form is Format.table:
-                print_review(review)
-            elif form is Format.json:
-                documents.append(review.document)
-            if wanted.csv is not None or form not in (Format.table, Format.json):
-                frames.append(reviews_frame([review]))
+    with _searching(wanted) as search:
+        for first in range(0, len(files), AT_ONCE):
+            group = files[first : first + AT_ONCE]
+            which = f"games {first + 1} to {first + len(group)} of {len(files)}: " if len(files) > AT_ONCE else ""
+            found = _reviews(group, number, wanted, thresholds, which, search)
+            for review, own in zip(found, targets[first:], strict=False):
+                _write(review, own)
+                if form is Format.table:
+                    print_review(review)
+                elif form is Format.json:
+                    documents.append(review.document)
+                if wanted.csv is not None or form not in (Format.table, Format.json):
+                    frames.append(reviews_frame([review]))
     if wanted.csv is not None:
         export_frame(pd.concat(frames, ignore_index=True), wanted.csv)
     if form is Format.json:
@@ -123,7 +127,30 @@ def _readable(files: Sequence[Path], number: int) -> Sequence[Path]:
     return kept
 
 
-def _reviews(files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str) -> list[Review]:
+@contextmanager
+def _searching(wanted: Wanted) -> Iterator[Searches]:
+    """Who searches: this process, or hosts. Raises UserError."""
+    from jubango.analysis.reviews.review_search import search
+
+    if not wanted.cluster:
+        yield search
+        return
+    from jubango.arena.hosts.cluster import Cluster
+    from jubango.arena.hosts.work.reviews import ReviewingHosts
+
+    cluster = Cluster.parse(wanted.cluster)
+    hosts = ReviewingHosts(cluster.fleet(), cluster.mixed)
+    try:
+        yield hosts.search
+    finally:
+        hosts.close()
+        for note in hosts.notes:
+            messages().print(note, style="yellow", soft_wrap=True)
+
+
+def _reviews(
+    files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str, search: Searches
+) -> list[Review]:
     """Those of a group of files. ``which`` they are, for who waits. Raises UserError, Halted."""
     from jubango.analysis.reviews.reviewing import searched
 
@@ -138,7 +165,7 @@ def _reviews(files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thr
     preparing = Preparing(f"{which}{cases[0].record.game.spec} for {bots[0].name}")
     with shown(messages(), preparing, everywhere=True, patience=AGAIN) as line:
         try:
-            searched(cases, bots, _Report(line, which))
+            searched(cases, bots, _Report(line, which), search)
         except KeyboardInterrupt:
             kept = "what was searched is kept, and the same command goes on" if wanted.save else "nothing was saved"
             raise Halted(kept) from None

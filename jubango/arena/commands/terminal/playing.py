@@ -27,7 +27,7 @@ AgainOption = Annotated[
 
 
 ClusterOption = Annotated[
-    str, typer.Option(metavar="HOSTS", help="Who plays: local:3 is three processes of this machine.")
+    str, typer.Option(metavar="HOSTS", help="Who plays: local:3, three processes here; or Ray: auto, HOST:PORT.")
 ]
 
 

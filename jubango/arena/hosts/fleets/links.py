@@ -21,7 +21,7 @@ from struct import Struct
 from typing import Any
 
 from jubango.arena.hosts.fleet import UNABLE
-from jubango.arena.hosts.host import PlayingHost
+from jubango.arena.hosts.work.every_host import EveryHost
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 
 MESSAGE_HEAD = Struct("!Q")  # bytes of the message after it
@@ -30,7 +30,7 @@ DIED = "died"  # what a host says last, with the reason
 # What a child runs: nothing is imported from the current directory unless plug-ins are named.
 PROGRAM = (
     "import sys; sys.path.insert(0, {root!r}); from jubango.arena.commands import load_plugins; "
-    "from jubango.arena.hosts.links import serve; serve({descriptor}, load_plugins)"
+    "from jubango.arena.hosts.fleets.links import serve; serve({descriptor}, load_plugins)"
 )
 LONGEST_REASON_SAID = 300  # characters of why a host died
 
@@ -72,7 +72,7 @@ class ProcessLink:
 
     def __init__(self, variables: Mapping[str, str], cores: frozenset[int] = frozenset()) -> None:
         mine, its = socket.socketpair()
-        root = str(Path(__file__).parents[3])
+        root = str(Path(__file__).parents[4])
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             with its:
@@ -174,7 +174,7 @@ def serve(descriptor: int, prepare: Callable[[], None]) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     line = socket.socket(fileno=descriptor)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    messages, host = Messages(), PlayingHost()
+    messages, host = Messages(), EveryHost()
     problem: UserError | None = None
     try:
         prepare()

@@ -7,9 +7,8 @@ import selectors
 import time
 from dataclasses import dataclass
 
-from jubango.arena.hosts.fleet import CAME, GONE, HostEvent
-from jubango.arena.hosts.links import DIED, ProcessLink
-from jubango.arena.hosts.protocol import Step
+from jubango.arena.hosts.fleet import CAME, GONE, HostEvent, has_worked
+from jubango.arena.hosts.fleets.links import DIED, ProcessLink
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import cores
 
@@ -60,9 +59,11 @@ class LocalFleet:
         try:
             for place in self._places:
                 self._begin(place)
-        except OSError as error:
+        except BaseException as error:
             self.close()
-            raise UserError(f"a host cannot be started: {error.strerror}") from None
+            if isinstance(error, OSError):
+                raise UserError(f"a host cannot be started: {error.strerror}") from None
+            raise
 
     def poll(self, seconds: float) -> list[HostEvent]:
         """What has happened; it waits so long for something to happen."""
@@ -119,10 +120,10 @@ class LocalFleet:
 
     def _begin(self, place: _Place) -> None:
         variables = {"JUBANGO_CORES": str(self._cores)}
-        if len(self._places) > 1:  # processes share what accelerators there are
-            variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = os.environ.get(
-                "XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.8 / len(self._places):.3f}"
-            )
+        variables["XLA_PYTHON_CLIENT_PREALLOCATE"] = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = os.environ.get(
+            "XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.8 / (len(self._places) + 1):.3f}"
+        )  # these processes and their parent share what accelerators there are
         place.link = ProcessLink(variables, place.cores)
         place.lives, place.due, place.told = place.lives + 1, None, False
         place.host = f"local-{place.number}" + (f".{place.lives}" if place.lives > 1 else "")
@@ -145,7 +146,7 @@ class LocalFleet:
             if what == DIED:
                 link.said = str(value)
                 continue
-            if isinstance(value, Step) and value.records:
+            if has_worked(what, value):
                 place.failures = 0
             events.append(HostEvent(place.host, what, value))
         if found is None:
