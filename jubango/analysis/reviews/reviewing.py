@@ -169,10 +169,11 @@ def searched(
     cases: Sequence[GameUnderReview],
     bots: Sequence[SearchConfig],
     on_progress: Callable[[ReviewProgress], None] = lambda progress: None,
-    search: Searches = search,
+    hosts: Searches | None = None,
 ) -> None:
     """Make all the searches that are missing, those of games that can share a program side by side, and write down what
-    was found after every batch. ``bots``: one for each game. ``search``: who makes them, this process by default."""
+    was found after every batch. ``bots``: one for each game. ``hosts`` make them in the place of this process."""
+    make = hosts or search
     groups: dict[tuple[Game, str, int], list[int]] = {}
     for i, (case, bot) in enumerate(zip(cases, bots, strict=True)):
         groups.setdefault((case.record.game.compiled_as, bot.spec, case.subject.seed), []).append(i)
@@ -185,7 +186,7 @@ def searched(
             def report(now: float, _: int, before: int = before, stage: Stage = stage, total: int = total) -> None:
                 on_progress(ReviewProgress(stage, before + now, total))
 
-            for batch in search(own, bots[own[0].game], seed, report) if own else ():
+            for batch in make(own, bots[own[0].game], seed, report) if own else ():
                 for job, found in batch:
                     cases[job.game].findings.setdefault(job.place, []).append(found)
                 for i in {job.game for job, _ in batch}:

@@ -81,11 +81,11 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
     if wanted.save:
         _check_apart(files, number)
     documents, frames = [], []
-    with _searching(wanted) as search:
+    with _searching(wanted) as hosts:
         for first in range(0, len(files), AT_ONCE):
             group = files[first : first + AT_ONCE]
             which = f"games {first + 1} to {first + len(group)} of {len(files)}: " if len(files) > AT_ONCE else ""
-            found = _reviews(group, number, wanted, thresholds, which, search)
+            found = _reviews(group, number, wanted, thresholds, which, hosts)
             for review, own in zip(found, targets[first:], strict=False):
                 _write(review, own)
                 if form is Format.table:
@@ -128,12 +128,10 @@ def _readable(files: Sequence[Path], number: int) -> Sequence[Path]:
 
 
 @contextmanager
-def _searching(wanted: Wanted) -> Iterator[Searches]:
-    """Who searches: this process, or hosts. Raises UserError."""
-    from jubango.analysis.reviews.review_search import search
-
+def _searching(wanted: Wanted) -> Iterator[Searches | None]:
+    """The hosts that search, if there are any. Raises UserError."""
     if not wanted.cluster:
-        yield search
+        yield None
         return
     from jubango.arena.hosts.cluster import Cluster
     from jubango.arena.hosts.work.reviews import ReviewingHosts
@@ -149,7 +147,7 @@ def _searching(wanted: Wanted) -> Iterator[Searches]:
 
 
 def _reviews(
-    files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str, search: Searches
+    files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str, hosts: Searches | None
 ) -> list[Review]:
     """Those of a group of files. ``which`` they are, for who waits. Raises UserError, Halted."""
     from jubango.analysis.reviews.reviewing import searched
@@ -165,7 +163,7 @@ def _reviews(
     preparing = Preparing(f"{which}{cases[0].record.game.spec} for {bots[0].name}")
     with shown(messages(), preparing, everywhere=True, patience=AGAIN) as line:
         try:
-            searched(cases, bots, _Report(line, which), search)
+            searched(cases, bots, _Report(line, which), hosts)
         except KeyboardInterrupt:
             kept = "what was searched is kept, and the same command goes on" if wanted.save else "nothing was saved"
             raise Halted(kept) from None
