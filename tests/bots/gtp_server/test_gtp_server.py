@@ -291,6 +291,7 @@ def test_only_files_are_read_and_written(fresh, tmp_path):
     assert fresh.ask("play b c3") == "="
 
 
+@pytest.mark.full
 def test_a_board_that_cannot_be_had_changes_nothing(fresh, tmp_path, monkeypatch):
     """Its trees may be too large for the memory."""
 
