@@ -11,10 +11,12 @@ else
 INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 MAKE_VENV = $(PYTHON) -m venv
 endif
-# Where new versions of JAX may change something, and the Pythons of the oldest, today's and the newest versions.
+# Where new versions of JAX may change something, and the Pythons: of the oldest, today's and the newest versions, and of
+# two of JAX between them.
 COMPAT_TESTS := $(foreach name,kernels games go_rules search selection door extras,$(wildcard tests/*/test_$(name).py tests/*/*/test_$(name).py))
-COMPAT := compat-oldest compat-todays compat-newest
+COMPAT := compat-oldest compat-0.8 compat-todays compat-0.12 compat-newest
 OLDEST ?= python3.11
+MIDDLE ?= python3.12
 TODAYS ?= $(PYTHON)
 NEWEST ?= python3.13
 # Tests lie side by side, most of their time being one core's compiling; a worker takes up to 3 GB.
@@ -24,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 demo: $(VENV)/.installed
 	rm -rf runs/demo  # the demo begins anew every time; your own runs go on where they stopped
-	$(BIN)/jubango tournament examples/demo.toml --out runs/demo
+	$(BIN)/jubango demo --out runs/demo
 
 test: $(VENV)/.installed-test
 	$(PYTEST) -m 'not full'
@@ -59,10 +61,14 @@ bench: $(VENV)/.installed-bench
 compat: $(COMPAT)
 
 compat-oldest: WITH = PYTHON=$(OLDEST) CONSTRAINTS=constraints-oldest.txt
+compat-0.8: WITH = PYTHON=$(MIDDLE) CONSTRAINTS=constraints-0.8.txt
 compat-todays: WITH = PYTHON=$(TODAYS) CONSTRAINTS=constraints.txt
+compat-0.12: WITH = PYTHON=$(NEWEST) CONSTRAINTS=constraints-0.12.txt
 compat-newest: WITH = PYTHON=$(NEWEST) CONSTRAINTS=
 compat-oldest: AN = $(OLDEST)
+compat-0.8: AN = $(MIDDLE)
 compat-todays: AN = $(TODAYS)
+compat-0.12: AN = $(NEWEST)
 compat-newest: AN = $(NEWEST)
 $(COMPAT):
 	@if $(AN) -c "" 2>/dev/null; then \
@@ -95,7 +101,7 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	$(INSTALL) -c constraints.txt -e '.[bench]'
 	touch $@
 
-.venv-compat-%/.installed: pyproject.toml constraints.txt constraints-oldest.txt
+.venv-compat-%/.installed: pyproject.toml constraints.txt constraints-oldest.txt constraints-0.8.txt constraints-0.12.txt
 	$(MAKE_VENV) --clear $(@D)
 	$(INSTALL) $(CONSTRAINTS:%=-c %) -e '.[parquet,plots,train]' hypothesis mctx pgx pytest pytest-timeout
 	touch $@

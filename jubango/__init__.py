@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from jubango.analysis.ratings.ratings import rate as rate
     from jubango.analysis.reviews.review import Review as Review
     from jubango.analysis.reviews.review_moves import Thresholds as Thresholds
-    from jubango.analysis.reviews.reviewing import review as review
     from jubango.arena.runs.comparing import compare_runs as compare_runs
     from jubango.arena.runs.run import Run as Run
     from jubango.arena.runs.run_folder import open_run as open_run
     from jubango.arena.tournament import match as match
     from jubango.arena.tournament import merge as merge
+    from jubango.arena.tournament import review as review
     from jubango.arena.tournament import tournament as tournament
     from jubango.arena.training.training import train as train
     from jubango.arena.tuning.tuner import tune as tune
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from jubango.bots.learning.replay import Samples as Samples
     from jubango.bots.learning.self_play import Moves as Moves
     from jubango.bots.learning.self_play import SelfPlay as SelfPlay
+    from jubango.bots.players.engines.analysts.analysis_engine import AnalysisEngine as AnalysisEngine
     from jubango.bots.players.player import Player as Player
     from jubango.bots.players.player import player as player
     from jubango.bots.players.position import PositionToPlay as PositionToPlay
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from jubango.bots.search.results.result import SearchResult as SearchResult
     from jubango.bots.search.results.result import SearchTree as SearchTree
     from jubango.bots.search.rules.alphago import AlphaGo as AlphaGo
+    from jubango.bots.search.rules.dynamic_puct import DynamicPuct as DynamicPuct
     from jubango.bots.search.rules.gumbel import Gumbel as Gumbel
     from jubango.bots.search.rules.params import Param as Param
     from jubango.bots.search.rules.params import SearchParams as SearchParams
@@ -99,12 +101,11 @@ _HOMES = {
     "analysis.ratings.ratings": ("rate",),
     "analysis.reviews.review": ("Review",),
     "analysis.reviews.review_moves": ("Thresholds",),
-    "analysis.reviews.reviewing": ("review",),
     "analysis.positions.win_rate": ("WinRate",),
     "arena.runs.comparing": ("compare_runs",),
     "arena.runs.run": ("Run",),
     "arena.runs.run_folder": ("open_run",),
-    "arena.tournament": ("match", "merge", "tournament"),
+    "arena.tournament": ("match", "merge", "review", "tournament"),
     "arena.training.training": ("train",),
     "arena.tuning.tuner": ("tune",),
     "arena.tuning.tuning": ("Tuning",),
@@ -119,12 +120,14 @@ _HOMES = {
     "bots.learning.learner": ("Recipe",),
     "bots.learning.replay": ("Collector", "Replay", "Samples"),
     "bots.learning.self_play": ("Moves", "SelfPlay"),
+    "bots.players.engines.analysts.analysis_engine": ("AnalysisEngine",),
     "bots.players.player": ("Player", "player"),
     "bots.players.position": ("PositionToPlay",),
     "bots.search.results.output": ("SearchOutput",),
     "bots.search.results.result": ("SearchResult", "SearchTree"),
     "bots.search.rules.alphago": ("AlphaGo",),
     "bots.search.rules.gumbel": ("Gumbel",),
+    "bots.search.rules.dynamic_puct": ("DynamicPuct",),
     "bots.search.rules.puct": ("Puct",),
     "bots.search.rules.rave": ("Rave",),
     "bots.search.rules.rule": ("Edges", "Rule"),

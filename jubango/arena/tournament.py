@@ -1,24 +1,37 @@
-"""Tournaments and matches from Python: the arguments become a plan, which is played with a dashboard."""
+"""Tournaments, matches and reviews from Python: the arguments become a plan, which is played with a dashboard."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Unpack, overload
 
+from jubango.analysis.positions.asked import limits_of, running
 from jubango.analysis.ratings.sprt import Sprt
+from jubango.analysis.reviews.engine_search import EngineSearcher
+from jubango.analysis.reviews.review import Review
+from jubango.analysis.reviews.review_file import MOST_REPEATS
+from jubango.analysis.reviews.review_moves import Thresholds
+from jubango.analysis.reviews.reviewing import REPEATS, ReviewProgress, reviews_of
 from jubango.arena.hosts.cluster import Cluster, cluster_of
+from jubango.arena.hosts.work.reviews import ReviewingHosts
 from jubango.arena.runs.merging import merge_runs
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.schedule.openings import as_key
 from jubango.arena.schedule.plan import Plan, make_plan, match_plan, read_plan
 from jubango.arena.screens.dashboard import dashboard_for
+from jubango.bots.bot_keys import BotKeys
 from jubango.bots.composition import note_on
+from jubango.bots.config import BotConfig
+from jubango.bots.players.engines.analysts.analysis_engine import AnalysisEngine
 from jubango.bots.players.player import AnyBot
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import claim
 from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.sgf.positions import Record
 
 
 def tournament(
@@ -53,7 +66,7 @@ def tournament(
     games: of each pairing, an even number; by default 20.
     out: a folder, where all is kept and a run that was begun goes on; by default it is in memory only.
     seed: of all random numbers; by default 1.
-    games_at_once: by default 128.
+    games_at_once: by default 128, on accelerators 2,048.
     clock: seconds of each player in each game, "60", "60+1", "300+3x30".
     sprt: a test of two bots, see :func:`match`.
     format: "round-robin", "gauntlet" (of the first bot), "match", "knockout", "swiss", or "best". The last finds the
@@ -169,3 +182,84 @@ def _shown(
     dashboard = dashboard_for(progress)
     with dashboard.running():
         return play_plan(plan, out, dashboard.show, dashboard.preparing, again, hosts)
+
+
+@overload
+def review(
+    games: Record | Path | str, bot: str | BotConfig | None = ..., *, engine: str | AnalysisEngine | None = ...,
+    repeats: int = ..., seed: int = ..., thresholds: Thresholds = ..., file: Path | str | None = ...,
+    cluster: str | None = ..., on_progress: Callable[[ReviewProgress], None] = ..., **keys: Unpack[BotKeys],
+) -> Review: ...  # fmt: skip
+@overload
+def review(
+    games: list[Record | Path | str], bot: str | BotConfig | None = ..., *, engine: str | AnalysisEngine | None = ...,
+    repeats: int = ..., seed: int = ..., thresholds: Thresholds = ..., file: None = ...,
+    cluster: str | None = ..., on_progress: Callable[[ReviewProgress], None] = ..., **keys: Unpack[BotKeys],
+) -> list[Review]: ...  # fmt: skip
+def review(
+    games: Record | Path | str | list[Record | Path | str],
+    bot: str | BotConfig | None = None,
+    *,
+    engine: str | AnalysisEngine | None = None,
+    repeats: int = REPEATS,
+    seed: int = 1,
+    thresholds: Thresholds = Thresholds(),  # noqa: B008 - a tuple
+    file: Path | str | None = None,
+    cluster: str | None = None,
+    on_progress: Callable[[ReviewProgress], None] = lambda progress: None,
+    **keys: Unpack[BotKeys],
+) -> Review | list[Review]:
+    """A game looked through, or a list of many: what every move lost, how surely, and what would have been better.
+
+    games: records, or names of SGF files.
+    bot: a spec string or a configuration, by default the strongest there is for the game.
+    engine: in the place of a bot, an engine that speaks KataGo's JSON analysis protocol, or GTP with ``kata-analyze``
+        or ``lz-analyze``: its command, or one that runs already.
+    repeats: searches of every position, each with its own seed.
+    seed: of the searches' random numbers; an engine has its own.
+    thresholds: from what loss on a move is called an inaccuracy, a mistake, a blunder.
+    file: the searches of a game are kept there, and those that are there already are taken.
+    cluster: hosts that search in the place of this process, as of :func:`tournament`; engines stay here.
+    on_progress: called with how far the searches are; of many games, some are finished before others begin.
+    keys: change the bot's: ``simulations=200``. An engine has ``simulations``, its visits, and ``seconds``.
+
+    Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written or is
+    another game's; for an engine that cannot be started, or answers with an error. One that dies is a RuntimeError.
+    """
+    alone = isinstance(games, Record | Path | str)
+    listed = [games] if isinstance(games, Record | Path | str) else games
+    if file is not None and not alone:
+        raise UserError("review: file= keeps one game's searches; review these one after another, or without it")
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(f"review: repeats={repeats}: should be from 1 to {MOST_REPEATS}")
+    thresholds.check()
+    if engine is None:
+        with reviewing_hosts(cluster) as hosts:
+            search = hosts.search if hosts else None
+            reviews = reviews_of(listed, bot, repeats, seed, thresholds, file, on_progress, {**keys}, search)
+        notes = hosts.notes if hosts else []
+    elif bot is not None or cluster:
+        raise UserError(f"review: {'bot' if bot is not None else 'cluster'} and engine exclude each other; give one")
+    else:
+        limits = limits_of({**keys})
+        with running(engine) as started:
+            asked = EngineSearcher(started, limits)
+            reviews = reviews_of(listed, asked, repeats, seed, thresholds, file, on_progress, {})
+        notes = started.notes
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    return reviews[0] if alone else reviews
+
+
+@contextmanager
+def reviewing_hosts(cluster: str | None) -> Iterator[ReviewingHosts | None]:
+    """Those that ``--cluster`` names, which end afterwards; None if it names none. Raises UserError."""
+    named = cluster_of(cluster)
+    if named is None:
+        yield None
+        return
+    hosts = ReviewingHosts(named.fleet(), named.mixed)
+    try:
+        yield hosts
+    finally:
+        hosts.close()

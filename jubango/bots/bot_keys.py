@@ -30,10 +30,14 @@ class BotKeys(TypedDict, total=False):
     gumbel_scale: float
     c_visit: float
     c_scale: float
+    stdev: float
+    stdev_scale: float
+    lcb: float
     evaluator: str
     rollouts: int
     rollout_moves: Literal["game", "tactical", "uniform", "policy"]
     network: str
+    precision: Literal["float32", "bfloat16"]
     weight: float
     width: int
     depth: int
@@ -41,7 +45,7 @@ class BotKeys(TypedDict, total=False):
     opponent: Literal["searched", "sampled"]
     draws: Literal["half", "random"]
     solver: bool
-    move: Literal["visits", "value", "prior", "gumbel"]
+    move: Literal["visits", "value", "prior", "gumbel", "lcb"]
     temperature: float
     temperature_moves: int
     noise: float
@@ -51,6 +55,7 @@ class BotKeys(TypedDict, total=False):
     transpositions: bool
     leaves: int
     ties: Literal["first", "random"]
+    level: float
     command: str
     move_seconds: float
     start_seconds: float

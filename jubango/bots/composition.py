@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,11 +12,14 @@ import numpy as np
 
 from jubango.bots.config import NO_NETWORK, BotConfig, SearchConfig
 from jubango.bots.evaluators.evaluator import Evaluator, LoadedEvaluator, Params
+from jubango.bots.evaluators.katago import KataGoEvaluator
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.registry import EVALUATORS
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.networks.shipped import shipped
+from jubango.bots.networks.model import Precision
+from jubango.bots.networks.named import is_katago, weights_path
+from jubango.bots.networks.shipped import shipped, shipped_for
 from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.rule import Rule, numbers_of
 from jubango.bots.search.spec import SearchSpec
@@ -124,18 +128,21 @@ LARGE = 81  # points: on larger boards of territory random games are far from go
 
 
 def judging_note(game: Game, bot: BotConfig) -> str:
-    """What a person should know of a bot's judgement of positions, or nothing: that no network has learnt a large board
-    of territory, and random games judge. How strong that is there nobody has measured."""
+    """What a person should know of a bot's judgement of positions, or nothing: that on a large board of territory a
+    modest network judges, or none does, and random games do. How strong these are there nobody has measured."""
     if not game.counts_points or game.height * game.width <= LARGE or not isinstance(bot, SearchConfig):
         return ""
-    if bot.evaluator not in ("rollout", "network", "mixed") or network_file(game, bot):
+    if bot.evaluator not in ("rollout", "network", "mixed"):
         return ""
     size = f"{game.width}" if game.width == game.height else f"{game.width}x{game.height}"
+    own, board = shipped_for(game), f"{game.name}:{size}"
+    doubt = "strong players see more, and what it says of their moves may be noise"
+    if network_file(game, bot):
+        modest = not bot.network and own is not None and own.modest
+        return f"the network for {board} is a modest player: {doubt}" if modest else ""
     games = "tactical random games" if bot.rollout_moves == "tactical" else "random games"
-    return (
-        f"no network for {game.name}:{size}: {games} judge, how well on this board nobody has measured; strong "
-        "players see more, and what it says of their moves may be noise"
-    )
+    why = f"{bot.name} asks no network" if own else f"no network for {board}"
+    return f"{why}: {games} judge, how well on this board nobody has measured; {doubt}"
 
 
 # -- the evaluator that a bot names, with its weights --------------------------------------------------
@@ -145,6 +152,7 @@ class _Asked(NamedTuple):
     """What of a bot an evaluator depends on."""
 
     network: tuple[str | int, ...]  # the file of weights and its version
+    precision: Precision
     evaluator: str
     registered: Callable[[], Evaluator] | None  # what the name stands for now
     weight: float
@@ -161,8 +169,8 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
     if bot.evaluator not in ("rollout", "network", "mixed") and registered is None:
         named_evaluator(bot.evaluator, bot.name)
     asked = _Asked(
-        weights_key(game, bot), bot.evaluator, registered, bot.weight, bot.rollouts, bot.rollout_moves, bot.draws,
-        amaf=bot.rule.amaf,
+        weights_key(game, bot), bot.precision, bot.evaluator, registered, bot.weight, bot.rollouts, bot.rollout_moves,
+        bot.draws, amaf=bot.rule.amaf,
     )  # fmt: skip
     found = _loaded(game, asked)
     own = found.evaluator.weights(found.params)
@@ -172,6 +180,10 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
 @functools.lru_cache(maxsize=32)
 def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
     network, weights = _network(game, asked.network) if asked.network else (None, ())
+    if asked.precision != "float32":
+        if not isinstance(network, NetworkEvaluator):
+            raise UserError(f"precision={asked.precision}: is for networks of jubango's own, network=FILE")
+        network = replace(network, precision=asked.precision)
     moves = asked.moves if network or asked.moves != "policy" else "game"
     policy = network if moves == "policy" else None
     rollout = Rollout(asked.rollouts, moves, policy, asked.draws, amaf=asked.amaf)  # type: ignore[arg-type]
@@ -188,7 +200,9 @@ def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
 @functools.lru_cache(maxsize=16)
 def _network(game: Game, version: tuple[str | int, ...]) -> LoadedEvaluator:
     """By the file and its version, as the file may change."""
-    return LoadedEvaluator(*NetworkEvaluator.load(str(version[0]), game))
+    named = str(version[0])
+    kind = KataGoEvaluator if is_katago(named) else NetworkEvaluator
+    return LoadedEvaluator(*kind.load(weights_path(named), game))
 
 
 def named_evaluator(name: str, bot: str) -> Evaluator:
@@ -202,6 +216,11 @@ def named_evaluator(name: str, bot: str) -> Evaluator:
 def network_file(game: Game, bot: SearchConfig) -> str:
     """The file of a bot's weights: its own, or the one that the package has for the game; empty where a uniform prior
     and rollouts stand in."""
+    return weights_path(_named_network(game, bot))
+
+
+def _named_network(game: Game, bot: SearchConfig) -> str:
+    """The same with the kind of file before it, as bots name it."""
     if not bot.wants_network or bot.network == NO_NETWORK:
         return ""
     return bot.network or str(shipped(game) or "")
@@ -209,11 +228,11 @@ def network_file(game: Game, bot: SearchConfig) -> str:
 
 def weights_key(game: Game, bot: SearchConfig) -> tuple[str | int, ...]:
     """What tells a bot's weights from another's: a key of caches."""
-    path = network_file(game, bot)
-    if not path:
+    named = _named_network(game, bot)
+    if not named:
         return ()
     try:
-        stat = Path(path).stat()
+        stat = Path(weights_path(named)).stat()
     except OSError:
-        return (path,)
-    return path, stat.st_mtime_ns, stat.st_size
+        return (named,)
+    return named, stat.st_mtime_ns, stat.st_size

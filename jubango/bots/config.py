@@ -82,6 +82,17 @@ class RandomConfig(BotConfig):
     use: Literal["random"] = "random"
 
 
+class LevelConfig(BotConfig):
+    """An opponent of a stated strength. The game says of what it is made: ``jubango.bots.players.levels``."""
+
+    use: Literal["level"] = "level"
+    level: Annotated[float, Field(ge=0, le=10_000, description="Elo, of those that jubango bots --levels lists")]
+
+    @property
+    def spec(self) -> str:
+        return f"level={value_text(self.level)}"
+
+
 class _Budget(BotConfig):
     """The first keys of a search."""
 
@@ -115,7 +126,10 @@ class SearchConfig(_RuleKeys):
     rollout_moves: Literal["game", "tactical", "uniform", "policy"] = _key(
         "game", "random as the game has it (Go: own eyes stay), its tactics first, any legal move, or by the network"
     )
-    network: str = _key("", "a file of weights; none: rollouts stand in; by default the package's own for the game")
+    network: str = _key("", "a file of weights, or katago:FILE; none: rollouts stand in; by default the package's own")
+    precision: Literal["float32", "bfloat16"] = _key(
+        "float32", "of jubango's networks; bfloat16: for GPUs, other moves"
+    )
     weight: Annotated[float, Field(ge=0, le=1)] = _key(0.5, "of the rollouts in evaluator=mixed")
     width: Annotated[int, Field(ge=0, le=10_000)] = _key(0, "actions considered at a node, by prior; 0: all")
     depth: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "plies the tree may be deep; 0: no limit")
@@ -123,7 +137,7 @@ class SearchConfig(_RuleKeys):
     opponent: Literal["searched", "sampled"] = _key("searched", "replies: best, or drawn from the prior")
     draws: Literal["half", "random"] = _key("half", "count half, or go to a random side")
     solver: bool = _key(False, "prove bounds of values and search no further what they decide")
-    move: Literal["visits", "value", "prior", "gumbel"] = _key("visits", "what the move is chosen by in the end")
+    move: Literal["visits", "value", "prior", "gumbel", "lcb"] = _key("visits", "what the move is chosen by in the end")
     temperature: Annotated[float, Field(ge=0, le=1000)] = _key(0.0, "the move is drawn from visits^(1/t); 0: the most")
     temperature_moves: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "of a game that have it; 0: all")
     noise: Annotated[float, Field(ge=0, le=1)] = _key(0.0, "share of Dirichlet noise in the root's prior")
@@ -143,7 +157,9 @@ class SearchConfig(_RuleKeys):
             "solver=true needs opponent=searched": self.solver and self.opponent == "sampled",
             "solver=true needs draws=half": self.solver and self.draws == "random",
             "reuse=true needs depth=0": self.reuse and self.depth > 0,
-            "move=gumbel needs selection=gumbel": self.move == "gumbel" and rule.final is Rule.final,
+            "move=gumbel needs selection=gumbel": self.move == "gumbel" and (rule.final is Rule.final or rule.variance),
+            "move=lcb needs selection=dynamic-puct": self.move == "lcb" and not rule.variance,
+            "move=lcb needs ensemble=1": self.move == "lcb" and self.ensemble > 1,
             f"{selected} needs a number of simulations, not seconds": rule.scheduled and self.seconds > 0,
             f"{selected} needs leaves=1": rule.scheduled and self.leaves > 1,
             f"{selected} needs reuse=false": rule.scheduled and self.reuse,
@@ -239,6 +255,7 @@ KINDS: dict[str, type[BotConfig]] = {
     "random": RandomConfig,
     "search": SearchConfig,
     "minimax": MinimaxConfig,
+    "level": LevelConfig,
     "gtp": GtpConfig,
     "process": ProcessConfig,
 }
@@ -287,6 +304,7 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
         {"selection": "ucb1", "c": 0.0, "evaluator": "network", "move": "value", "simulations": 0, "depth": 1},
         "the move whose position the value network likes best (Silver et al. 2016)",
     ),
+    "level": ("level", {}, "an opponent of a stated Elo, level=800; jubango bots --levels says which there are"),
     "gtp": ("gtp", {}, 'an external Go program, e.g. gtp:command="gnugo --mode gtp",move_seconds=10'),
     "process": ("process", {}, 'any program at any game, by JSON, e.g. process:command="node my_bot.js"'),
 }
@@ -312,9 +330,10 @@ def Bot(use: str, *, name: str | None = None, **keys: Unpack[BotKeys]) -> BotCon
 
 def bot_from_spec(spec: str, name: str | None = None) -> BotConfig:
     """The bot a spec string ``PRESET[:key=value,...]`` names. It is called ``name``, or as its key ``name`` says, or as
-    it is written, an engine by its program. Raises UserError."""
+    it is written, an engine by its program. ``level=800`` is short for level:level=800. Raises UserError."""
     where = f'bot "{said(spec, most=200)}"'
-    use, head, options = parse_spec(spec, "bot", open_key="command", keys=EngineConfig.model_fields)
+    whole = f"level:{spec.strip()}" if spec.strip().startswith("level=") else spec
+    use, head, options = parse_spec(whole, "bot", open_key="command", keys=EngineConfig.model_fields)
     if head:
         raise UserError(f'{where}: "{head}" is not key=value')
     if "use" in options:
@@ -344,7 +363,7 @@ def told_apart(bots: Iterable[BotConfig]) -> list[BotConfig]:
 
 def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
     """The bot a ``[[bots]]`` table describes. Raises UserError, which begins with ``where``."""
-    use = table.get("use", "uct")
+    use = table.get("use", "level" if "level" in table else "uct")
     if not isinstance(use, str) or use not in PRESETS:
         if use == HUMAN:
             raise UserError(f"{where}: people play with {shell.command('play')}")
@@ -361,25 +380,6 @@ def bot_from_table(table: Mapping[str, object], where: str) -> BotConfig:
     if _number(table.get("seconds")) > 0 and "simulations" not in table:
         values["simulations"] = MOST_SIMULATIONS
     return checked(model, values, where, words={"string_pattern_mismatch": "may not hold ~ or control characters"})
-
-
-def expand_table(table: Mapping[str, object], where: str) -> list[BotConfig]:
-    """One bot for every combination of the values given as lists: ``uct/c=0.7``, ``uct/c=1.4``."""
-    swept = {key: value for key, value in table.items() if isinstance(value, list)}
-    for key, value in swept.items():
-        if not value:
-            raise UserError(f"{where}: {key} is an empty list; give at least one value")
-        if key in ("name", "use"):
-            raise UserError(f"{where}: {key} cannot be a list; write one [[bots]] table for each")
-    bots = []
-    for values in itertools.product(*swept.values()):
-        chosen = {**table, **dict(zip(swept, values, strict=True))}
-        bot = bot_from_table(chosen, where)
-        if swept:
-            suffix = ",".join(f"{key}={value_text(chosen[key])}" for key in swept)
-            bot = bot_from_table({**chosen, "name": f"{bot.name}/{suffix}"}, where)
-        bots.append(bot)
-    return bots
 
 
 def _short(text: str) -> str:

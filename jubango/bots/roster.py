@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jubango.bots.composition import composition, player_key
@@ -21,8 +21,11 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
 
 
-def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str, BatchPlayer]:
-    """A player for every bot, by name. Raises UserError for a bot that cannot play this game."""
+def make_players(
+    game: Game, bots: Sequence[BotConfig], lanes: int, before_searches: Callable[[], object] = lambda: None
+) -> dict[str, BatchPlayer]:
+    """A player for every bot, by name. ``before_searches`` is called when the others are there. Raises UserError for a
+    bot that cannot play this game."""
     players: dict[str, BatchPlayer] = {}
     with contextlib.ExitStack() as if_one_cannot:
         for bot in bots:
@@ -35,7 +38,9 @@ def make_players(game: Game, bots: Sequence[BotConfig], lanes: int) -> dict[str,
             elif isinstance(bot, EngineConfig):
                 players[bot.name] = GtpPlayer(game, bot) if isinstance(bot, GtpConfig) else ProcessPlayer(game, bot)
                 if_one_cannot.callback(players[bot.name].close)
-        for group in _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)]):
+        groups = _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)])
+        before_searches()
+        for group in groups:
             shared = SearchPlayer(game, group, lanes)
             players.update({bot.name: shared for bot in group})
         if_one_cannot.pop_all()

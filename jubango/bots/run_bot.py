@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 
 from jubango.bots.composition import calm, evaluator_for, params_of, search_for
 from jubango.bots.config import BotConfig, SearchConfig
+from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.host.run import search_each
 from jubango.bots.search.results.result import SearchResult
 from jubango.bots.sizing import with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
 from jubango.sgf_games.rules.game import Game, State
 
 
@@ -38,3 +40,12 @@ def run_bot(
         seconds=bot.seconds,
         move=bot.move, ensemble=bot.ensemble, lanes=lanes, on_progress=on_progress,
     )  # fmt: skip
+
+
+def make_programs(game: Game, bot: SearchConfig) -> None:
+    """Nothing; it makes the programs with which :func:`run_bot` searches one position. Raises UserError for a bot that
+    cannot play the game."""
+    evaluator, weights = evaluator_for(game, bot)
+    bot = with_parallel_leaves(bot, evaluator, 1)
+    rules(game).view_lanes(stacked([initial_state(game)]))
+    Driver(search_for(game, [bot], evaluator), 1, bot.ensemble, weights).close()

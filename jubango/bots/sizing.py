@@ -11,7 +11,7 @@ from jubango.bots.config import BotConfig, SearchConfig
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.search.tree.tree import tree_bytes
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.compute.machine import VECTOR, devices, full_lanes, memory_bytes
+from jubango.sgf_games.compute.machine import VECTOR, device_memory_bytes, devices, full_lanes
 from jubango.sgf_games.rules.game import Game
 
 Bot = TypeVar("Bot", bound=SearchConfig)
@@ -34,8 +34,8 @@ def affordable_trees(game: Game, bot: SearchConfig) -> int:
 
 def _tree_bytes(game: Game, bot: SearchConfig) -> int:
     """Of all its trees of a position. Raises UserError for too many."""
-    need = bot.ensemble * tree_bytes(game, room_for(simulations_for(game, bot)), bot.solver, bot.rule.amaf)
-    if need > memory_bytes() // 4:
+    need = bot.ensemble * tree_bytes(game, room_for(simulations_for(game, bot)), bot.rule, bot.solver)
+    if need > device_memory_bytes() // 4:
         raise UserError(
             f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
             f"{need / 2**30:.1f} GiB, more than a quarter of this machine's memory; lower simulations"
@@ -45,7 +45,7 @@ def _tree_bytes(game: Game, bot: SearchConfig) -> int:
 
 def _lanes(each: int) -> int:
     """Lanes of so many bytes each in a quarter of the memory."""
-    lanes = memory_bytes() // 4 // each if each else 16_384
+    lanes = device_memory_bytes() // 4 // each if each else 16_384
     if lanes < VECTOR * len(devices()):  # a search fills up its vectors, unless it has one or two lanes
         lanes = VECTOR if lanes >= VECTOR else min(lanes, 2)
     return max(1, lanes)

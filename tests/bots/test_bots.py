@@ -53,11 +53,9 @@ def table_name(spec):
 @pytest.mark.parametrize(
     "spec",
     full_but(["uct:simulations=60", "minimax"], [
-        "uct:simulations=60", "uct-solver:simulations=60", "mcts-400:simulations=60", "minimax",
-        "alphago:simulations=60", "alphazero:simulations=60", "gumbel", "value:rollouts=8",
-        "uct:simulations=60,ensemble=3", "uct:simulations=60,reuse=true", "uct:simulations=60,leaves=6",
-        "uct:simulations=60,transpositions=true", "uct:simulations=60,width=5,depth=4,cutoff=draw",
-        "uct:simulations=60,draws=random", "uct:simulations=60,rollout_moves=uniform",
+        "uct:simulations=60", "mcts-400:simulations=60", "minimax", "alphago:simulations=60", "gumbel",
+        "value:rollouts=8", "uct:simulations=60,leaves=6,rollout_moves=uniform",
+        "uct:simulations=60,transpositions=true,draws=random", "uct:simulations=60,width=5,depth=4,cutoff=draw",
         "alphazero:simulations=60,reuse=true,ensemble=2,noise=0.25,fpu=parent,fpu_reduction=0.2",
         "uct-solver:simulations=60,reuse=true,ensemble=2",
     ]),
@@ -71,7 +69,7 @@ def test_every_kind_of_bot_beats_random_play(spec):
 
 def test_all_presets_play():
     """Those that take a network play without one, and say so."""
-    names = [name for name in PRESETS if name not in ("gtp", "process")]
+    names = [name for name in PRESETS if name not in ("gtp", "level", "process")]
     assert {"random", "uct", "uct-solver", "minimax", "alphago", "alphazero", "gumbel", "policy", "value"} <= set(names)
     assert {f"mcts-{n}" for n in (400, 800, 1600, 3200, 6400)} <= set(names)
     for name in names:
@@ -91,6 +89,8 @@ def test_all_presets_play():
         ("rave:equivalence=300", "equivalence is of the other schedule, it needs bias=0"),
         ("uct:reuse=true,depth=4", "reuse=true needs depth=0"),
         ("uct:move=gumbel", "move=gumbel needs selection=gumbel"),
+        ("uct:move=lcb", "move=lcb needs selection=dynamic-puct"),
+        ("alphazero:selection=dynamic-puct,move=lcb,ensemble=2,reuse=false", "move=lcb needs ensemble=1"),
         ("gumbel:seconds=2", "not seconds"),
         ("gumbel:leaves=4", "needs leaves=1"),
         ("uct:network=x", "network=FILE needs evaluator=network or mixed"),

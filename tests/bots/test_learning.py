@@ -19,7 +19,8 @@ from jubango.bots.learning.learner import Recipe
 from jubango.bots.learning.position_files import PositionFiles, blank_samples
 from jubango.bots.learning.replay import Collector, Games, Moves, Replay, Samples
 from jubango.bots.learning.self_play import SelfPlay, starts_of
-from jubango.bots.learning.trainer import TrainingConfig, variations
+from jubango.bots.learning.self_player import variations
+from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.model import new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.bots.search.rules.gumbel import Gumbel
@@ -27,6 +28,7 @@ from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute import machine
 from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import rules
@@ -51,7 +53,7 @@ def joined(pieces):
     return jax.tree.map(lambda *x: np.concatenate(x), *pieces)
 
 
-@pytest.mark.parametrize("spec", ["connect_four:4x4", "go:4,komi=0.5"])
+@pytest.mark.parametrize("spec", ["connect_four:4x4", "go:3,komi=0.5"])
 def test_self_play_is_by_the_rules(spec):
     """Every position follows from the one before by one legal move or begins a game; ends, results, margins and owners
     are those of the game's own rules; policies are over legal moves."""
@@ -209,10 +211,9 @@ def test_positions_are_kept_in_files(tmp_path):
         assert not notes
 
 
-@pytest.mark.parametrize("spec", ["tic_tac_toe", "go:4,komi=0.5"])
-def test_a_network_learns_what_it_is_shown(spec):
+def test_a_network_learns_what_it_is_shown():
     """From a few positions by heart: the losses go down to nearly what the targets leave."""
-    game = make_game(spec)
+    game = make_game("go:3,komi=0.5")
     shape, recipe = Shape.of(game, 8, 1), Recipe(batch=64, rate=3e-3, warm_up=10, average=0.9)
     begin, play = self_play.program(SelfPlay(Search(game.compiled_as, Ucb1(), Rollout(), 16), 16, 8, 1.0), 32, 2, 4)
     starts = starts_of([game])
@@ -223,14 +224,13 @@ def test_a_network_learns_what_it_is_shown(spec):
     batch = jax.tree.map(lambda x: x[:64], joined(pieces))
     step, learning = learner.program(game, shape, recipe, 2), learner.begin(new_weights(shape), recipe)
     turn = np.zeros(64, np.int32)
-    _, first = step(learning, batch, turn)
+    _, first = step(jax.tree.map(jnp.copy, learning), batch, turn)  # which writes over what it is given
     for _ in range(150):
         learning, losses = step(learning, batch, turn)
     assert int(learning.steps) == 150
     assert losses.policy - losses.target < 0.6 * (first.policy - first.target)
     assert losses.outcome < 0.6 * first.outcome
-    if shape.scores:
-        assert losses.ownership < 0.8 * first.ownership
+    assert losses.ownership < 0.8 * first.ownership
 
 
 def test_a_step_goes_as_far_as_it_is_told_to():
@@ -240,31 +240,37 @@ def test_a_step_goes_as_far_as_it_is_told_to():
     step, learning = learner.program(game, shape, recipe, 2), learner.begin(random_weights(shape), recipe)
     for _ in range(2):  # the first is at the rate 0
         learning, _ = step(learning, batch, turn)
-    full, half, none = (step(learning, batch, turn, pace)[0].weights for pace in (1.0, 0.5, 0.0))
+    full, half, none = (
+        step(jax.tree.map(jnp.copy, learning), batch, turn, pace)[0].weights for pace in (1.0, 0.5, 0.0)
+    )
     for before, one, two, three in zip(*map(jax.tree.leaves, (learning.weights, full, half, none)), strict=True):
         assert np.array_equal(three, before)
         assert np.allclose(two - before, (one - before) / 2, atol=1e-7)
     assert not np.array_equal(*(weights["stem.kernel"] for weights in (full, none)))
 
 
-def test_two_devices_learn_as_one_does():
+def test_two_devices_learn_as_one_does_and_accelerators_without_the_host(monkeypatch):
+    monkeypatch.setenv("JUBANGO_KERNELS", "plain")  # kernels of a GPU do not run here
     game = make_game("go:4")
     shape, recipe = Shape.of(game, 8, 1), Recipe(batch=32, warm_up=1)
     batch, turn = some_samples(game, 32), learner.random_symmetries(game, 32, np.random.default_rng(3))
     found = []
-    for number in (1, 2):
-        learning, step = learner.begin(random_weights(shape), recipe), learner.program(game, shape, recipe, number)
-        for _ in range(3):
-            learning, losses = step(learning, batch, turn)
-        found.append((jax.tree.map(np.asarray, learning), jax.tree.map(np.asarray, losses)))
-    for one, two in zip(*map(jax.tree.leaves, found), strict=True):
-        assert np.allclose(one, two, atol=2e-4)
+    for kind, number in (("cpu", 1), ("cpu", 2), ("gpu", 2)):
+        with machine.made_for(kind):
+            learning, step = learner.begin(random_weights(shape), recipe), learner.program.__wrapped__
+            step = step(game, shape, recipe, number)
+            for _ in range(3):
+                learning, losses = step(learning, batch, turn)
+        found.append(jax.tree.map(np.asarray, (learning, losses)))
+    for one, *others in zip(*map(jax.tree.leaves, found), strict=True):
+        for other in others:
+            assert np.allclose(one, other, atol=2e-4)
 
 
 def test_a_symmetry_turns_all_that_is_learnt_alike():
     """A position that is shown turned, with targets turned with it, is the same lesson for a network of the turned
     weights: here for one whose convolutions are symmetrical."""
-    game = make_game("go:5")
+    game = make_game("go:4")
     shape = Shape.of(game, 4, 1)
     weights = random_weights(shape)
     for name, value in weights.items():

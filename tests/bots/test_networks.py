@@ -19,7 +19,7 @@ import jubango as jb
 from jubango.analysis.reviews.review_file import network_digest
 from jubango.arena.runs.weights import check_stated
 from jubango.arena.schedule.plan import match_plan
-from jubango.bots.composition import network_file, note_on, strongest
+from jubango.bots.composition import evaluator_for, network_file, note_on, strongest
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.arrays import digest
@@ -28,6 +28,7 @@ from jubango.bots.networks.model import apply, new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.bots.networks.shipped import SHIPPED_NETWORKS, WEIGHTS_FOLDER, shipped
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.machine import suited
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import make_game
 
@@ -216,7 +217,7 @@ def test_an_untrained_network_knows_nothing():
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("small", "large"), [("go:5", "go:7x6"), ("gomoku:6", "gomoku:9"), ("connect_four:5x4", "connect_four")]
+    ("small", "large"), [("go:3", "go:4x5"), ("gomoku:6", "gomoku:9"), ("connect_four:5x4", "connect_four")]
 )
 def test_one_network_plays_every_size_of_its_game(small, large, tmp_path):
     """The same weights, and what they say of a board does not depend on the batch around it."""
@@ -270,26 +271,23 @@ def test_honest_files_are_read(tmp_path, honest):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("family", SHIPPED_NETWORKS)
-def test_networks_that_come_along(family):
+@pytest.mark.parametrize("found", SHIPPED_NETWORKS, ids=lambda one: one.file)
+def test_networks_that_come_along(found):
     """Each is whole, says how it was made, fits all the boards it is for, and is what the presets take there."""
-    found = SHIPPED_NETWORKS[family]
     _, shape, how = load_weights(WEIGHTS_FOLDER / found.file)
-    assert shape.game == family
+    assert shape.game == found.family
     assert how["hours"] > 0
     assert how["settings"]["seed"] >= 0
     boards = [make_game(spec) for spec in how["boards"]]
     for game in boards:
-        assert game.family == family
+        assert game.family == found.family
         assert shipped(game) == WEIGHTS_FOLDER / found.file
         assert shape == Shape.of(game, shape.channels, shape.blocks)
         bot = bot_from_spec("alphazero")
         assert network_file(game, bot) == str(WEIGHTS_FOLDER / found.file)
         assert not note_on(game, bot)
         assert strongest(game).startswith("alphazero")
-    assert {path.name for path in WEIGHTS_FOLDER.glob("*.safetensors")} == {
-        one.file for one in SHIPPED_NETWORKS.values()
-    }
+    assert {path.name for path in WEIGHTS_FOLDER.glob("*.safetensors")} == {one.file for one in SHIPPED_NETWORKS}
 
 
 def test_without_a_network_rollouts_stand_in():
@@ -314,7 +312,7 @@ def test_the_shipped_network_never_loses_tic_tac_toe():
 
 @pytest.mark.full
 def test_a_position_is_judged_alike_in_every_batch(tmp_path):
-    """To the last bit, in batches of eight or more, wherever it stands in them; who is not asked is left out."""
+    """To the last bit, in batches of 24 or more, wherever it stands in them; who is not asked is left out."""
     game = make_game("go:5")
     random_network(tmp_path / "net.safetensors", game)
     evaluator, params = NetworkEvaluator.load(tmp_path / "net.safetensors", game)
@@ -334,21 +332,21 @@ def test_a_position_is_judged_alike_in_every_batch(tmp_path):
 
     all_of_them = judged(np.arange(40))
     assert len(np.unique(all_of_them[1])) > 30
-    for rows in (np.arange(8), rng.permutation(40), rng.permutation(40)[:13], np.arange(31, -1, -1)):
+    for rows in (np.arange(24), rng.permutation(40), rng.permutation(40)[:25], np.arange(31, -1, -1)):
         for whole, part in zip(all_of_them, judged(rows), strict=True):
             assert np.array_equal(whole[rows], part)
     asked = np.array([3, 17, 39])
     prior, value = judged(np.arange(40), asked)
     assert np.array_equal(prior[asked], all_of_them[0][asked])
     assert np.array_equal(value[asked], all_of_them[1][asked])
-    assert np.count_nonzero(value) <= 8, "one lot of eight"
+    assert np.count_nonzero(value) <= suited().together, "one lot"
 
 
 @pytest.mark.full
 def test_games_with_networks_do_not_depend_on_the_batch():
-    """From sixteen games at once on, on two devices."""
+    """From 48 games at once on, on two devices."""
     bots = ["alphazero:simulations=12,name=a", "policy:name=b"]
-    runs = [jb.tournament("tic_tac_toe", bots, 50, games_at_once=n, seed=4).games for n in (16, 50)]
+    runs = [jb.tournament("tic_tac_toe", bots, 100, games_at_once=n, seed=4).games for n in (48, 100)]
     assert runs[0].set_index("game_id").moves.equals(runs[1].set_index("game_id").moves)
     assert runs[0].moves.nunique() > 20
 
@@ -359,3 +357,21 @@ def test_the_policies_that_come_along_know_their_games(game):
     """Without any search they beat random play from either side."""
     run = jb.match("policy:temperature=0.5,name=net", "random", game, 12)
     assert [r.score if r.black == "net" else 1 - r.score for r in run.results] == [1.0] * 12
+
+
+def test_half_the_bits_say_nearly_the_same(tmp_path):
+    game = make_game("go:3")
+    shape, weights = Shape.of(game, 8, 1), random_weights(Shape.of(game, 8, 1))
+    planes = np.random.default_rng(1).integers(0, 2, (4, *game.observation_shape)).astype(np.float32)
+    full, half = (apply(shape, weights, planes, precision) for precision in ("float32", "bfloat16"))
+    for one, other in zip(full, half, strict=True):
+        assert other.dtype == np.float32 and np.allclose(one, other, atol=0.1 * (1 + np.abs(one).max()))
+    assert not np.array_equal(full.policy, half.policy)
+    path = tmp_path / "own.safetensors"
+    random_network(path, game)
+    found = evaluator_for(game, bot_from_spec(f"policy:network={path},precision=bfloat16")).evaluator
+    assert found == NetworkEvaluator(shape, "bfloat16") != NetworkEvaluator(shape)
+    with pytest.raises(UserError, match="precision=bfloat16: is for networks of jubango's own"):
+        evaluator_for(game, bot_from_spec("uct:precision=bfloat16"))
+    with pytest.raises(UserError, match="precision"):
+        NetworkEvaluator(shape, "float16")

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 FLOORS = ("analysis", "arena", "bots", "sgf_games")
 TOP = (
     "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "README.zh-CN.md",
-    "constraints-oldest.txt", "constraints.txt", "pyproject.toml",
+    "constraints-0.12.txt", "constraints-0.8.txt", "constraints-oldest.txt", "constraints.txt", "pyproject.toml",
 )  # fmt: skip
 THEIRS = (*FLOORS, "tests")  # packages of the user
 PLAN = """
@@ -130,14 +130,17 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_what_is_in_the_wheel(wheel):
-    """Every module, network, set of openings and part of a page, once, below jubango and nowhere else."""
+    """Every module, network, set of openings, part of a page and the table of levels, once, below jubango and nowhere else."""
     names = zipfile.ZipFile(wheel).namelist()
     inside = sorted(name for name in names if ".dist-info/" not in name)
     own = ROOT / "jubango"
     weights = (own / "bots" / "networks" / "weights").glob("*.safetensors")
     openings = (own / "sgf_games" / "openings").glob("*.sgf")
     templates = (own / "analysis" / "report" / "templates").iterdir()
-    files = [*own.rglob("*.py"), own / "py.typed", *weights, *openings, *templates]
+    pages = (own / "arena" / "serve" / "pages").iterdir()
+    levels = own / "bots" / "players" / "levels.toml"
+    demo = own / "arena" / "commands" / "playing" / "demo.toml"
+    files = [*own.rglob("*.py"), own / "py.typed", levels, demo, *weights, *openings, *templates, *pages]
     assert inside == sorted(path.relative_to(ROOT).as_posix() for path in files)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"jubango"}
 

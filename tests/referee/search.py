@@ -13,6 +13,7 @@ class Node:
     position: int
     visits: int = 1
     total: float = 0.0  # of values for the player to move here
+    squares: float = 0.0  # of the values that came up the edge that leads here
     lost: int = 0  # virtual losses of the edge that leads here
     children: dict[int, Node] = field(default_factory=dict)
     lower: float = -1.0  # the value for the player to move here is proved to be no less,
@@ -132,6 +133,7 @@ class TextbookSearch:
                 for above, act in reversed(path):
                     below, player = above.children[act], self.game["player"][above.position]
                     below.visits += 1
+                    below.squares += value**2
                     below.total += value if self.game["player"][below.position] == mover else -value
                     value, mover = value if player == mover else -value, player
                     gain, value = value, max(value, above.lower)  # the player has that for sure
@@ -185,6 +187,22 @@ def puct(c, fpu="zero", reduction=0.0, base=0.0):
             mean = (search.game["value"][node.position] + sum(gains)) / total
             q = {"zero": 0.0, "loss": -1.0, "win": 1.0, "parent": mean - reduction * math.sqrt(seen)}[fpu]
         return q + weight * prior * math.sqrt(total) / (1 + n)
+
+    return rule
+
+
+def dynamic_puct(c, stdev=0.4, scale=0.85, **options):
+    """c grows and falls with the standard deviation at the node, in which the expected one counts as two visits."""
+
+    def rule(search, node, total, n, q, prior, action):
+        children, own = node.children.values(), search.game["value"][node.position]
+        mean = (own + sum(search.mean(node, k) * (k.visits + k.lost) for k in children if k.visits + k.lost)) / total
+        squares = max((own**2 + sum(k.squares for k in children)) / total, mean**2)
+        variance = (2 * (mean**2 + stdev**2) + total * squares) / (total + 1) - mean**2
+        spread = math.sqrt(max(variance, 0.0)) if total > 1 else stdev
+        plain = puct(c, **options)(search, node, total, n, q, 0.0, action)
+        explored = puct(c, **options)(search, node, total, n, q, prior, action) - plain
+        return plain + explored * (1 + scale * (spread / stdev - 1))
 
     return rule
 

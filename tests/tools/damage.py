@@ -170,10 +170,12 @@ def small_training(folder: Path) -> None:
         trainer.counts |= {"turns": turn, "games": 10 * turn, "seconds": 30.0 * turn}
         begun = learner.begin(jax.tree.map(lambda x, turn=turn: turn * x, weights), trainer.recipe)
         trainer.learning = begun._replace(steps=np.int32(100 * turn))
-        name = training._new_name()
+        name = training.measurements._new_name()
         (folder / "networks").mkdir(exist_ok=True)
-        training._save_network(f"networks/{name}.safetensors")
-        training._matches.append(match := Match(30.0 * turn, 10, name, training.best or "random", 4, 0, 0), match)
+        training._run.write(f"networks/{name}.safetensors", training._packed_network())
+        training.measurements._matches.append(
+            match := Match(30.0 * turn, 10, name, training.measurements.best or "random", 4, 0, 0), match
+        )
         training._progress.append(dict.fromkeys(PROGRESS_COLUMNS, turn), [turn] * len(PROGRESS_COLUMNS))
         training.save()
 

@@ -1,6 +1,8 @@
 """A tournament by hosts that are killed or stopped at random moments, beside one that this process plays.
 
-python tests/tools/hosts_at_sea.py [KILLS] [GAMES] [HOSTS] [SEED]
+python tests/tools/hosts_at_sea.py [KILLS] [GAMES] [HOSTS] [SEED] [local | ray | ray://]
+
+Hosts are processes of this one, or on nodes of a Ray cluster of this machine, which ``ray://`` joins as from elsewhere.
 
 The games are the same, each is there once, and the folder is whole.
 """
@@ -15,13 +17,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
+from ray_nodes import Nodes
 
 from jubango.arena.hosts import driver
 from jubango.arena.hosts.cluster import Cluster
-from jubango.arena.hosts.fleets import local
+from jubango.arena.hosts.fleets import local, ray_fleet
 from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import open_run
@@ -32,10 +36,10 @@ BOTS = ["random", "uct:simulations=64", "uct:simulations=256"]
 
 
 class Sea:
-    """Kills or stops a host each time that some more games have ended; what is stopped is woken later."""
+    """Kills or stops one of ``hosts`` each time that some more games have ended; what is stopped is woken later."""
 
-    def __init__(self, kills: int, games: int, seed: int) -> None:
-        self.rng = random.Random(seed)
+    def __init__(self, kills: int, games: int, seed: int, hosts: Callable[[], list[int]]) -> None:
+        self.rng, self.hosts = random.Random(seed), hosts
         self.moments = sorted(self.rng.randrange(games) for _ in range(kills))
         self.counts: Counter[str] = Counter()
         self.asleep: list[tuple[int, int]] = []  # pids, and at how many games they wake
@@ -47,7 +51,7 @@ class Sea:
                 os.kill(self.asleep.pop(0)[0], signal.SIGCONT)
         if not self.moments or done < self.moments[0]:
             return
-        hosts = [one.pid for one in psutil.Process().children() if one.pid not in dict(self.asleep)]
+        hosts = [pid for pid in self.hosts() if pid not in dict(self.asleep)]
         if not hosts:
             return
         del self.moments[0]
@@ -62,12 +66,35 @@ class Sea:
         print(f"{done} games, {dict(self.counts)}", flush=True)
 
 
-def at_sea(kills: int, games: int, hosts: int, seed: int, folder: Path) -> Counter[str]:
+def children() -> list[int]:
+    """Hosts that are processes of this one."""
+    return [one.pid for one in psutil.Process().children()]
+
+
+@contextlib.contextmanager
+def cluster_of(kind: str, hosts: int) -> Iterator[tuple[Cluster, Callable[[], list[int]]]]:
+    """So many hosts, and how to find those that live."""
+    if kind == "local":
+        yield Cluster("local", hosts), children
+        return
+    own = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    with Nodes(own) as nodes:
+        nodes.hold(hosts)
+        yield (
+            Cluster.parse(nodes.client if kind == "ray://" else nodes.address),
+            lambda: [pid for node in nodes.nodes for pid in node.hosts],
+        )
+
+
+def at_sea(kills: int, games: int, hosts: int, seed: int, folder: Path, kind: str = "local") -> Counter[str]:
     """Play so many games by so many hosts, of which ``kills`` are killed or stopped. Raises AssertionError."""
-    local.BACK_OFF, local.MOST_FAILURES, driver.SILENCE_SECONDS = 0.05, kills + 3, 2.0
+    for fleets in (local, ray_fleet):
+        fleets.BACK_OFF, fleets.MOST_FAILURES = 0.05, kills + 3
+    driver.SILENCE_SECONDS = 2.0
     plan = make_plan("tic_tac_toe", BOTS, {"games": 2 * -(-games // 6), "games_at_once": 16})
-    sea = Sea(kills, plan.total, seed)
-    run = play_plan(plan, folder, sea, hosts=Cluster("local", hosts))
+    with cluster_of(kind, hosts) as (cluster, found):
+        sea = Sea(kills, plan.total, seed, found)
+        run = play_plan(plan, folder, sea, hosts=cluster)
     whole = play_plan(plan)
     keys = ["game_id", "black", "white", "moves", "result", "reason", "seed"]
     assert not run.missing and len(run.results) == plan.total
@@ -83,10 +110,11 @@ def at_sea(kills: int, games: int, hosts: int, seed: int, folder: Path) -> Count
 
 
 if __name__ == "__main__":
-    kills, games, hosts, seed = [*map(int, sys.argv[1:]), *[20, 2000, 3, 1][len(sys.argv) - 1 :]]
+    kills, games, hosts, seed = [*map(int, sys.argv[1:5]), *[20, 2000, 3, 1][len(sys.argv) - 1 :]]
+    kind = (sys.argv[5:] or ["local"])[0]
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        counts = at_sea(kills, games, hosts, seed, Path(folder) / "run")
+        counts = at_sea(kills, games, hosts, seed, Path(folder) / "run", kind)
     print(
-        f"{games} games by {hosts} hosts in {time.monotonic() - began:.0f} s, seed {seed}: {dict(counts)}; all the same"
+        f"{games} games by {hosts} hosts, {kind}, in {time.monotonic() - began:.0f} s, seed {seed}: {dict(counts)}; all the same"
     )

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args, overload
 
 import numpy as np
 
+from jubango.analysis.positions.asked import label_of, limits_of, questions_of, running
 from jubango.analysis.positions.heat import FEWEST, MOST_LABELS, Heat, less
 from jubango.analysis.positions.ownership import ownership
 from jubango.analysis.positions.plot import draw, save_png
 from jubango.analysis.positions.win_rate import PLAYER_NAMES, WinRate
 from jubango.bots.bot_keys import BotKeys
 from jubango.bots.composition import judging_note, strongest
-from jubango.bots.config import BotConfig, SearchConfig, bot_from_spec, bot_from_table
+from jubango.bots.config import BotConfig, LevelConfig, SearchConfig, bot_from_spec, bot_from_table
+from jubango.bots.players.engines.analysts.analysis_engine import AnalysisEngine
+from jubango.bots.players.engines.analysts.analyst import EngineLimits, EngineResult
 from jubango.bots.run_bot import run_bot
 from jubango.bots.search.results.result import SearchResult
 from jubango.bots.sizing import affordable_trees
@@ -48,6 +51,7 @@ class MoveStatistics:
     prior: float
     win_rate: WinRate  # the mean of its visits; without any that of the whole search
     variation: tuple[str, ...]  # the principal variation, this move first
+    lead: float | None = None  # Black's after it, in points, where an engine says so
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +68,9 @@ class PositionAnalysis:
     simulations: int
     priors: np.ndarray  # float [A]; 0 where illegal
     note: str = ""  # what a person should know of the bot's judgement
+    engine: str = ""  # who has looked, where it is no bot of ours
+    lead: float | None = None  # Black's, in points, where an engine says so
+    ownership: np.ndarray | None = None  # float [H, W], 1 for a point of Black's, where an engine says so
 
     @property
     def noise(self) -> str:
@@ -74,6 +81,13 @@ class PositionAnalysis:
             return ""
         visits = f"{most} visit{'s' * (most != 1)}"
         return f"no move has more than {visits} of {self.simulations}, which is noise: more simulations tell them apart"
+
+    @property
+    def lead_text(self) -> str:
+        """``Black leads by 3.2 points``, where it is known."""
+        if self.lead is None:
+            return ""
+        return f"{PLAYER_NAMES[self.lead < 0]} leads by {abs(self.lead):.1f} points"
 
     @property
     def player(self) -> int:
@@ -117,8 +131,14 @@ class PositionAnalysis:
                 point = game.action_point(state, int(action))
                 if point is not None:
                     grid[point] = np.nan_to_num(grid[point]) + self.priors[action]
+            if self.engine and not self.priors.any() and self.moves:
+                raise UserError(f"{self.engine}: tells no priors; look at visits or value")
             return Heat(grid, "prior in %", "share")
         if values == "ownership":
+            if self.ownership is not None:
+                return Heat(self.ownership, "ownership in %", "sides")
+            if self.engine and self.moves:
+                raise UserError(f"{self.engine}: tells no ownership; look at visits or value")
             return ownership([self.position])[0]
         if values != "value":
             raise UserError(f'a heatmap shows no "{values}"{nearest(str(values), get_args(Values))}')
@@ -150,7 +170,8 @@ class PositionAnalysis:
         if best is not None:
             status += f": {best.move}, {best.visits} of {self.simulations} visits, win rate {self.win_rate}"
             status += f", after {best.move} {best.win_rate.percent}"
-        lines = [position.short_title, status, heat.name if heat.name != "visits" else "", noise, self.note]
+        by = ", ".join(filter(None, (self.engine, self.lead_text)))
+        lines = [position.short_title, status, by, heat.name if heat.name != "visits" else "", noise, self.note]
         board = position.diagram()
         point = best.point if best and not noise else None
         cells = {} if noise else heat.cells(MOST_LABELS, point)
@@ -167,7 +188,8 @@ class PositionAnalysis:
 
     def __repr__(self) -> str:
         best = f"{self.best.move}, win rate {self.win_rate}" if self.best else self.position.status
-        return printable(f"<PositionAnalysis of {self.position.title}: {best}, {self.simulations} simulations>")
+        by = f" by {self.engine}" if self.engine else ""
+        return printable(f"<PositionAnalysis of {self.position.title}: {best}, {self.simulations} simulations{by}>")
 
     def _repr_svg_(self) -> str:
         return board_svg(self.diagram())
@@ -181,6 +203,8 @@ def searching_bot(bot: str | BotConfig, **keys: object) -> SearchConfig:
     Raises UserError if it has no visits.
     """
     config = bot_from_spec(bot) if isinstance(bot, str) else bot
+    if isinstance(config, LevelConfig):
+        raise UserError(f'bot "{config.name}": a level plays and does not analyse; name the bot that it stands for')
     if not isinstance(config, SearchConfig):
         raise UserError(f'bot "{config.name}": only a searching bot (uct, alphazero, ...) can show its visits')
     if keys:
@@ -201,18 +225,19 @@ def _content(done: int, total: int) -> None:
 
 @overload
 def analyze(
-    positions: Position, bot: str | BotConfig | None = ..., *, seed: int = ...,
-    on_progress: Callable[[int, int], bool | None] = ..., **keys: Unpack[BotKeys],
+    positions: Position, bot: str | BotConfig | None = ..., *, engine: str | AnalysisEngine | None = ...,
+    seed: int = ..., on_progress: Callable[[int, int], bool | None] = ..., **keys: Unpack[BotKeys],
 ) -> PositionAnalysis: ...  # fmt: skip
 @overload
 def analyze(
-    positions: Sequence[Position], bot: str | BotConfig | None = ..., *, seed: int = ...,
-    on_progress: Callable[[int, int], bool | None] = ..., **keys: Unpack[BotKeys],
+    positions: Sequence[Position], bot: str | BotConfig | None = ..., *, engine: str | AnalysisEngine | None = ...,
+    seed: int = ..., on_progress: Callable[[int, int], bool | None] = ..., **keys: Unpack[BotKeys],
 ) -> list[PositionAnalysis]: ...  # fmt: skip
 def analyze(
     positions: Position | Sequence[Position],
     bot: str | BotConfig | None = None,
     *,
+    engine: str | AnalysisEngine | None = None,
     seed: int = 1,
     on_progress: Callable[[int, int], bool | None] = _content,
     **keys: Unpack[BotKeys],
@@ -223,30 +248,60 @@ def analyze(
 
     positions: one, or a sequence of one game's; these give a list.
     bot: a spec string or a configuration, by default the strongest there is for the game.
-    seed: of the search's random numbers.
+    engine: in the place of a bot, an engine that speaks KataGo's JSON analysis protocol, or GTP with ``kata-analyze``
+        or ``lz-analyze``: its command, or one that runs already.
+    seed: of the search's random numbers; an engine has its own.
     on_progress: called with (done, total) simulations a position; False ends the search with what there is.
-    keys: change the bot's: ``simulations=5000``.
+    keys: change the bot's: ``simulations=5000``. An engine has ``simulations``, its visits, and ``seconds``.
 
-    Raises UserError for a bot that does not search, and if a tree is too large.
+    Raises UserError for a bot that does not search, and if a tree is too large; for an engine that cannot be started,
+    or answers with an error. One that dies is a RuntimeError.
     """
-    if isinstance(positions, Position):
-        return _analyze([positions], searching_bot(bot or strongest(positions.game), **keys), seed, on_progress)[0]
-    if not isinstance(positions, Sequence) or not all(isinstance(p, Position) for p in positions):
+    alone = isinstance(positions, Position)
+    places = [positions] if isinstance(positions, Position) else positions
+    if not isinstance(places, Sequence) or not all(isinstance(p, Position) for p in places):
         raise UserError(
             "analyze takes a position or a list of them; a record has them as record.at(30), record.positions"
         )
-    if not positions:
+    if engine is not None and bot is not None:
+        raise UserError("analyze: bot and engine exclude each other; give one")
+    limits = limits_of({**keys}) if engine is not None else None
+    if not places:
         return []
-    return _analyze(positions, searching_bot(bot or strongest(positions[0].game), **keys), seed, on_progress)
+    games = {position.game for position in places}
+    if len(games) > 1:
+        raise UserError(f"positions of {len(games)} different games; analyze those of one game at a time")
+    if engine is not None and limits is not None:
+        with running(engine) as asked:
+            found = asked_of(places, asked, limits, on_progress)
+    else:
+        found = _analyze(places, searching_bot(bot or strongest(places[0].game), **keys), seed, on_progress)
+    return found[0] if alone else found
+
+
+def asked_of(
+    positions: Sequence[Position], engine: AnalysisEngine, limits: EngineLimits,
+    on_progress: Callable[[int, int], bool | None] = _content,
+) -> list[PositionAnalysis]:  # fmt: skip
+    """What an engine finds in positions; see :func:`analyze`. Raises UserError, and CannotGoOn where it dies."""
+    going = [position for position in positions if not position.over]
+    visits = limits.visits or 0
+
+    def look(done: float) -> bool | None:
+        return on_progress(round(done * visits / len(going)), visits)
+
+    found = {id(going[i]): result for i, result in engine.ask(questions_of(going), limits, look)}
+    for position in going:
+        if found[id(position)] is None:
+            raise UserError(f"stopped before {engine.name} had looked at the position {position.place}")
+    note, label = "; ".join(engine.notes), label_of(engine, limits)
+    return [_analysis(position, found.get(id(position)), note, label) for position in positions]
 
 
 def _analyze(
     positions: Sequence[Position], bot: SearchConfig, seed: int, on_progress: Callable[[int, int], bool | None]
 ) -> list[PositionAnalysis]:
-    games = list({position.game for position in positions})
-    if len(games) > 1:
-        raise UserError(f"positions of {len(games)} different games; analyze those of one game at a time")
-    at_once = min(MOST_LANES, affordable_trees(games[0], bot))
+    at_once = min(MOST_LANES, affordable_trees(positions[0].game, bot))
     total = bot.simulations * -(-len(positions) // at_once)
     out: list[PositionAnalysis] = []
     stopped = False
@@ -274,20 +329,29 @@ def _batch(
     return [_analysis(position, found.get(i), note) for i, position in enumerate(positions)]
 
 
-def _analysis(position: Position, result: SearchResult | None, note: str) -> PositionAnalysis:
-    player = position.player
+def _analysis(
+    position: Position, result: SearchResult | EngineResult | None, note: str, engine: str = ""
+) -> PositionAnalysis:
+    player, game = position.player, position.game
     if result is None:
         rate = WinRate.of_value(position.returns[player], player)
-        return PositionAnalysis(position, (), rate, 0, np.zeros(position.game.num_actions, np.float32))
+        return PositionAnalysis(position, (), rate, 0, np.zeros(game.num_actions, np.float32), engine=engine)
     rate = WinRate.of_value(result.value, player)
-    return PositionAnalysis(position, _moves(position, result), rate, result.simulations, result.priors, note)
+    lead = owners = None
+    if isinstance(result, EngineResult):
+        lead = result.lead
+        owners = None if result.ownership is None else result.ownership.reshape(game.height, game.width)
+    return PositionAnalysis(
+        position, _moves(position, result), rate, result.simulations, result.priors, note, engine, lead, owners
+    )
 
 
-def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ...]:
+def _moves(position: Position, result: SearchResult | EngineResult) -> tuple[MoveStatistics, ...]:
     game, visits, value = position.game, result.visits, result.values
     total = max(1, int(visits.sum()))
     shown = {int(action) for action in np.flatnonzero(visits)} | {result.action}  # a bot may choose without visits
     order = sorted(shown, key=lambda a: (a != result.action, -visits[a], -value[a], a))
+    leads = result.leads or {} if isinstance(result, EngineResult) else {}
     return tuple(
         MoveStatistics(
             action,
@@ -298,6 +362,7 @@ def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ..
             float(result.priors[action]),
             WinRate.of_value(value[action] if visits[action] else result.value, position.player),
             tuple(game.action_text(a) for a in result.variation_of(action)[:LONGEST_VARIATION]),
+            leads.get(action),
         )
         for action in order
     )
@@ -306,18 +371,23 @@ def _moves(position: Position, result: SearchResult) -> tuple[MoveStatistics, ..
 def analysis_frame(analyses: Sequence[PositionAnalysis]) -> pd.DataFrame:
     """One row for every visited move of every position: move_number, player, rank, move, visits, share,
     win_rate (of the player to move), win_rate_black, prior, variation; and position_win_rate_black, of the whole
-    search."""
+    search. Where an engine says who leads, also lead_black and position_lead_black, in points."""
     import pandas as pd
 
     rows = [
         (a.position.number, ("black", "white")[a.player], i, m.move, m.visits, round(m.share, 6),
          round(m.win_rate.mover, 6), round(m.win_rate.black, 6), round(m.prior, 6), " ".join(m.variation),
-         round(a.win_rate.black, 6))
+         round(a.win_rate.black, 6), _points(m.lead), _points(a.lead))
         for a in analyses
         for i, m in enumerate(a.moves, 1)
     ]  # fmt: skip
     columns = [
         "move_number", "player", "rank", "move", "visits", "share", "win_rate", "win_rate_black", "prior", "variation",
-        "position_win_rate_black",
+        "position_win_rate_black", "lead_black", "position_lead_black",
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns)
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame if any(a.lead is not None for a in analyses) else frame[columns[:-2]]
+
+
+def _points(lead: float | None) -> float:
+    return float("nan") if lead is None else round(lead, 2)

@@ -119,12 +119,12 @@ def _signs(rows: Rows, numbers: int) -> tuple[tuple[np.ndarray, float | np.ndarr
 def _solved(matrix: csr_array, vector: np.ndarray) -> np.ndarray:
     """The step to take; of many numbers a near one, as the next step mends what this one lacks."""
     from scipy.linalg import cho_solve
-    from scipy.sparse import diags_array
+    from scipy.sparse import dia_array
     from scipy.sparse.linalg import cg
 
     diagonal = matrix.diagonal()
     if len(vector) > MANY and (diagonal > 0).all():
-        near, failed = cg(matrix, vector, M=diags_array(1 / diagonal))
+        near, failed = cg(matrix, vector, M=dia_array((1 / diagonal[None], [0]), matrix.shape))
         if not failed:
             return np.asarray(near)
     return np.asarray(cho_solve(_factor(matrix.toarray()), vector)) if len(vector) else vector
@@ -242,7 +242,8 @@ def _lowest(edges: tuple[np.ndarray, np.ndarray, np.ndarray], players: int) -> n
     u = np.concatenate([u[other], np.full(players, players)])
     v = np.concatenate([v[other], everybody])
     weight = np.concatenate([weight[other], np.zeros(players)])
-    graph = coo_array((weight, (u, v)), (players + 1, players + 1)).tocsr()
+    places = u.astype(np.int32), v.astype(np.int32)  # the oldest scipy takes no others
+    graph = coo_array((weight, places), (players + 1, players + 1)).tocsr()
     try:
         return bellman_ford(graph, indices=players)[:players]
     except NegativeCycleError:
@@ -261,7 +262,7 @@ def _farthest(cone: _Cone, alike: np.ndarray) -> np.ndarray:
     pairs, where = np.unique(alike[u] * sets + alike[v], return_inverse=True)
     least = np.full(len(pairs), 1)
     np.minimum.at(least, where, weight)
-    u, v = np.divmod(pairs, sets)
+    u, v = (x.astype(np.int32) for x in np.divmod(pairs, sets))
     other = u != v
     return johnson(coo_array((least[other].astype(float), (u[other], v[other])), (sets, sets)).tocsr())
 
@@ -271,7 +272,8 @@ def components(u: np.ndarray, v: np.ndarray, players: int, connection: str = "we
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    graph = coo_array((np.ones(len(u)), (u, v)), (players, players))
+    places = u.astype(np.int32), v.astype(np.int32)  # the oldest scipy takes no others
+    graph = coo_array((np.ones(len(u)), places), (players, players))
     return connected_components(graph, connection=connection)[1]
 
 

@@ -14,7 +14,7 @@ def elo_plot(ratings: RatingList) -> dict[str, list[dict[str, object]]]:
     ends = [end for r in finite for end in (r.elo - r.error, r.elo + r.error)] or [-1.0, 1.0]
     low, high = min(ends), max(ends)
     low, high = (low, high) if high - low > 1 else (low - 1, high + 1)
-    step = _step((high - low) / 4)
+    step = nice_step((high - low) / 4)
     low, high = step * math.floor(low / step), step * math.ceil(high / step)
 
     def at(elo: float) -> float:
@@ -33,7 +33,7 @@ def elo_plot(ratings: RatingList) -> dict[str, list[dict[str, object]]]:
     return {"rows": rows, "ticks": ticks}
 
 
-def _step(wanted: float) -> float:
+def nice_step(wanted: float) -> float:
     """1, 2 or 5 times a power of ten, not below ``wanted``."""
     power = 10 ** math.floor(math.log10(wanted))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted * (1 - 1e-9))

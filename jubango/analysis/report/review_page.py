@@ -32,7 +32,7 @@ def save_review(review: Review, path: Path) -> None:
 def review_page(review: Review) -> str:
     """The page as HTML."""
     game = review.record.game
-    counted = ownership(review.places) if game.counts_points else [None] * len(review.places)
+    counted = _owned(review)
     data = {
         "game": board_facts(game),
         "players": list(review.record.players),
@@ -42,15 +42,29 @@ def review_page(review: Review) -> str:
         ],
         "moves": [_move(one) for one in review.moves],
         "levels": OWNER_LEVELS,
-        "scales": {"amount": _scale("amount"), "sides": _scale("sides")},
+        "scales": {"amount": _scale("amount"), "sides": _scale("sides")}, "who": review.who,
     }  # fmt: skip
     priors = any(move.prior is not None for one in review.positions for move in one.candidates)
     return page(
         "review", review.title, {**data, "priors": priors}, players=_players(review), turns=turning_points(review),
         by=review.by, note=review.note, priors=priors, game=game.spec, names=review.record.players,
-        result=review.record.result, signs=SIGNS, owned=counted[0] is not None,
+        result=review.record.result, signs=SIGNS, owned=any(own is not None for own in counted), who=review.who,
         levels=[f"{100 * level:g}" for level in review.thresholds],
     )  # fmt: skip
+
+
+def _owned(review: Review) -> list[Heat | None]:
+    """Whose each point is in the positions, where it is known: as an engine says that has looked at them."""
+    game = review.record.game
+    if not game.counts_points:
+        return [None] * len(review.places)
+    if not review.engine:
+        return [*ownership(review.places)]
+    grids = [one.ownership for one in review.positions]
+    return [
+        None if own is None else Heat(np.array(own).reshape(game.height, game.width), "ownership in %", "sides")
+        for own in grids
+    ]
 
 
 def turning_points(review: Review) -> list[dict[str, object]]:

@@ -13,7 +13,9 @@ import numpy as np
 
 from jubango.analysis.ratings.ratings import RatingList, rate
 from jubango.analysis.ratings.results import Result, decided
+from jubango.analysis.ratings.sprt import SprtState
 from jubango.analysis.report.elo_plot import elo_plot
+from jubango.analysis.report.gauge import gauge
 from jubango.analysis.report.page import board_facts, page, part, plain
 from jubango.analysis.tables.standings import HEADINGS, cross_rows, standings_rows
 from jubango.analysis.tables.tables import frame_results
@@ -92,8 +94,11 @@ class RunPage:
         """The players, as the games number them."""
         return list(self._names)
 
-    def summary(self, total: int | None = None, told: Iterable[str] = (), live: str = "") -> str:
-        """All but the games, as HTML. told: what the run's test or its rounds say; live: how the run goes on."""
+    def summary(
+        self, total: int | None = None, told: Iterable[str] = (), live: str = "", test: SprtState | None = None
+    ) -> str:
+        """All but the games, as HTML. told: what the run's test or its rounds say; live: how the run goes on; test:
+        where the first player's against the second stands, if the run has one."""
         ratings = rate(self.results, players=list(self.players))
         names = [rating.name for rating in ratings.ratings]
         small = len(names) <= MOST_IN_GRID
@@ -110,6 +115,7 @@ class RunPage:
             superiority=_shaded(names, _likelihoods(ratings), _percent) * small, first=first, said=said,
             endings=self._ending_rows(), speed=self._speed_rows(names), pace=self._pace(),
             bots=list(self.players.items()), made=self.made,
+            gauge=gauge(test) if test else None,
         )  # fmt: skip
 
     def page(self, summary: str, live: bool = False) -> str:

@@ -24,6 +24,7 @@ from jubango.sgf_games.sgf.sgf_tree import Node
 ADDED = "JN"
 WHOLE_NODE = "node"
 ENGINE = "jubango"  # as Lizzie calls who has searched
+THE_BOT = "the bot"  # as comments call who has searched, if it is no engine
 SUMS = ("SBKV", "LZ", "LZOP")  # of the main line, what every program writes anew
 NOTE_KINDS = {
     "inaccuracy": {"DO": ""},
@@ -84,12 +85,12 @@ def _is_ours(node: Node) -> bool:
 
 def annotate(
     root: Node, places: Sequence[Position], positions: Sequence[ReviewedPosition], moves: Sequence[ReviewedMove],
-    summary: Sequence[str], by: str,
+    summary: Sequence[str], by: str, engine: str = "",
 ) -> None:  # fmt: skip
     """Put a review into the tree of its game, in place of the one that may be there.
 
     places: the positions of the game; ``positions`` and ``moves`` are the review's. summary: lines of the first
-    comment. by: who has searched.
+    comment. by: who has searched. engine: the name of other people's engine that has.
     """
     clear(root)
     game = places[0].game
@@ -98,13 +99,13 @@ def annotate(
         here = positions[number]
         _add(node, "SBKV", f"{100 * here.win_rate:.2f}")
         if game.dialect == "go" and here.candidates:
-            _add(node, "LZ" if number else "LZOP", lizzie(here))
+            _add(node, "LZ" if number else "LZOP", lizzie(here, engine or ENGINE))
             found = katrain(here, moves[number] if number < len(moves) else None)
             if found and "KT" not in node.properties:  # KataGo's own stays
                 node.properties["KT"] = found
                 if "KTV" not in root.properties:
                     _add(root, "KTV", KATRAIN_VERSION)
-        lines = summary if not number else move_lines(moves[number - 1])
+        lines = summary if not number else move_lines(moves[number - 1], engine or THE_BOT)
         if number:
             for key, value in NOTE_KINDS.get(moves[number - 1].grade, {}).items():
                 if not node.properties.keys() & (EXCLUSIVE if key in EXCLUSIVE else {key}):
@@ -117,7 +118,7 @@ def annotate(
         place = places[move.number - 1]
         _mark(before, place, positions[place.number], move)
         if move.grade in GRADES and move.variation:
-            _variation(before, place, move)
+            _variation(before, place, move, engine or ENGINE)
 
 
 def _mark(node: Node, place: Position, here: ReviewedPosition, move: ReviewedMove) -> None:
@@ -144,7 +145,7 @@ def _mark(node: Node, place: Position, here: ReviewedPosition, move: ReviewedMov
     mark("TR", _point(place, move.move))
 
 
-def _variation(node: Node, place: Position, move: ReviewedMove) -> None:
+def _variation(node: Node, place: Position, move: ReviewedMove, by: str) -> None:
     """Go along what is there, and add the rest."""
     for i, text in enumerate(move.variation):
         if place.over:
@@ -160,7 +161,7 @@ def _variation(node: Node, place: Position, move: ReviewedMove) -> None:
             colour = ("Black", "White")[move.player]
             rates = f"{_percent(move.win_rate_best)} rather than {_percent(move.win_rate_after)}"
             text = f"instead of {move.move}: {colour} {rates}"
-            _set(found, "C", with_note(found.text("C"), [text], ENGINE))
+            _set(found, "C", with_note(found.text("C"), [text], by))
         node, place = found, then
 
 
@@ -168,36 +169,37 @@ def _same_move(node: Node, wanted: Mapping[str, list[bytes]]) -> bool:
     return all(node.properties.get(key) == value for key, value in wanted.items())
 
 
-def move_lines(move: ReviewedMove) -> list[str]:
-    """What is said of a move."""
+def move_lines(move: ReviewedMove, who: str = THE_BOT) -> list[str]:
+    """What is said of a move. who: has searched."""
     colour = ("Black", "White")[move.player]
     said = f"{move.number} {'BW'[move.player]} {move.move}"
-    lines = [f"{said}: {verdict(move)}"]
+    lines = [f"{said}: {verdict(move, who)}"]
     lines.append(f"{colour}'s win rate: {_percent(move.win_rate_before)} before, {_percent(move.win_rate_after)} after")
     if move.lead_before is not None and move.lead_after is not None:
         lines[-1] += f"; {colour}'s lead: {move.lead_before:+.1f} before, {move.lead_after:+.1f} after"
     if move.best and not move.is_best:
-        lines.append(f"the bot plays {move.best}: {' '.join(move.variation)}")
+        lines.append(f"{who} plays {move.best}: {' '.join(move.variation)}")
     if move.simulations:
         prior = f", prior {_percent(move.prior)}" if move.prior is not None else ""
         lines.append(f"visits of {move.move}: {move.visits} of {move.simulations}{prior}")
     return lines
 
 
-def verdict(move: ReviewedMove) -> str:
-    """``mistake, loses 12.3 % ± 4.1``."""
+def verdict(move: ReviewedMove, who: str = THE_BOT) -> str:
+    """``mistake, loses 12.3 % ± 4.1``. who: has searched."""
     if move.loss != move.loss:
         return "not judged"
     if move.is_best:
-        return "the bot's own choice"
+        return f"{who}'s own choice"
     loss = f"{'loses' if move.loss >= 0 else 'gains'} {100 * abs(move.loss):.1f} % ± {100 * move.error:.1f}"
     if move.grade:
         return f"{move.grade}, {loss}"
     return f"{loss}, which may be noise" if abs(move.loss) <= move.error else loss
 
 
-def lizzie(here: ReviewedPosition) -> str:
-    """Lizzie's own form of a search: its engine, the win rate in % of the player who has just moved, the visits.
+def lizzie(here: ReviewedPosition, engine: str = ENGINE) -> str:
+    """Lizzie's own form of a search: its engine in one word, the win rate in % of the player who has just moved, the
+    visits.
 
     Then come the moves as Leela Zero writes them, with win rates and priors in hundredths of a percent, for the player
     to move.
@@ -209,7 +211,7 @@ def lizzie(here: ReviewedPosition) -> str:
         line = " ".join(one.variation or (one.move,))
         prior = "" if one.prior is None else f"prior {round(10_000 * one.prior)} "
         moves.append(f"move {one.move} visits {one.visits} winrate {round(10_000 * rate)} {prior}order {i} pv {line}")
-    return f"{ENGINE} {100 * (1 - mover):.1f} {here.simulations}\n{' info '.join(moves)}"
+    return f"{'-'.join(engine.split())} {100 * (1 - mover):.1f} {here.simulations}\n{' info '.join(moves)}"
 
 
 def _point(place: Position, move: str) -> bytes:

@@ -1,13 +1,14 @@
 """What a review found, as KaTrain keeps its own analyses in an SGF file, and shows them without a search of its own.
 
-KT are three values in a node, each base64 of gzip: ownership and policy (16-bit floats; empty here), then JSON in
-KataGo's terms, all of it in Black's view. KTV in the root is the version of this form."""
+KT are three values in a node, each base64 of gzip: ownership (16-bit floats; of an engine that says so), policy (empty
+here), then JSON in KataGo's terms, all of it in Black's view. KTV in the root is the version of this form."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
+import struct
 import zlib
 from collections.abc import Sequence
 
@@ -40,7 +41,8 @@ def katrain(here: ReviewedPosition, move: ReviewedMove | None) -> list[bytes]:
     }  # fmt: skip
     root = {"winrate": here.win_rate, "scoreLead": here.lead, "visits": here.simulations}
     said = {"moves": moves, "root": root, "completed": True, "by": BY, "searched": here.simulations}
-    return [_packed(data) for data in (b"", b"", json.dumps(said).encode())]
+    owners = b"" if here.ownership is None else struct.pack(f"{len(here.ownership)}e", *here.ownership)
+    return [_packed(data) for data in (owners, b"", json.dumps(said).encode())]
 
 
 def _prior(one: Candidate) -> dict[str, float]:

@@ -49,17 +49,18 @@ class Review:
 
     record: Record
     places: tuple[Position, ...]  # the positions, to be searched, drawn and gone on from
-    bot: str  # its spec
+    bot: str  # its spec; of an engine its name, its network and how long it looks
     repeats: int  # searches of every position
     thresholds: Thresholds
     positions: tuple[ReviewedPosition, ...]
     moves: tuple[ReviewedMove, ...]
     summaries: tuple[Summary, ...]  # Black's (all, then by phases), then White's
+    engine: bool = False  # ``bot`` is the name of other people's engine
 
     @classmethod
     def of(
         cls, record: Record, places: Sequence[Position], ends: Sequence[PositionKey], judged: Sequence[bool],
-        evidence: Evidence, thresholds: Thresholds, bot: str,
+        evidence: Evidence, thresholds: Thresholds, bot: str, engine: bool = False,
     ) -> Review:  # fmt: skip
         """The review made of what the searches found.
 
@@ -71,7 +72,7 @@ class Review:
         thresholds: what a loss is called.
         """
         comments = _comments(record.sgf)
-        knows = not judging_note(record.game, bot_from_spec(bot))
+        knows = engine or not judging_note(record.game, bot_from_spec(bot))
         positions = [reviewed_position(place, evidence, comments.get(place.number, "")) for place in places]
         moves = [
             reviewed_move(place, move, positions[place.number], end, evidence, thresholds, own, knows)
@@ -79,7 +80,7 @@ class Review:
         ]
         repeats = max(len(found) for found in evidence.findings.values())
         summary = summaries(moves, knows)
-        return cls(record, tuple(places), bot, repeats, thresholds, tuple(positions), tuple(moves), summary)
+        return cls(record, tuple(places), bot, repeats, thresholds, tuple(positions), tuple(moves), summary, engine)
 
     def with_thresholds(self, thresholds: Thresholds) -> Review:
         """The same review with its moves graded by other thresholds; nothing is searched."""
@@ -103,12 +104,17 @@ class Review:
     @property
     def note(self) -> str:
         """What a reader should know of the bot's judgement, or nothing."""
-        return judging_note(self.record.game, bot_from_spec(self.bot))
+        return "" if self.engine else judging_note(self.record.game, bot_from_spec(self.bot))
 
     @property
     def by(self) -> str:
-        """The bot and its searches: ``uct:simulations=200, 2 searches a position``."""
+        """The bot, or the engine, and its searches: ``uct:simulations=200, 2 searches a position``."""
         return f"{self.bot}, {self.repeats} search{'es' * (self.repeats > 1)} a position"
+
+    @property
+    def who(self) -> str:
+        """Who has searched, in a sentence: ``the bot``, or an engine's name and version."""
+        return self.bot.partition(",")[0] if self.engine else annotation.THE_BOT
 
     # -- tables and data ---------------------------------------------------------------------
 
@@ -169,7 +175,7 @@ class Review:
             [one.error for one in self.positions],
             [one.lead for one in self.positions],
             [Mark(one.number, one.player, one.grade, one.sign) for one in self.moves if one.grade],
-            self.title,
+            f"{self.title}, by {self.bot}" if self.engine else self.title,
         )
 
     def plot(self, figure: Figure | None = None) -> Figure:
@@ -198,8 +204,9 @@ class Review:
         source = self.record.sgf
         roots, _ = read_trees(write_trees(source.trees), source.source)
         annotation.annotate(
-            roots[source.number - 1], self.places, self.positions, self.moves, self.summary_lines, self.by
-        )
+            roots[source.number - 1], self.places, self.positions, self.moves, self.summary_lines, self.by,
+            self.who if self.engine else "",
+        )  # fmt: skip
         return write_trees(roots)
 
     def save_sgf(self, path: Path | str) -> None:
@@ -222,7 +229,7 @@ class Review:
                 accuracy = f", accuracy {accuracy_text(one)}" if one.accuracy == one.accuracy else ""
                 said += (
                     f"{accuracy}, mean loss {100 * one.mean_loss:.1f} % ± "
-                    f"{100 * one.error:.1f}, {one.best} the bot's own; {counts}"
+                    f"{100 * one.error:.1f}, {one.best} {self.who}'s own; {counts}"
                 )
             lines.append(printable(said))
         return [*lines, self.note] if self.note else lines

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from jubango.analysis.reviews.review_moves import Candidate, Finding, PositionKey
 from jubango.bots.composition import network_file
@@ -16,6 +19,7 @@ from jubango.bots.networks.arrays import LARGEST_WEIGHTS
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import file_digest, read_file
+from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.library.library import write_safely
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.sgf.sgf import SgfGame
@@ -24,6 +28,7 @@ FORMAT = 1
 LARGEST_REVIEW = 500_000_000  # bytes
 MOST_REPEATS = 64
 MOST = 1e12  # simulations or points
+LONGEST_LABEL = 1_000  # characters of an engine's, with its network and its limits
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,10 @@ class ReviewKey:
 
     game: str  # its spec
     moves: str  # a digest of all that happens on the board
-    bot: str  # its spec
+    bot: str  # its spec; of an engine its name, its network and how long it looks
     network: str  # SHA-256 of its file of weights; empty without one
     seed: int
+    engine: str = ""  # SHA-256 of the command, where other people's engine searched
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,12 @@ class Saved:
 
     def is_of(self, sgf: SgfGame) -> bool:
         """Are these searches of this game, as it is now?"""
-        return (self.subject.game, self.subject.moves) == (sgf.game.spec, moves_digest(sgf))
+        if (self.subject.game, self.subject.moves) != (sgf.game.spec, moves_digest(sgf)):
+            return False
+        points = sgf.game.height * sgf.game.width
+        return all(
+            one.ownership is None or len(one.ownership) == points for own in self.findings.values() for one in own
+        )
 
 
 def subject_of(sgf: SgfGame, bot: SearchConfig, seed: int) -> ReviewKey:
@@ -88,6 +99,7 @@ def save(path: Path, saved: Saved) -> None:
             "simulations": one.simulations,
             "lead": one.lead,
             "moves": [[m.move, m.visits, m.prior, m.win_rate, " ".join(m.variation)] for m in one.moves],
+            **({} if one.ownership is None else {"ownership": _packed(one.ownership)}),
         }
         for place, found in sorted(saved.findings.items())
         for one in found
@@ -116,7 +128,11 @@ def load(path: Path) -> Saved | None:
         findings: dict[PositionKey, list[Finding]] = {}
         for one in document["searches"]:
             findings.setdefault(PositionKey(int(one["number"]), str(one["after"])), []).append(_finding(one))
-        subject = ReviewKey(**{key: kind(document[key]) for key, kind in _SUBJECT.items()})
+        own = {key: kind(document[key]) for key, kind in _SUBJECT.items()}
+        engine = str(document.get("engine", ""))
+        if engine:  # a name that is shown as it stands here
+            own["bot"] = printable(own["bot"])[:LONGEST_LABEL]
+        subject = ReviewKey(**own, engine=engine)
         return Saved(subject, int(_within(document["repeats"], 1, MOST_REPEATS)), findings)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise UserError(f"{path}: is no saved review, or is damaged; move it away to search again") from None
@@ -127,7 +143,22 @@ _SUBJECT: Mapping[str, type] = {"game": str, "moves": str, "bot": str, "network"
 
 def _finding(one: Mapping[str, Any]) -> Finding:
     lead = None if one["lead"] is None else _within(one["lead"], -MOST, MOST)
-    return Finding(_within(one["win_rate"]), int(_within(one["simulations"], 0, MOST)), _moves(one["moves"]), lead)
+    owners = _unpacked(one["ownership"]) if "ownership" in one else None
+    rate, simulations = _within(one["win_rate"]), int(_within(one["simulations"], 0, MOST))
+    return Finding(rate, simulations, _moves(one["moves"]), lead, owners)
+
+
+def _packed(ownership: Sequence[float]) -> str:
+    """In whole percents, a byte each, as base64."""
+    return base64.b64encode(np.round(100 * np.asarray(ownership)).clip(-100, 100).astype(np.int8).tobytes()).decode()
+
+
+def _unpacked(text: str) -> tuple[float, ...]:
+    """Raises ValueError."""
+    values = np.frombuffer(base64.b64decode(text, validate=True), np.int8)
+    if np.abs(values.astype(int)).max(initial=0) > 100:
+        raise ValueError
+    return tuple((values / 100).tolist())
 
 
 def _moves(rows: Sequence[Sequence[Any]]) -> tuple[Candidate, ...]:

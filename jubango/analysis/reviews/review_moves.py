@@ -79,6 +79,7 @@ class Finding:
     simulations: int
     moves: tuple[Candidate, ...] = ()  # the best first, then by visits
     lead: float | None = None  # Black's, in points, komi included
+    ownership: tuple[float, ...] | None = None  # of every point, 1 Black's, -1 White's, where an engine says so
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ class ReviewedPosition:
     simulations: int  # of all searches
     candidates: tuple[Candidate, ...]  # the best first, then by visits; visits of all searches
     comment: str = ""  # the file's own
+    ownership: tuple[float, ...] | None = None  # of every point, 1 Black's, -1 White's, where an engine says so
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,11 @@ class Evidence:
         """Black's in points, the mean of what was found."""
         leads = [one.lead for one in self.findings[place] if one.lead is not None]
         return math.fsum(leads) / len(leads) if leads else None
+
+    def ownership(self, place: PositionKey) -> tuple[float, ...] | None:
+        """Of every point, the mean of what was found."""
+        told = [one.ownership for one in self.findings[place] if one.ownership is not None]
+        return tuple(round(math.fsum(own) / len(told), 4) for own in zip(*told, strict=True)) if told else None
 
 
 class WinRateEstimate(NamedTuple):
@@ -236,6 +243,7 @@ def reviewed_position(position: Position, evidence: Evidence, comment: str = "")
     return ReviewedPosition(
         position.number, position.player, position.over, stones, position.last, rate.win_rate, rate.error,
         evidence.lead(place), sum(one.simulations for one in found), candidates_of(found), comment,
+        evidence.ownership(place),
     )  # fmt: skip
 
 

@@ -8,11 +8,14 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from jubango.analysis.positions.lead import leads
 from jubango.analysis.positions.position import LONGEST_VARIATION, MOST_LANES
 from jubango.analysis.reviews.review_moves import Candidate, Finding, PositionKey
 from jubango.bots.composition import evaluator_for
 from jubango.bots.config import SearchConfig
+from jubango.bots.players.engines.analysts.analyst import EngineResult
 from jubango.bots.run_bot import run_bot
 from jubango.bots.search.results.result import SearchResult
 from jubango.bots.sizing import affordable_trees
@@ -78,9 +81,12 @@ def _at_once(game: Game, bot: SearchConfig, number: int) -> int:
     return min(best, affordable_trees(game, bot))
 
 
-def finding(job: SearchJob, result: SearchResult, lead: float | None, has_prior: bool = True) -> Finding:
+def finding(
+    job: SearchJob, result: SearchResult | EngineResult, lead: float | None, has_prior: bool = True,
+    ownership: np.ndarray | None = None,
+) -> Finding:  # fmt: skip
     """What is kept of a search, as it is on the game's own board: its visited moves, with variations of the most
-    visited. Of a position that is not the game's own only the best move."""
+    visited. Of a position that is not the game's own only the best move, and no ``ownership`` (float [H * W])."""
     position, game, visits = job.position, job.position.game, result.visits
     back = turned_actions(game)[job.symmetry]
     shown = {int(action) for action in visits.nonzero()[0]} | {result.action}
@@ -106,7 +112,12 @@ def finding(job: SearchJob, result: SearchResult, lead: float | None, has_prior:
         )
         for i, (action, own, seen, prior, value) in enumerate(zip(order, *columns, strict=True))
     )
-    return Finding(black(result.value), result.simulations, moves, None if lead is None else round(lead, 2))
+    owners = None
+    if ownership is not None and not job.place.after:
+        own_board = np.empty_like(ownership)
+        own_board[back[: len(ownership)]] = ownership
+        owners = tuple(np.round(own_board, 2).tolist())
+    return Finding(black(result.value), result.simulations, moves, None if lead is None else round(lead, 2), owners)
 
 
 def result_of(position: Position) -> Finding:

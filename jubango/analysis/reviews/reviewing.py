@@ -6,16 +6,16 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, Unpack, overload
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from jubango.analysis.positions.position import searching_bot
+from jubango.analysis.reviews.engine_search import EngineSearcher
 from jubango.analysis.reviews.review import Review
-from jubango.analysis.reviews.review_file import MOST_REPEATS, ReviewKey, Saved, load, save, subject_of
+from jubango.analysis.reviews.review_file import ReviewKey, Saved, load, save, subject_of
 from jubango.analysis.reviews.review_moves import Evidence, Finding, PositionKey, Thresholds, choice_of
 from jubango.analysis.reviews.review_search import SearchJob, agreed_result, result_of, search
-from jubango.bots.bot_keys import BotKeys
 from jubango.bots.composition import strongest
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.sgf_games.base.errors import UserError
@@ -162,21 +162,30 @@ class GameUnderReview:
     def review(self, thresholds: Thresholds) -> Review:
         places = self.places("positions") | self.places("choices")
         evidence = Evidence({place: self.found(place, position) for place, position in places.items()})
-        return Review.of(self.record, self.positions, self.ends, self.judged, evidence, thresholds, self.subject.bot)
+        return Review.of(
+            self.record, self.positions, self.ends, self.judged, evidence, thresholds, self.subject.bot,
+            bool(self.subject.engine),
+        )  # fmt: skip
+
+    @property
+    def missing(self) -> int:
+        """How many searches are missing, as far as can be known before they are made."""
+        of_the_game = len(self.jobs("positions", 0))
+        return of_the_game or len(self.jobs("choices", 0))
 
 
 def searched(
     cases: Sequence[GameUnderReview],
-    bots: Sequence[SearchConfig],
+    searchers: Sequence[SearchConfig | EngineSearcher],
     on_progress: Callable[[ReviewProgress], None] = lambda progress: None,
     hosts: Searches | None = None,
 ) -> None:
     """Make all the searches that are missing, those of games that can share a program side by side, and write down what
-    was found after every batch. ``bots``: one for each game. ``hosts`` make them in the place of this process."""
-    make = hosts or search
+    was found after every batch. ``searchers``: a bot or an engine for each game. ``hosts`` make a bot's searches in the
+    place of this process."""
     groups: dict[tuple[Game, str, int], list[int]] = {}
-    for i, (case, bot) in enumerate(zip(cases, bots, strict=True)):
-        groups.setdefault((case.record.game.compiled_as, bot.spec, case.subject.seed), []).append(i)
+    for i, (case, searcher) in enumerate(zip(cases, searchers, strict=True)):
+        groups.setdefault((case.record.game.compiled_as, searcher.spec, case.subject.seed), []).append(i)
     for stage in STAGES:
         jobs = {key: [job for i in own for job in cases[i].jobs(stage, i)] for key, own in groups.items()}
         done, total = 0, sum(map(len, jobs.values()))
@@ -186,7 +195,7 @@ def searched(
             def report(now: float, _: int, before: int = before, stage: Stage = stage, total: int = total) -> None:
                 on_progress(ReviewProgress(stage, before + now, total))
 
-            for batch in make(own, bots[own[0].game], seed, report) if own else ():
+            for batch in _made(own, searchers[own[0].game], seed, report, hosts) if own else ():
                 for job, found in batch:
                     cases[job.game].findings.setdefault(job.place, []).append(found)
                 for i in {job.game for job, _ in batch}:
@@ -194,59 +203,27 @@ def searched(
                 done += len(batch)
 
 
-@overload
-def review(
-    games: Record | Path | str, bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
-    thresholds: Thresholds = ..., file: Path | str | None = ..., on_progress: Callable[[ReviewProgress], None] = ...,
-    **keys: Unpack[BotKeys],
-) -> Review: ...  # fmt: skip
-@overload
-def review(
-    games: list[Record | Path | str], bot: str | BotConfig | None = ..., *, repeats: int = ..., seed: int = ...,
-    thresholds: Thresholds = ..., file: None = ..., on_progress: Callable[[ReviewProgress], None] = ...,
-    **keys: Unpack[BotKeys],
-) -> list[Review]: ...  # fmt: skip
-def review(
-    games: Record | Path | str | list[Record | Path | str],
-    bot: str | BotConfig | None = None,
-    *,
-    repeats: int = REPEATS,
-    seed: int = 1,
-    thresholds: Thresholds = Thresholds(),  # noqa: B008 - a tuple
-    file: Path | str | None = None,
-    on_progress: Callable[[ReviewProgress], None] = lambda progress: None,
-    **keys: Unpack[BotKeys],
-) -> Review | list[Review]:
-    """A game looked through, or a list of many: what every move lost, how surely, and what would have been better.
-
-    games: records, or names of SGF files.
-    bot: a spec string or a configuration, by default the strongest there is for the game.
-    repeats: searches of every position, each with its own seed.
-    seed: of the searches' random numbers.
-    thresholds: from what loss on a move is called an inaccuracy, a mistake, a blunder.
-    file: the searches of a game are kept there, and those that are there already are taken.
-    on_progress: called with how far the searches are; of many games, some are finished before others begin.
-    keys: change the bot's: ``simulations=200``.
-
-    Raises UserError for a bot that does not search, an illegal move, and a file that cannot be read or written or is
-    another game's.
-    """
-    if isinstance(games, Record | Path | str):
-        return _review([games], bot, repeats, seed, thresholds, file, on_progress, {**keys})[0]
-    if file is not None:
-        raise UserError("review: file= keeps one game's searches; review these one after another, or without it")
-    return _review(games, bot, repeats, seed, thresholds, None, on_progress, {**keys})
+def _made(
+    jobs: Sequence[SearchJob], searcher: SearchConfig | EngineSearcher, seed: int,
+    report: Callable[[float, int], None], hosts: Searches | None,
+) -> Iterator[list[tuple[SearchJob, Finding]]]:  # fmt: skip
+    if isinstance(searcher, EngineSearcher):
+        return searcher.search(jobs, report)
+    return (hosts or search)(jobs, searcher, seed, report)
 
 
-def _review(
-    games: Sequence[Record | Path | str], bot: str | BotConfig | None, repeats: int, seed: int, thresholds: Thresholds,
-    file: Path | str | None, on_progress: Callable[[ReviewProgress], None], keys: dict[str, object],
+def reviews_of(
+    games: Sequence[Record | Path | str], bot: str | BotConfig | EngineSearcher | None, repeats: int, seed: int,
+    thresholds: Thresholds, file: Path | str | None, on_progress: Callable[[ReviewProgress], None],
+    keys: dict[str, object], hosts: Searches | None = None,
 ) -> list[Review]:  # fmt: skip
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UserError(f"review: repeats={repeats}: should be from 1 to {MOST_REPEATS}")
-    thresholds.check()
+    """A review of each of ``games``, whose searches ``hosts`` make if there are any; the rest is that of
+    :func:`jubango.review`. Raises UserError."""
     records = [game if isinstance(game, Record) else read_sgf(game) for game in games]
-    bots = [searching_bot(bot or strongest(record.game), **keys) for record in records]
+    searchers = [
+        bot if isinstance(bot, EngineSearcher) else searching_bot(bot or strongest(record.game), **keys)
+        for record in records
+    ]
     saved = load(Path(file)) if file else None
     if saved and not saved.is_of(records[0].sgf):
         raise UserError(f"{file}: holds the review of another game; name another file, or move it away")
@@ -254,9 +231,16 @@ def _review(
     for first in range(0, len(records), AT_ONCE):
         own = slice(first, first + AT_ONCE)
         cases = [
-            GameUnderReview(record, subject_of(record.sgf, bot, seed), repeats, Path(file) if file else None, saved)
-            for record, bot in zip(records[own], bots[own], strict=True)
+            GameUnderReview(record, subject_by(record, who, seed), repeats, Path(file) if file else None, saved)
+            for record, who in zip(records[own], searchers[own], strict=True)
         ]
-        searched(cases, bots[own], on_progress)
+        searched(cases, searchers[own], on_progress, hosts)
         reviews += [case.review(thresholds) for case in cases]
     return reviews
+
+
+def subject_by(record: Record, searcher: SearchConfig | EngineSearcher, seed: int) -> ReviewKey:
+    """What the searches of a game are of, a bot's or an engine's. Raises UserError."""
+    if isinstance(searcher, EngineSearcher):
+        return searcher.subject_of(record.sgf)
+    return subject_of(record.sgf, searcher, seed)

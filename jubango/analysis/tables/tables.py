@@ -54,6 +54,13 @@ def kept_after(folder: Path | str, row: int) -> tuple[pd.DataFrame, pd.DataFrame
         return games, moves, last
 
 
+def last_kept(folder: Path | str) -> int:
+    """The number of the last row of the table, 0 if there is none. Raises UserError."""
+    with _results(folder, check="") as db:
+        (last,) = db.execute("select ifnull(max(rowid), 0) from games").fetchone()
+        return int(last)
+
+
 def _games(db: sqlite3.Connection, where: str = "") -> pd.DataFrame:
     import pandas as pd
 

@@ -13,8 +13,6 @@ import sys
 from jubango.arena.commands.terminal import interrupts
 from jubango.arena.commands.terminal.plain import speak_plainly
 
-COMPLETING = "_JUBANGO_COMPLETE"  # in the environment where a shell asks how a word may end
-
 
 def main() -> None:
     """Run the command. Exit status: 0 done, 2 bad input, 128 and the signal's number if one ended it (130: Ctrl-C), 1
@@ -35,6 +33,7 @@ def run(arguments: list[str]) -> int:
     import typer
 
     from jubango.arena.commands.app import ClickException, app
+    from jubango.arena.commands.terminal.completion import COMPLETING, complete_at_the_first_tab, words_of_bash
     from jubango.arena.commands.terminal.output import Halted
     from jubango.arena.commands.terminal.unnamed import marked, unmarked
     from jubango.sgf_games.base import shell
@@ -43,7 +42,9 @@ def run(arguments: list[str]) -> int:
     try:
         if COMPLETING not in os.environ:
             load_plugins()
-        result = app(marked(arguments), prog_name="jubango", standalone_mode=False)
+        complete_at_the_first_tab()
+        with words_of_bash():
+            result = app(marked(arguments), prog_name="jubango", standalone_mode=False)
         sys.stdout.flush()
         status = result if isinstance(result, int) else 0
         return _interrupted() if status == interrupts.INTERRUPTED else status  # typer may have caught Ctrl-C itself

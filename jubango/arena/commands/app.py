@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jubango.arena.commands.catalogue import bench, bots, games, hosts
+from jubango.arena.commands.catalogue import bench, bots, games, hosts, warm
 from jubango.arena.commands.engines import analysis_server, gtp
-from jubango.arena.commands.playing import match, openings, play, tournament, train, tune
+from jubango.arena.commands.playing import demo, match, openings, play, serve, tournament, train, tune
 from jubango.arena.commands.positions import analyze
-from jubango.arena.commands.results import check, compare, export, merge, rate, report, sprt, status
+from jubango.arena.commands.results import check, compare, export, merge, rate, report, runs, sprt, status
 from jubango.arena.commands.terminal.unnamed import with_names
 from jubango.sgf_games import VERSION
 
@@ -38,8 +38,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 MODULES = (
-    games, bots, tournament, match, play, analyze, rate, report, sprt, status, openings, tune, train, merge, check,
-    export, compare, bench, hosts, gtp, analysis_server,
+    demo, games, bots, tournament, match, play, serve, analyze, rate, report, runs, sprt, status, openings, tune, train,
+    merge, check, export, compare, bench, warm, hosts, gtp, analysis_server,
 )  # fmt: skip
 for module in MODULES:
     module.register(app)

@@ -10,20 +10,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import jax
-import numpy as np
-
+from jubango.arena.games.boards import Boards
 from jubango.arena.games.scoring import score
-from jubango.arena.games.slot import Begun, GameSlot
+from jubango.arena.games.slot import Begun, GameSlot, goes_on_elsewhere, remembers
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask, move_seed
 from jubango.bots.config import BotConfig
-from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, ScoringVerdict, WholeGame
+from jubango.bots.players.batch_player import (
+    BatchPlayer,
+    MoveAnswer,
+    MoveRequest,
+    RecalledGame,
+    ScoringVerdict,
+    WholeGame,
+)
 from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
-from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.records.record import VOID, GameRecord, score_of
 from jubango.sgf_games.records.thoughts import Thought, packed
-from jubango.sgf_games.rules.compiled import FRESH, LEAVE, MOVES_A_STEP, initial_state, table_program
+from jubango.sgf_games.rules.compiled import MOVES_A_STEP, initial_state
 from jubango.sgf_games.rules.game import Game, State
 
 # What an engine's failure is in SGF's RE: it loses by T(ime) or F(orfeit). Where it takes a legal move for illegal
@@ -42,13 +46,14 @@ class GameBatch:
     """
 
     def __init__(
-        self, game: Game, bots: dict[str, BotConfig], players: dict[str, BatchPlayer], lanes: int, event: str,
+        self, game: Game, bots: dict[str, BotConfig], players: dict[str, BatchPlayer], boards: Boards, event: str,
         adjudication: Adjudication | None, on_move: Callable[[GameSlot, MoveAnswer], None] | None,
     ) -> None:  # fmt: skip
         self.game, self.bots, self.players = game, bots, players
         self.event, self.adjudication, self.on_move = event, adjudication, on_move
-        self.lanes: list[GameSlot | None] = [None] * lanes
-        self.free = list(range(lanes))  # lanes without a game
+        self.boards = boards
+        self.lanes: list[GameSlot | None] = [None] * boards.lanes
+        self.free = list(range(boards.lanes))  # lanes without a game
         self.unasked: list[int] = []  # lanes whose next player has not been asked yet
         self.moves_made = 0
         self._here: set[int] = set()  # lanes whose next move is being found by this process
@@ -57,25 +62,13 @@ class GameBatch:
         self.everybody = sorted(set(players.values()), key=lambda player: player.works_here)
         self._quick = [player for player in self.everybody if not player.patient]
         self._judged = any(player.judges for player in self.everybody)  # some games end by verdicts
-        number, size = device_layout(lanes)
-        self._program = table_program(game, size, number)
-        self._told = np.full((MOVES_A_STEP, size), LEAVE, np.int32)
-        self._rows = np.zeros(size, int)  # moves to be made in each lane
-        self._states = self._program.first()
-        self._new = np.ones(size, bool)  # lanes at a first position
-        self._step()
         if self._judged:  # the programs are there when a clock runs
-            score(game, self.states([0])[0], [ScoringVerdict("", dead=())])
+            score(game, self.boards.fetched([0])[0], [ScoringVerdict("", dead=())])
 
     @property
     def busy(self) -> int:
         """Games under way."""
         return len(self.lanes) - len(self.free)
-
-    def states(self, lanes: Sequence[int]) -> list[State]:
-        """The positions of these lanes, unbatched, on the host."""
-        states = self._fetched()
-        return [jax.tree.map(lambda x, i=i: x[..., i], states) for i in lanes]
 
     def seat(self, tasks: Iterable[GameTask], begun: Mapping[str, Begun] = NOTHING_BEGUN) -> list[str]:
         """Begin games in the first free lanes, of which there are enough; those that have ``begun``, by their ids, go
@@ -94,13 +87,12 @@ class GameBatch:
     def _set_up(self, games: Mapping[int, GameTask]) -> None:
         """First positions."""
         for i in games:
-            if not self._new[i]:
-                self._told[0, i] = FRESH
-        if (self._told[0] == FRESH).any():
-            self._step()
+            self.boards.begin(i)
+        if self.boards.told:
+            self.boards.step()
         starts = {i: initial_state(self._game_of(task)) for i, task in games.items() if task.komi is not None}
         if starts:
-            self._put(starts)
+            self.boards.put(starts)
 
     def _opening(self, task: GameTask) -> list[int]:
         return list(map(self.game.parse_action, task.opening.moves))
@@ -113,20 +105,20 @@ class GameBatch:
             moving = {i: begun.moves[ply] for i, begun in games.items() if ply < len(begun.moves) and i not in wrong}
             for i, action in list(moving.items()):
                 lane = self._at(i)
-                if lane.played_out or not self._legal[i][action]:
+                if lane.played_out or not self.boards.legal[i][action]:
                     wrong.add(i)
                     del moving[i]
                     continue
                 value = lane.thoughts[ply].value
                 lane.moves.append(action)
-                lane.values.append(-value if self._player[i] else value)
-                self._told[0, i] = action
-            self._step()
-            for i in [i for i in moving if self._over[i]]:
+                lane.values.append(-value if self.boards.player[i] else value)
+                self.boards.move(i, action)
+            self.boards.step()
+            for i in [i for i in moving if self.boards.over[i]]:
                 lane = self._at(i)
                 if lane.disputed and i not in resumed:
                     resumed.add(i)
-                    self._put({i: self._game_of(lane.task).resumed(self.states([i])[0])})
+                    self.boards.put({i: self._game_of(lane.task).resumed(self.boards.fetched([i])[0])})
                 else:
                     lane.played_out = True
         for i, begun in games.items():
@@ -136,7 +128,37 @@ class GameBatch:
             strange = list(begun.moves[: len(opening)]) != opening or bool(begun.disputed) != (i in resumed)
             if strange or (lane.played_out and not self._judges(lane)):
                 wrong.add(i)
-        return sorted(wrong)
+        return sorted(wrong | self._recall({i: begun for i, begun in games.items() if i not in wrong}))
+
+    def remembering(self, lane: GameSlot) -> list[str]:
+        """Of Black and White, whose moves follow from more than those before."""
+        names = (lane.task.black, lane.task.white)
+        return [name for name in names if remembers(self.bots[name], lane.task.clock is not None)]
+
+    def _recall(self, games: Mapping[int, Begun]) -> set[int]:
+        """Players have in mind what they had elsewhere; returns the lanes where that cannot be."""
+        wrong: set[int] = set()
+        recalled: dict[BatchPlayer, dict[int, RecalledGame]] = {}
+        for i, begun in games.items():
+            lane = self._at(i)
+            names = self.remembering(lane)
+            if len(begun.remembered) != len(names):
+                wrong.add(i)
+                continue
+            for name, data in zip(names, begun.remembered, strict=True):
+                if data:
+                    recalled.setdefault(self.players[name], {})[i] = RecalledGame(lane.game_id, lane.moves, data)
+        return wrong.union(*(player.recall(own) for player, own in recalled.items()))
+
+    def under_way(self, i: int) -> Begun | None:
+        """The game in a lane as another process can go on with it, between two rounds; None if none can."""
+        lane = self.lanes[i]
+        if lane is None or len(lane.moves) == lane.opening:
+            return None
+        if not all(goes_on_elsewhere(self.bots[name]) for name in (lane.task.black, lane.task.white)):
+            return None
+        names = self.remembering(lane)
+        return lane.begun(tuple(self.players[name].remembered(i, lane.game_id) for name in names))
 
     def _open(self, moves: dict[int, list[int]]) -> None:
         """Make the moves of openings, as many at a time as a step can hold."""
@@ -149,9 +171,9 @@ class GameBatch:
             lane.opening = len(own)
         for first in range(0, max(map(len, moves.values()), default=0), MOVES_A_STEP):
             for i, own in moves.items():
-                part = own[first : first + MOVES_A_STEP]
-                self._told[: len(part), i] = part
-            self._step()
+                for action in own[first : first + MOVES_A_STEP]:
+                    self.boards.move(i, action)
+            self.boards.step()
 
     def _game_of(self, task: GameTask) -> Game:
         """The game that is played, with its own komi."""
@@ -161,11 +183,8 @@ class GameBatch:
         """The games between two moves, with their positions; they are no longer here."""
         if not self.unasked:
             return []
-        states = self._fetched()
-        games = []
+        games = list(zip(map(self._at, self.unasked), self.boards.fetched(self.unasked), strict=True))
         for i in self.unasked:
-            lane = self._at(i)
-            games.append((lane, jax.tree.map(lambda x, i=i: x[..., i], states)))
             self.lanes[i] = None
         self._release(self.unasked)
         self.unasked = []
@@ -173,17 +192,7 @@ class GameBatch:
 
     def join(self, games: Sequence[tuple[GameSlot, State]]) -> None:
         """Take over games that have left another block."""
-        self._put({self._take(lane): state for lane, state in games})
-
-    def _put(self, positions: dict[int, State]) -> None:
-        """Unbatched states for lanes."""
-        states = jax.tree.map(np.array, self._fetched())
-        for i, state in positions.items():
-            self._new[i] = False
-            for mine, new in zip(jax.tree.leaves(states), jax.tree.leaves(state), strict=True):
-                mine[..., i] = new
-        self._states = jax.device_put(states, jax.tree.map(lambda x: x.sharding, self._states))
-        self._step()
+        self.boards.put({self._take(lane): state for lane, state in games})
 
     def _take(self, lane: GameSlot) -> int:
         i = self.free.pop(0)
@@ -222,7 +231,7 @@ class GameBatch:
                 requests.setdefault(self.players[name], []).append(self._request(i, lane, name))
         self.unasked = []
         for player, asked in requests.items():
-            player.begin(asked, self._states)
+            player.begin(asked, self.boards.states)
 
     def _works_here(self, i: int) -> bool:
         """Is the lane's next move found by this process?"""
@@ -230,7 +239,7 @@ class GameBatch:
         return not lane.played_out and self.players[self._mover(i, lane)].works_here
 
     def _mover(self, i: int, lane: GameSlot) -> str:
-        return lane.task.white if self._player[i] else lane.task.black
+        return lane.task.white if self.boards.player[i] else lane.task.black
 
     def _judges(self, lane: GameSlot) -> list[str]:
         """Who has to be asked when the game has been played out."""
@@ -238,14 +247,14 @@ class GameBatch:
         return [name for name in names if self.players[name].judges]
 
     def _request(self, i: int, lane: GameSlot, name: str) -> MoveRequest:
-        colour, ply, seconds, left = self._player[i], len(lane.moves), 0.0, 0.0
+        colour, ply, seconds, left = self.boards.player[i], len(lane.moves), 0.0, 0.0
         if lane.clocks and not lane.played_out:
             points, clock = self.game.height * self.game.width, lane.clocks[colour]
             seconds, left = clock.budget(moves_left(points, ply)), clock.left
             if i in self._here:
                 seconds, left = seconds * self._share.number, left * self._share.number
         return MoveRequest(
-            i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self._legal[i], lane.moves, colour,
+            i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self.boards.legal[i], lane.moves, colour,
             seconds, left, self._whole(lane.task), self._game_of(lane.task),
             wanted="verdict" if lane.played_out else "cleanup" if name in lane.cleaners else "move",
         )  # fmt: skip
@@ -273,9 +282,8 @@ class GameBatch:
         number = Counter(answer.lane for answer in answers)
         made = [(self._at(own.lane), self._timed(own, number[own.lane])) for own in answers if own.verdict is None]
         records = [record for lane, answer in made if (record := self._take_in(lane, answer)) is not None]
-        if self._rows.any():
-            self.moves_made += int(self._rows.sum())
-            self._step(restart=more and not self._judged)
+        if self.boards.told:
+            self.moves_made += self.boards.step(restart=more and not self._judged)
         for lane, answer in made:
             if answer.goes_on:
                 lane.asked_at = self._share.seconds
@@ -306,7 +314,7 @@ class GameBatch:
         now = self._share.seconds if here else time.perf_counter()
         spent = (now - lane.asked_at) / number if answer.seconds is None else answer.seconds
         if lane.clocks and not answer.event:
-            clock = lane.clocks[self._player[answer.lane]]
+            clock = lane.clocks[self.boards.player[answer.lane]]
             if not clock.spend(spent):
                 return MoveAnswer(answer.lane, event="time", detail=f"the clock ran out after {spent:.1f} s")
             lane.time_left.append(clock.reading)
@@ -316,12 +324,11 @@ class GameBatch:
         """Have its move made with the next step, or do what its event asks for; returns the game if that ends it."""
         i = answer.lane
         if not answer.event:
-            self._told[self._rows[i], i] = answer.action
-            self._rows[i] += 1
+            self.boards.move(i, answer.action)
             lane.moves.append(answer.action)
             lane.thoughts.append((answer.thought or SILENT)._replace(seconds=answer.seconds or 0.0))
             value = lane.thoughts[-1].value
-            lane.values.append(-value if self._player[i] else value)
+            lane.values.append(-value if self.boards.player[i] else value)
             return None
         if answer.event == "undo":
             self._take_back(i, lane)
@@ -330,7 +337,7 @@ class GameBatch:
             lane.task = replace(lane.task, black=lane.task.white, white=lane.task.black)
             self.unasked.append(i)
             return None
-        winner = "B" if self._player[i] else "W"
+        winner = "B" if self.boards.player[i] else "W"
         result, detail = f"{winner}+{FAILURE_LETTERS.get(answer.event)}", answer.detail
         if answer.event == "refused":
             result, detail = VOID, f"{self._mover(i, lane)}: {detail}"
@@ -339,13 +346,13 @@ class GameBatch:
 
     def _go_on(self, moved: list[int]) -> list[GameRecord]:
         """After a move, ask the next player, or for verdicts where the game is over, or end it."""
-        over = [i for i in moved if self._over[i]]
-        going = [i for i in moved if not self._over[i]]
+        over = [i for i in moved if self.boards.over[i]]
+        going = [i for i in moved if not self.boards.over[i]]
         records = self._adjudicated(going) if self.adjudication else []
         self.unasked += [i for i in going if self.lanes[i]]
         if not over:
             return records
-        margins = gathered(self._margins).tolist()
+        margins = self.boards.margins()
         for i in over:
             lane = self._at(i)
             if self._judges(lane):
@@ -378,14 +385,14 @@ class GameBatch:
         game = self._game_of(self._at(i).task)
         if not game.counts_points:
             return "0"
-        state = self.states([i])[0]
+        state = self.boards.fetched([i])[0]
         return game.result_text(game.without_stones(state, game.dead_stones(state)))
 
     def _score(self, i: int) -> list[GameRecord]:
         """End a game by its verdicts, or let it go on, once, if they differ and an engine can show what is dead."""
         lane = self._at(i)
         game = self._game_of(lane.task)
-        state, verdicts = self.states([i])[0], lane.verdicts
+        state, verdicts = self.boards.fetched([i])[0], lane.verdicts
         result, reason, detail, lane.counted = score(game, state, verdicts)
         cleaners = {verdict.name for verdict in verdicts if verdict.cleans_up}
         if reason == "disputed" and cleaners and not lane.disputed and len(lane.moves) < game.max_plies:
@@ -393,7 +400,7 @@ class GameBatch:
             lane.disputed, lane.cleaners = said[:MOST_DETAIL], cleaners
             lane.played_out, lane.verdicts = False, []
             self._renew(lane)
-            self._put({i: game.resumed(state)})
+            self.boards.put({i: game.resumed(state)})
             self.unasked.append(i)
             if self.on_move:
                 self.on_move(lane, MoveAnswer(i, event="disputed", detail=lane.disputed))
@@ -409,23 +416,6 @@ class GameBatch:
             self.players[name].finish(lane.game_id)
         lane.renewed += 1
 
-    def _step(self, restart: bool = False) -> None:
-        """Do as the lanes are told, and look at them; with ``restart`` a game begins where one ends."""
-        self._states, look, self._margins = self._program.step(self._states, self._told, np.bool_(restart))
-        self._new &= self._told[0] == LEAVE
-        self._new |= self._told[0] == FRESH
-        self._told[:] = LEAVE
-        self._rows[:] = 0
-        seen = gathered(look)
-        if restart:
-            self._new |= seen[:, -1] > 0
-        self._legal = seen[:, :-2].view(bool)
-        self._player = seen[:, -2].tolist()
-        self._over = seen[:, -1]
-
-    def _fetched(self) -> State:
-        return jax.tree.map(lambda x: gathered(x, axis=x.ndim - 1), self._states)
-
     def _take_back(self, i: int, lane: GameSlot) -> None:
         """Take back the last move and, where a bot made it, the one before, so that the same person moves again."""
         two = self.players[lane.task.black] is not self.players[lane.task.white]
@@ -434,14 +424,14 @@ class GameBatch:
         lane.thoughts = lane.thoughts[: len(kept)]
         del lane.values[len(kept) :]
         del lane.time_left[len(kept) :]
-        self._told[0, i] = FRESH
-        self._step()
+        self.boards.begin(i)
+        self.boards.step()
         disputed, cleaners, lane.disputed, lane.cleaners = lane.disputed, lane.cleaners, "", set()
         for action in kept:
-            self._told[0, i] = action
-            self._step()
-            if self._over[i]:  # and yet it went on
-                self._put({i: self.game.resumed(self.states([i])[0])})
+            self.boards.move(i, action)
+            self.boards.step()
+            if self.boards.over[i]:  # and yet it went on
+                self.boards.put({i: self.game.resumed(self.boards.fetched([i])[0])})
                 lane.disputed, lane.cleaners = disputed, cleaners
         lane.moves = kept
         self.unasked.append(i)

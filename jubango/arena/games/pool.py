@@ -6,12 +6,14 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
 
 from jubango.arena.games.batch import GameBatch
-from jubango.arena.games.slot import Begun, GameSlot, goes_on_elsewhere
+from jubango.arena.games.boards import Boards, boards_beside
+from jubango.arena.games.slot import Begun, GameSlot
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask
 from jubango.arena.schedule.waiting import Waiting
@@ -68,13 +70,25 @@ class GameTable(Protocol):
         begun: dict[str, Begun] | None = None,
     ) -> Iterator[list[GameRecord]]: ...  # fmt: skip
 
-    def under_way(self) -> Iterator[tuple[GameTask, Begun]]: ...
+    def under_way(self, seconds: float, room: int) -> Iterator[tuple[GameTask, Begun]]:
+        """The games that can go on in another process, if one has lasted ``seconds``, as far as there is ``room`` for
+        what their players remember; of hosts, what they have told, which has been limited there."""
+        ...
 
     def ended(self) -> list[GameRecord]:
         """Games that have ended at hosts and are not told yet, as far as they can be had in a moment."""
         ...
 
     def close(self) -> None: ...
+
+
+def told_by(table: GameTable) -> list[str]:
+    """What people should know of a table's games and hosts, said once."""
+    told = [f"{own}: what was kept of it is no game of this plan, and it began anew" for own in table.anew]
+    told += table.notes
+    table.anew.clear()
+    table.notes.clear()
+    return told
 
 
 class GamePool:
@@ -111,10 +125,8 @@ class GamePool:
         )
         number = 1 if alone else max(1, round(lanes / block_lanes()))
         self._like: dict[str, str] = {}  # of bots that came later, with whom they share a player
-        self._block = lambda own: GameBatch(
-            game, self.bots, self._with_later({**given, **make_players(game, to_make, own)}), own, event,
-            adjudication, on_move,
-        )  # fmt: skip
+        self._given, self._to_make = given, to_make
+        self._batch = lambda players, boards: GameBatch(game, self.bots, players, boards, event, adjudication, on_move)
         self._begun: dict[str, Begun] = {}  # games that were under way elsewhere, until they are seated
         self.anew: list[str] = []  # ids of games that were to go on, and could not
         began = time.perf_counter()
@@ -168,7 +180,7 @@ class GamePool:
         first = 0
         for block in self.blocks:
             here = [lane for lane in lanes if first <= lane < first + len(block.lanes)]
-            states = block.states([lane - first for lane in here]) if here else []
+            states = block.boards.fetched([lane - first for lane in here]) if here else []
             for lane, state in zip(here, states, strict=True):
                 playing = block.lanes[lane - first]
                 last = self.game.last_point(state, playing.moves[-1]) if playing and playing.moves else None
@@ -186,6 +198,15 @@ class GamePool:
             self._like[bot.name] = like
         for block in self.blocks:
             block.players = self._with_later(block.players)
+
+    def _block(self, lanes: int) -> GameBatch:
+        """The program of the rules is compiled while those of the players are traced."""
+        boards: list[Future[Boards]] = []
+        with ThreadPoolExecutor(1) as aside:
+            players = make_players(
+                self.game, self._to_make, lanes, lambda: boards.append(boards_beside(self.game, lanes, aside))
+            )
+        return self._batch(self._with_later({**self._given, **players}), boards[0].result())
 
     def _with_later(self, players: dict[str, BatchPlayer]) -> dict[str, BatchPlayer]:
         return {**players, **{name: players[like] for name, like in self._like.items()}}
@@ -212,14 +233,18 @@ class GamePool:
         finally:
             self.close()
 
-    def under_way(self) -> Iterator[tuple[GameTask, Begun]]:
-        """The games that can go on in another process; to be asked for in ``on_tick``, when no move is half made."""
-        for lane in self.lanes:
-            if lane is None or len(lane.moves) == lane.opening:
-                continue
-            bots = (self.bots[lane.task.black], self.bots[lane.task.white])
-            if all(goes_on_elsewhere(bot, lane.task.clock is not None) for bot in bots):
-                yield lane.task, lane.begun()
+    def under_way(self, seconds: float, room: int) -> Iterator[tuple[GameTask, Begun]]:
+        """The games that can go on in another process, the longest first, if one of them has lasted for so many
+        ``seconds``; as far as there is ``room``, in bytes, for what their players remember. To be asked for in
+        ``on_tick``, when no move is half made."""
+        games = [(lane, block, i) for block in self.blocks for i, lane in enumerate(block.lanes) if lane]
+        if not games or time.perf_counter() - min(lane.began for lane, *_ in games) < seconds:
+            return
+        for lane, block, i in sorted(games, key=lambda game: game[0].began):
+            if (room > 0 or not block.remembering(lane)) and (begun := block.under_way(i)):
+                room -= begun.size
+                if room >= 0 or not begun.size:
+                    yield lane.task, begun
 
     def ended(self) -> list[GameRecord]:
         """Nothing has ended elsewhere."""
@@ -297,12 +322,20 @@ class GamePool:
         """The last games would go on in a smaller block, where a step takes less: it is made when they have lasted as
         long as making it takes."""
         few, now = full_lanes(), time.perf_counter()
-        busy = sum(other.busy for other in self.blocks)
-        if not self._shrinks or not 0 < busy <= few or any(len(other.lanes) < 2 * few for other in self.blocks):
+        if not 0 < sum(other.busy for other in self.blocks) <= few or not self._may_shrink:
             return
         self._sparse_since = min(self._sparse_since, now)
         if now - self._sparse_since >= self._making:
             self.blocks.append(self._block(few))
+
+    @property
+    def _may_shrink(self) -> bool:
+        return self._shrinks and all(len(other.lanes) >= 2 * full_lanes() for other in self.blocks)
+
+    def make_smaller(self) -> None:
+        """Have the programs with which the last games would be played."""
+        if self._may_shrink:
+            self.blocks.append(self._block(full_lanes()))
 
     def _close_ranks(self, block: GameBatch) -> None:
         """No game is waiting: those of a block go to the free lanes of smaller or fuller ones, if they have enough."""

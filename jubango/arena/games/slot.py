@@ -12,6 +12,8 @@ from jubango.bots.players.clock import Clock
 from jubango.bots.players.player import PlayerConfig
 from jubango.sgf_games.records.thoughts import Thought
 
+MOST_REMEMBERED = 2**27  # bytes of what players remember, of all games under way that are kept
+
 
 @dataclass(frozen=True)
 class Begun:
@@ -25,6 +27,12 @@ class Begun:
     time_left: tuple[tuple[float, int], ...] = ()  # what they showed after each move
     disputed: str = ""  # why it went on after it had been played out
     cleaners: frozenset[str] = frozenset()  # who since then captures what is dead
+    remembered: tuple[bytes, ...] = ()  # by Black and White beyond the moves, as far as either needs to
+
+    @property
+    def size(self) -> int:
+        """Bytes that players remember."""
+        return sum(map(len, self.remembered))
 
 
 @dataclass
@@ -55,8 +63,8 @@ class GameSlot:
         so that they look anew."""
         return f"{self.task.game_id}#{self.renewed}" if self.renewed else self.task.game_id
 
-    def begun(self) -> Begun:
-        """As it stands now, between two moves."""
+    def begun(self, remembered: tuple[bytes, ...] = ()) -> Begun:
+        """As it stands now, between two moves; what is ``remembered`` its players say."""
         return Begun(
             tuple(self.moves),
             tuple(self.thoughts),
@@ -65,6 +73,7 @@ class GameSlot:
             tuple(self.time_left),
             self.disputed,
             frozenset(self.cleaners),
+            remembered,
         )
 
     def go_on(self, begun: Begun) -> bool:
@@ -82,9 +91,13 @@ class GameSlot:
         return True
 
 
-def goes_on_elsewhere(bot: BotConfig, timed: bool) -> bool:
-    """Can another process find the bot's next moves by those made so far? A tree that is kept comes of all searches
-    before, unless moves depend on the machine's speed anyway; a player in Python may remember what nobody sees."""
-    if isinstance(bot, SearchConfig):
-        return timed or bool(bot.seconds) or not bot.reuse
+def goes_on_elsewhere(bot: BotConfig) -> bool:
+    """Can another process find the bot's next moves, by those made so far and what it remembers? A player in Python may
+    remember what nobody sees."""
     return not isinstance(bot, PlayerConfig)
+
+
+def remembers(bot: BotConfig, timed: bool) -> bool:
+    """Does the bot find its moves by its earlier searches, too? If moves depend on the machine's speed anyway, it may
+    as well begin with an empty tree."""
+    return isinstance(bot, SearchConfig) and bot.reuse and not (timed or bot.seconds)

@@ -10,9 +10,10 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice, takewhile
 from typing import NamedTuple
 
-from jubango.arena.games.slot import Begun
+from jubango.arena.games.slot import MOST_REMEMBERED, Begun
 from jubango.arena.hosts.leases import Leases
 from jubango.arena.hosts.protocol import Entered, HostWork, Leased, Playing, Signature, Step
 from jubango.arena.schedule.pairings import GameTask
@@ -23,7 +24,10 @@ SILENCE_GAMES = 5.0  # times the longest game, if that is more
 GIVE_UP = 10.0  # times that after which it is given up
 JOIN_SECONDS = 600.0  # for a host to come and prove itself: programs are compiled meanwhile
 PULL_SECONDS = 0.1  # between an answer and the next question
-MOST_PULLS = 500.0  # questions a second, to all hosts
+MOST_PULLS = 400.0  # questions a second, to all hosts; fewer where fewer games end, but not below
+LEAST_PULLS = 100.0
+GAMES_A_PULL = 8.0  # that an answer is to bring
+MOST_PULLS_AT_ONCE = 64  # of a turn, so that no turn takes long
 BOARD_SECONDS = 1.0  # between two looks at the boards of a host
 BOARDS = 16  # that are asked for
 CHECKED_EVERY = 50  # games, one of which is played by a second host, too
@@ -59,9 +63,10 @@ class Member:
     state: HostState = HostState.greeted
     signature: Signature | None = None
     why: str = ""  # it is gone
-    asked: float | None = None  # when, if it has not answered yet
+    asked: float = 0.0  # when, the last time
     answered: float = 0.0
     looked: float = 0.0  # when its boards were asked for
+    question: tuple[str, tuple[object, ...]] = ("", ())  # the last one, but for steps
     ack: int = 0  # number of the last record that arrived
     given: int = 0  # number of the last lease
     unconfirmed: dict[int, Leased] = field(default_factory=dict)  # leases that it may not have received
@@ -120,6 +125,10 @@ class HostDriver:
         self.reference: list[str] | None = None  # how the games of the proof went at the driver; None: not known yet
         self.leases = leases or Leases()
         self.members: dict[str, Member] = {}
+        self._joining: dict[str, Member] = {}  # those that have come and do not play yet, in this order
+        self._playing: dict[str, Member] = {}
+        self._asked: dict[str, Member] = {}  # those that have not answered, whom it was longest ago first
+        self._answered: dict[str, Member] = {}  # of those that play the others, likewise
         self.calls: list[HostCall] = []
         self.records: list[GameRecord] = []
         self.notes: list[str] = []
@@ -130,7 +139,7 @@ class HostDriver:
         self.coming = 0  # hosts that are expected and have not come
         self.longest = 0.0  # seconds of a game
         self._first: Signature | None = None  # of the first host that plays
-        self._began = 0.0  # when that began
+        self._began: float | None = None  # when that began
         self._noted: set[str] = set()  # notes of hosts
         self._compared: dict[str, _Compared] = {}  # games that several hosts have
         self._proofs: dict[str, list[str]] = {}  # of hosts, as long as there is no reference
@@ -139,7 +148,7 @@ class HostDriver:
 
     def came(self, host: str, now: float) -> None:
         """A host has started."""
-        self.members[host] = Member(host, now)
+        self.members[host] = self._joining[host] = Member(host, now)
         self._ask(host, "hello", (self.work,), now)
 
     def answered(self, host: str, what: str, value: object, now: float) -> None:
@@ -150,7 +159,7 @@ class HostDriver:
         if what == "hello" and isinstance(value, Signature) and member.state is HostState.greeted:
             self._hear_signature(member, value, now)
         elif what == "prove" and isinstance(value, list) and member.state is HostState.proving:
-            member.asked = None
+            self._heard(member)
             self._proofs[host] = value
             self._judge(now)
         elif what == "step" and isinstance(value, Step) and member.signature is not None:
@@ -175,24 +184,33 @@ class HostDriver:
 
     def tick(self, now: float) -> None:
         """Time has passed: ask those who are due, and give up those who are silent."""
-        number = sum(member.state is HostState.playing for member in self.members.values())
-        wait = max(PULL_SECONDS, number / MOST_PULLS)
-        patience = self.patience
-        for member in self.members.values():
-            if member.state in (HostState.greeted, HostState.proving):
-                if member.asked is not None and now - member.came > JOIN_SECONDS:
-                    self._refuse(member, f"has not begun to play in {JOIN_SECONDS:.0f} s")
-            elif member.state is HostState.playing:
-                if member.asked is None and now - member.answered >= wait:
-                    self._pull(member, now)
-                elif member.asked is not None and now - member.asked > patience:
-                    self._fall_silent(member, now)
-            elif member.state is HostState.silent:
-                if now - member.answered > GIVE_UP * patience:
-                    self._lose(member, HostState.gone, f"no answer in {now - member.answered:.0f} s")
-                    self.calls.append(HostCall(member.name, "kill"))
-                elif member.asked is not None and now - member.asked > patience:
-                    self._pull(member, now, lease=False)
+        came, asked = now - JOIN_SECONDS, now - self.patience
+        for member in list(takewhile(lambda member: member.came < came, self._joining.values())):
+            if member.name in self._asked:
+                self._refuse(member, f"has not begun to play in {JOIN_SECONDS:.0f} s")
+        for member in list(takewhile(lambda member: member.asked < asked, self._asked.values())):
+            self._miss(member, now)
+        if self.leasing:
+            pulls = min(MOST_PULLS, max(LEAST_PULLS, self.leases.rate / GAMES_A_PULL))
+            answered, most = now - max(PULL_SECONDS, len(self._playing) / pulls), MOST_PULLS_AT_ONCE
+        else:  # it is the last question
+            answered, most = now - PULL_SECONDS, len(self._playing)
+        due = takewhile(lambda member: member.answered <= answered, self._answered.values())
+        for member in list(islice(due, most)):
+            self._pull(member, now)
+
+    def _miss(self, member: Member, now: float) -> None:
+        """A host has not answered in time."""
+        if member.state is HostState.playing:
+            self._fall_silent(member, now)
+        elif member.state is HostState.silent:
+            if now - member.answered > GIVE_UP * self.patience:
+                self._lose(member, HostState.gone, f"no answer in {now - member.answered:.0f} s")
+                self.calls.append(HostCall(member.name, "kill"))
+            else:
+                self._pull(member, now, lease=False)
+        else:  # it may not have heard
+            self._ask(member.name, *member.question, now)
 
     @property
     def patience(self) -> float:
@@ -206,12 +224,12 @@ class HostDriver:
 
     @property
     def playing(self) -> list[Member]:
-        return [member for member in self.members.values() if member.state is HostState.playing]
+        return list(self._playing.values())
 
     # -- joining -----------------------------------------------------------------------------
 
     def _hear_signature(self, member: Member, signature: Signature, now: float) -> None:
-        member.asked = None
+        self._heard(member)
         member.signature = signature
         if signature.problem:
             return self._refuse(member, signature.problem)
@@ -244,6 +262,8 @@ class HostDriver:
                 self._first, self._began = member.signature, now
             member.state, member.began, member.answered, member.counted = HostState.playing, now, now, now
             member.lanes = member.signature.lanes
+            del self._joining[host]
+            self._playing[host] = member
             self.leases.join(host, member.lanes)
             self._pull(member, now)
 
@@ -252,17 +272,21 @@ class HostDriver:
     def _hear_step(self, member: Member, step: Step, now: float) -> None:
         if member.state is HostState.silent:
             member.state = HostState.playing
+            self._playing[member.name] = member
             self.notes.append(f"host {member.name} answers again")
         if member.state is not HostState.playing:
             return
-        member.asked, member.answered = None, now
+        self._heard(member)
+        member.answered = now
+        self._answered.pop(member.name, None)
+        self._answered[member.name] = member
         member.busy = step.busy
         member.seconds, member.moves, member.simulations = step.seconds, step.moves, step.simulations
         for number in [number for number in member.unconfirmed if number <= step.taken]:
             del member.unconfirmed[number]
         if step.playing or not step.busy:
             member.playing = step.playing
-        self.begun.update((own, begun) for own, begun in step.begun if self.leases.task(own) is not None)
+        self._hear_of_long(step.begun)
         self.anew += step.anew
         if step.note and step.note not in self._noted:
             self._noted.add(step.note)
@@ -272,6 +296,7 @@ class HostDriver:
             member.ack += 1
             if not self._take(member, record, now):
                 return
+        paced = bool(member.rate)
         if fresh:
             member.fresh += len(fresh)
             if (elapsed := now - member.counted) >= COUNT_SECONDS or not member.rate:
@@ -281,8 +306,21 @@ class HostDriver:
         elif step.taken == member.given and not (step.waiting or step.busy or step.unsaid or step.first <= member.ack):
             self.leases.revoke(member.name)  # nothing to play, and nothing to say: what it should have it has not
         self.leases.pace(member.name, member.rate, step.waiting if step.taken == member.given else 0)
-        if step.unsaid:
+        if step.unsaid or (member.rate and not paced):  # it is known how many games it needs
             self._pull(member, now)
+
+    def _hear_of_long(self, games: Sequence[tuple[str, Begun]]) -> None:
+        """Games under way, as far as there is room for what their players remember; else it is known how they stood
+        before."""
+        size = sum(begun.size for begun in self.begun.values()) if any(begun.size for _, begun in games) else 0
+        for own, begun in games:
+            known = self.begun.get(own)
+            if known is not None and len(known.moves) > len(begun.moves):
+                continue  # of a host that is behind another one
+            more = begun.size - (known.size if known else 0)
+            if self.leases.task(own) is not None and (size + more <= MOST_REMEMBERED or not begun.size):
+                self.begun[own] = begun
+                size += more
 
     def _take(self, member: Member, record: GameRecord, now: float) -> bool:
         """A record has arrived. False: the host is refused for it."""
@@ -351,14 +389,14 @@ class HostDriver:
 
     def _pull(self, member: Member, now: float, lease: bool = True) -> None:
         if lease and self.leasing and member.state is HostState.playing:
-            for task in self.leases.give(member.name, now, self._joining(now)):
+            for task in self.leases.give(member.name, now, self._joiners(now)):
                 member.drop.discard(task.game_id)
                 member.given += 1
                 member.unconfirmed[member.given] = self._leased(member, task)
             self._take_away()
         look = -1
         if now - member.looked >= BOARD_SECONDS:
-            first = next((one for one in self.members.values() if one.state is HostState.playing), None)
+            first = next(iter(self._playing.values()), None)
             look, member.looked = (BOARDS if first is member else 0), now
         drop, member.drop = frozenset(member.drop), set()
         self._ask(member.name, "step", (member.ack, tuple(member.unconfirmed.values()), drop, look), now)
@@ -372,23 +410,24 @@ class HostDriver:
                 del member.unconfirmed[number]
         self.leases.taken_away = []
 
-    def _joining(self, now: float) -> int:
-        """Hosts that may be about to come, which the first ones leave games to."""
-        if now - self._began > GRACE_SECONDS:
-            return 0
-        joining = sum(member.state in (HostState.greeted, HostState.proving) for member in self.members.values())
-        return joining + self.coming
+    def _joiners(self, now: float) -> int:
+        """Hosts that are about to come, which the first ones leave games to."""
+        begins = self._began is None or now - self._began <= GRACE_SECONDS
+        return self.coming + len(self._joining) if begins else 0
 
     def _leased(self, member: Member, task: GameTask) -> Leased:
+        begun = self.begun.get(task.game_id)
+        if not self.entered:
+            return Leased(member.given, task, begun)
         new = [name for name in (task.black, task.white) if name in self.entered and name not in member.entered]
         member.entered.update(new)
-        return Leased(
-            member.given, task, self.begun.get(task.game_id), tuple(self.entered[name] for name in dict.fromkeys(new))
-        )
+        return Leased(member.given, task, begun, tuple(self.entered[name] for name in dict.fromkeys(new)))
 
     def _fall_silent(self, member: Member, now: float) -> None:
         member.state = HostState.silent
+        del self._playing[member.name]
         games = self.leases.revoke(member.name)
+        self.leases.excuse(member.name)
         member.unconfirmed, member.entered = {}, set()
         member.drop.update(games)
         member.busy, member.playing = 0, ()
@@ -402,15 +441,28 @@ class HostDriver:
     def _lose(self, member: Member, state: HostState, why: str) -> None:
         member.state, member.why = state, why
         games = self.leases.leave(member.name)
-        member.asked, member.unconfirmed, member.busy, member.playing = None, {}, 0, ()
+        self._heard(member)
+        for own in (self._joining, self._playing, self._answered):
+            own.pop(member.name, None)
+        member.unconfirmed, member.busy, member.playing = {}, 0, ()
         self._proofs.pop(member.name, None)
         lost = f"; {len(games)} games are leased again" if games else ""
         said = "is refused" if state is HostState.refused else "is gone"
         self.notes.append(f"host {member.name} {said}: {why}{lost}")
 
     def _ask(self, host: str, what: str, arguments: tuple[object, ...], now: float) -> None:
-        self.members[host].asked = now
+        member = self.members[host]
+        self._heard(member)
+        member.asked = now
+        self._asked[host] = member
+        self._answered.pop(host, None)
+        if what != "step":
+            member.question = what, arguments
         self.calls.append(HostCall(host, what, arguments))
+
+    def _heard(self, member: Member) -> None:
+        """Nothing that it was asked is to be answered."""
+        self._asked.pop(member.name, None)
 
 
 def digest(record: GameRecord) -> bytes:

@@ -32,8 +32,10 @@ from jubango.sgf_games.sgf.sgf import write_record
 NAP_SECONDS = 0.05  # between two looks for games where there is none
 MORE_SECONDS = 3.0  # without a game that waits, after which no more are expected soon
 SAID_SECONDS = 2.0  # between two lists of the games under way
-LONG_SECONDS = 60.0  # of a game, from which on it is told how far it is; as often
+LONG_SECONDS = 15.0  # of a game, from which on it is told how far it is; as often
+MOST_TELLING = 0.02  # of the time at most goes into that
 MOST_SAID = 256  # games of such a list
+MOST_TOLD = 2**24  # bytes of what players remember, at a time
 
 
 class _Inbox(Waiting):
@@ -70,6 +72,8 @@ class PlayingHost:
         self._lock = threading.RLock()  # of the ledger and the numbers
         self._making = threading.Lock()  # one pool at a time
         self._work: HostWork | None = None
+        self._signature: Signature | None = None  # what was said to that
+        self._proof: tuple[Sequence[Leased], list[str]] | None = None  # what has been proved, since then
         self._bots: list[BotConfig] = []
         self._game: Game | None = None
         self._lanes = 0
@@ -80,7 +84,7 @@ class PlayingHost:
         self._thread: threading.Thread | None = None
         self._seconds, self._moves, self._simulations, self._free = 0.0, 0, 0, 0
         self._look = 0
-        self._said = self._kept = 0.0
+        self._said = self._due = 0.0
         self._playing: tuple[Playing, ...] = ()
         self._begun: dict[str, Begun] = {}
         self._anew: list[str] = []
@@ -89,24 +93,29 @@ class PlayingHost:
     # -- who it is ---------------------------------------------------------------------------
 
     def hello(self, work: HostWork | None) -> Signature:
-        """Who it is, with this work; an earlier one ends."""
+        """Who it is, with this work; another one ends."""
         with self._making:
-            self._stop()
-            self._work = work
-            if work is None:
-                return signature(0)
-            try:
-                self._game = game = make_game(work.game)
-                self._bots = [bot_from_table(table, f'bot "{table.get("name")}"') for table in work.bots]
-                searching = [bot for bot in self._bots if isinstance(bot, SearchConfig) and network_file(game, bot)]
-                networks = {
-                    bot.network or SHIPPED_WEIGHTS: file_digest(Path(network_file(game, bot)), LARGEST_WEIGHTS)
-                    for bot in searching
-                }
-                self._lanes = self._possible(work)
-            except UserError as error:
-                return signature(0, problem=str(error))
-            return signature(self._lanes, networks)
+            if self._signature is None or work is None or work != self._work:  # else it is asked again
+                self._stop()
+                self._work, self._signature, self._proof = work, None, None
+                self._signature = self._signed(work)
+            return self._signature
+
+    def _signed(self, work: HostWork | None) -> Signature:
+        if work is None:
+            return signature(0)
+        try:
+            self._game = game = make_game(work.game)
+            self._bots = [bot_from_table(table, f'bot "{table.get("name")}"') for table in work.bots]
+            searching = [bot for bot in self._bots if isinstance(bot, SearchConfig) and network_file(game, bot)]
+            networks = {
+                bot.network or SHIPPED_WEIGHTS: file_digest(Path(network_file(game, bot)), LARGEST_WEIGHTS)
+                for bot in searching
+            }
+            self._lanes = self._possible(work)
+        except UserError as error:
+            return signature(0, problem=str(error))
+        return signature(self._lanes, networks)
 
     def _possible(self, work: HostWork) -> int:
         """How many games at once: as asked, as engines and memory allow. Raises UserError."""
@@ -121,10 +130,11 @@ class PlayingHost:
     def prove(self, tasks: Sequence[Leased]) -> list[str]:
         """How these games went here, or their first moves. From then on it can play."""
         with self._making:
-            self._stop()
-            digests = self._proved(tasks)
-            self._start()
-            return digests
+            if self._proof is None or self._proof[0] != tasks:  # else it is asked again
+                self._stop()
+                self._proof = tasks, self._proved(tasks)
+                self._start()
+            return self._proof[1]
 
     def try_out(self, tasks: Sequence[Leased]) -> list[str]:
         """The same, by who plays nothing afterwards: on as few lanes as it takes."""
@@ -180,6 +190,7 @@ class PlayingHost:
         """It plays no more."""
         with self._making:
             self._stop()
+            self._work = self._signature = self._proof = None
 
     def _start(self) -> None:
         self._closing = threading.Event()
@@ -243,9 +254,11 @@ class PlayingHost:
             now = time.perf_counter()
             if now - self._said >= SAID_SECONDS or self._look:
                 self._playing, self._said, self._look = _playing(pool, self._look, now), now, 0
-            if now - self._kept >= LONG_SECONDS:
-                games = [(task.game_id, begun) for task, begun in pool.under_way() if begun.seconds >= LONG_SECONDS]
-                self._begun, self._kept = dict(games), now
+            if now >= self._due:
+                games = pool.under_way(LONG_SECONDS, MOST_TOLD)
+                self._begun = {task.game_id: begun for task, begun in games if begun.seconds >= LONG_SECONDS}
+                told = time.perf_counter()
+                self._due = told + max(LONG_SECONDS, (told - now) / MOST_TELLING)
 
     def _enter(self, pool: GamePool, tasks: Sequence[Leased]) -> None:
         """Bots that came later can play."""

@@ -15,6 +15,8 @@ from jubango.arena.schedule.pairings import GameTask
 from jubango.sgf_games.records.record import place_in_pairing
 
 AHEAD_SECONDS = 20.0  # of play that a lease is worth; twice that is in flight
+OF_A_LEASE = 0.25  # of it at most is handed out at a time, so that no question grows long,
+AT_A_TIME = 32  # or so many games
 LATE_SHARE = 0.05  # of the games, the last of which are leased again where hosts stand idle
 FIRST_CHECKS = 64  # of these that are looked through for one
 MOST_CHECKS = 4096  # games that wait to be played by a second host, too
@@ -33,6 +35,16 @@ class _Holder:
     checks: set[str] = field(default_factory=set)  # ids of games that have ended elsewhere
 
 
+@dataclass
+class _Dispute:
+    """A game that two hosts had end otherwise. One of those that have not played it is to judge, whatever else there
+    is to play, and the end waits for that."""
+
+    task: GameTask
+    hosts: set[str]  # who cannot judge
+    judge: str = ""
+
+
 class Leases:
     """Games go out in the schedule's order, those that have come back first; of a colour-swapped pair both go to one
     host. ``given`` counts how many hosts a game was given to."""
@@ -46,7 +58,11 @@ class Leases:
         self._with: dict[str, set[str]] = {}  # which hosts have them
         self._single: dict[str, float] = {}  # those that one host has, and since when, the oldest first
         self._hosts: dict[str, _Holder] = {}
+        self._rates = 0.0  # of all hosts together
+        self._unpaced = 0  # hosts of which none is known
+        self._excused: set[str] = set()  # hosts that judge nothing, until they ask for games again
         self._checks: dict[str, tuple[GameTask, set[str]]] = {}  # to be played by others than these hosts
+        self._disputes: dict[str, _Dispute] = {}
         self._over = True  # the schedule has been read
         self.total = 0  # games that were scheduled so far
         self.given: dict[str, int] = {}  # of games that several hosts were given
@@ -64,7 +80,7 @@ class Leases:
     @property
     def done(self) -> bool:
         """Has everything ended?"""
-        return not (self._open or self._back or self._read) and self._over
+        return not (self._open or self._back or self._read or self._disputes) and self._over
 
     @property
     def open(self) -> int:
@@ -73,13 +89,17 @@ class Leases:
 
     def join(self, host: str, lanes: int) -> None:
         self._hosts[host] = _Holder(max(1, lanes))
+        self._unpaced += 1
 
     def leave(self, host: str) -> list[str]:
         """The host is lost: what it alone has goes back to the head of the queue. Returns all that it had."""
         holder = self._hosts.pop(host, None)
         if holder is None:
             return []
+        self._rates, self._unpaced = self._rates - holder.rate, self._unpaced - (not holder.rate)
         self._give_back(host, holder, list(holder.games))
+        self.excuse(host)
+        self._excused.discard(host)
         return list(holder.games)
 
     def revoke(self, host: str) -> list[str]:
@@ -87,6 +107,9 @@ class Leases:
         holder = self._hosts[host]
         games = list(holder.games)
         self._give_back(host, holder, games)
+        for one in self._disputes.values():
+            if one.judge == host:
+                one.judge = ""
         holder.games, holder.checks = {}, set()
         return games
 
@@ -105,7 +128,15 @@ class Leases:
 
     def pace(self, host: str, rate: float, waiting: int = 0) -> None:
         """How many games a second it plays, and how many of those that it has it has not begun."""
-        self._hosts[host].rate, self._hosts[host].waiting = rate, waiting
+        holder = self._hosts[host]
+        self._rates += rate - holder.rate
+        self._unpaced += (not rate) - (not holder.rate)
+        holder.rate, holder.waiting = rate, waiting
+
+    @property
+    def rate(self) -> float:
+        """Games a second of all hosts; infinite as long as one has not told its own."""
+        return math.inf if self._unpaced else self._rates
 
     def held(self, host: str) -> int:
         """How many games a host has."""
@@ -114,10 +145,13 @@ class Leases:
     def give(self, host: str, now: float, others: int = 0) -> list[GameTask]:
         """The next games for a host, as many as it needs; ``others``: hosts that are about to come."""
         holder = self._hosts[host]
+        self._excused.discard(host)
         spare = min(max(2, holder.lanes // 8), int(self._ahead * holder.rate))
         wanted = max(holder.lanes + spare, int(2 * self._ahead * holder.rate)) - len(holder.games)
+        judged = self._judged_by(host, holder) if self._disputes else []
         if wanted <= 0:
-            return []
+            return judged
+        wanted = min(wanted, max(holder.lanes, AT_A_TIME, int(OF_A_LEASE * self._ahead * holder.rate)))
         self._look_ahead(min(READ_AHEAD, wanted * (len(self._hosts) + others)))
         if self._over:
             # No host takes what keeps the others at work.
@@ -139,26 +173,53 @@ class Leases:
             holder.games[own] = now
             if own in self.given:
                 self.given[own] += 1
-        return [*self._checks_for(host, holder, math.ceil(CHECKS_SHARE * len(found))), *found]
+        return [*judged, *self._checks_for(host, holder, math.ceil(CHECKS_SHARE * len(found))), *found]
 
     def check(self, task: GameTask, hosts: Collection[str]) -> None:
-        """A game has ended at these hosts. Another one is to play it, too, as long as there are games to come."""
+        """A game has ended at these hosts. Another one is to play it, too, as long as there are games to come. Where
+        there are several they differ, and that is to be settled."""
+        unable = self._excused.union(hosts)
+        if len(hosts) > 1 and not self._hosts.keys() <= unable:
+            self._disputes[task.game_id] = _Dispute(task, unable)
+            return
         self._checks[task.game_id] = task, set(hosts)
         if len(self._checks) > MOST_CHECKS:
             del self._checks[next(iter(self._checks))]
 
     def played(self, host: str, game_id: str) -> None:
         """It has ended at this host as well."""
+        if game_id in self._disputes and host not in self._disputes[game_id].hosts:
+            del self._disputes[game_id]
         if game_id in self._checks:
             self._checks[game_id][1].add(host)
 
     def _checks_for(self, host: str, holder: _Holder, number: int) -> list[GameTask]:
         """Games that it has not played."""
+        if not number:
+            return []
         first = islice(self._checks.items(), FIRST_CHECKS)
-        found = [own for own, (_, hosts) in first if host not in hosts][:number]
+        found = list(islice((own for own, (_, hosts) in first if host not in hosts), number))
         tasks = [self._checks.pop(own)[0] for own in found]
         holder.checks.update(task.game_id for task in tasks)
         return tasks
+
+    def _judged_by(self, host: str, holder: _Holder) -> list[GameTask]:
+        """Disputed games that it is to judge from now on."""
+        found = [one for one in self._disputes.values() if not one.judge and host not in one.hosts]
+        for one in found:
+            one.judge = host
+            holder.checks.add(one.task.game_id)
+        return [one.task for one in found]
+
+    def excuse(self, host: str) -> None:
+        """The host judges nothing until it asks for games again. Where nobody else can there is no verdict."""
+        if host in self._hosts:
+            self._excused.add(host)
+        for own, one in list(self._disputes.items()):
+            one.hosts.add(host)
+            one.judge = "" if one.judge == host else one.judge
+            if not one.judge and self._hosts.keys() <= one.hosts:
+                del self._disputes[own]
 
     def end(self, host: str, game_id: str) -> bool:
         """A game has ended at a host. Is that the first time? The other hosts that have it need it no more: see
@@ -167,6 +228,8 @@ class Leases:
         if holder is not None:
             holder.games.pop(game_id, None)
             holder.checks.discard(game_id)
+        if game_id in self._disputes and self._disputes[game_id].judge == host:
+            del self._disputes[game_id]
         first = game_id in self._open
         if first:
             del self._open[game_id]
@@ -217,10 +280,9 @@ class Leases:
 
     def _share(self, holder: _Holder, others: int) -> float:
         """Of what is left."""
-        rates = [one.rate for one in self._hosts.values()]
-        if others or not all(rates):
-            return 1 / (len(rates) + others)
-        return holder.rate / sum(rates)
+        if others or self._unpaced:
+            return 1 / (len(self._hosts) + others)
+        return holder.rate / self._rates
 
     def _not_begun(self, wanted: int) -> list[GameTask]:
         """Half of what the host that is busiest has not begun, for one that has nothing."""

@@ -1,8 +1,8 @@
 """What a driver and the hosts that play for it say to each other; all of it can be pickled.
 
 A host is told what is played (:class:`HostWork`), says who it is (:class:`Signature`), proves that it plays as the
-driver does, and from then on is asked for its next :class:`Step`. A step is a pull, and may be lost or repeated: a
-host keeps records until their number is acknowledged, and takes a lease with a number once.
+driver does, and from then on is asked for its next :class:`Step`. A step is a pull: a host keeps records until their
+number is acknowledged, and takes a lease with a number once. Every question may be lost or repeated.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from jubango.arena.schedule.plan import Plan
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.bots.players.player import PlayerConfig
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
+from jubango.sgf_games.compute.machine import games_at_once
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.catalogue import make_game
@@ -57,7 +58,12 @@ class HostTable:
         self._looked = time.monotonic()
         self._entered: dict[str, Entered] = {}
         self._begun: dict[str, Begun] = {}
-        work = work_of(plan, bots, min(plan.games_at_once, -(-games // max(1, fleet.coming))), folder is not None)
+        work = work_of(
+            plan,
+            bots,
+            min(games_at_once(plan.games_at_once), -(-games // max(1, fleet.coming))),
+            folder is not None,
+        )
         exact = all(map(is_exact, bots)) and not plan.timed
         timed = plan.timed or any(isinstance(bot, SearchConfig) and bot.seconds for bot in bots)
         networks, own = check_stated(plan), signature(0)
@@ -178,8 +184,8 @@ class HostTable:
                 self.on_tick(self)
             driver.leases.feed(more())
 
-    def under_way(self) -> Iterator[tuple[GameTask, Begun]]:
-        """The long games, as far as their hosts have told."""
+    def under_way(self, seconds: float, room: int) -> Iterator[tuple[GameTask, Begun]]:
+        """The long games, as far as their hosts have told and the driver has had room for."""
         for own, begun in self._driver.begun.items():
             task = self._driver.leases.task(own)
             if task is not None and self._begun.get(own) is not begun:
@@ -199,7 +205,7 @@ class HostTable:
     def close(self) -> None:
         """The hosts end."""
         with contextlib.suppress(CannotGoOn, UserError):
-            self._file.write(self._driver.members.values())
+            self._file.write(self._driver.members.values(), over=True)
         self._fleet.close()
 
     def _turn(self) -> None:

@@ -17,9 +17,9 @@ def page_of(plan: Plan, machines: Sequence[str]) -> RunPage:
     return RunPage(plan.called, plan.game, {bot.name: bot.spec for bot in plan.bots}, made)
 
 
-def write_page(path: Path, page: RunPage, total: int, told: Sequence[str]) -> None:
-    """Write it, of ``total`` games, with what is ``told``. Raises UserError."""
+def write_page(path: Path, page: str) -> None:
+    """Write a page. Raises UserError."""
     try:
-        write_safely(path, page.page(page.summary(total, told)).encode())
+        write_safely(path, page.encode())
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
-from jubango.arena.games.pool import GamePool, GameTable
+from jubango.arena.games.pool import GamePool, GameTable, told_by
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.run_folder import Memory, RunFolder
 from jubango.arena.schedule.formats import OPEN
@@ -18,6 +18,7 @@ from jubango.arena.schedule.plan import Plan
 from jubango.bots.config import BotConfig, EngineConfig
 from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.base.errors import CannotGoOn, UserError, nearest
+from jubango.sgf_games.compute.machine import games_at_once
 from jubango.sgf_games.records.record import Failure
 
 
@@ -108,19 +109,14 @@ def _play(
     missing = {pair: count for pair, count in run.pace.missing.items() if count > 0}
     more = plan.format.kind not in OPEN  # anybody may be in a later round
     bots = [bot for bot in plan.bots if more or any(bot.name in pair for pair in missing)]
-    under_way, told, machines = run.kept.under_way, 0, 0
+    under_way, machines = run.kept.under_way, 0
 
     def tick(table: GameTable) -> None:
-        nonlocal told, machines
+        nonlocal machines
         run.settle()
         if under_way:
             under_way.look(table)
-        run.notes += [
-            f"{own}: what was kept of it is no game of this plan, and it began anew" for own in table.anew[told:]
-        ]
-        told = len(table.anew)
-        run.notes += table.notes
-        table.notes.clear()
+        run.notes += told_by(table)
         if len(table.machines) > machines:
             machines = len(table.machines)
             run.kept.begin(plan, table.machines)
@@ -182,7 +178,7 @@ def _lanes_for(plan: Plan, bots: list[BotConfig], missing: Mapping[Pairing, int]
     external = {bot.name: bot.processes for bot in plan.bots if isinstance(bot, EngineConfig)}
     inside = sum(count for pair, count in missing.items() if not external.keys() & set(pair))
     possible = max(1, inside + sum(external.values()))
-    return min(sum(missing.values()), plan.games_at_once, possible, affordable_lanes(plan.game, bots))
+    return min(sum(missing.values()), games_at_once(plan.games_at_once), possible, affordable_lanes(plan.game, bots))
 
 
 def _some(names: list[str], most: int = 3) -> str:

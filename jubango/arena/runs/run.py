@@ -28,6 +28,7 @@ from jubango.arena.schedule.plan import Plan
 from jubango.arena.text.standings import standings_html, standings_text
 from jubango.bots.config import EngineConfig, RandomConfig, SearchConfig
 from jubango.sgf_games.base.errors import UserError, nearest
+from jubango.sgf_games.compute.machine import games_at_once
 from jubango.sgf_games.records.record import GameRecord
 
 
@@ -196,7 +197,7 @@ class Run:
             for lane in lanes
             if lane and (task := lane.task)
         ]
-        at_once = len(lanes) or min(self.missing, self.plan.games_at_once)
+        at_once = len(lanes) or min(self.missing, games_at_once(self.plan.games_at_once))
         return self.pace.left(under_way, elapsed, at_once, self._outcome.to_come)
 
     @property
@@ -282,9 +283,13 @@ class Run:
 
         Raises UserError where it cannot be written.
         """
+        write_page(Path(path), self.report())
+
+    def report(self) -> str:
+        """The run as one HTML page that replays every game."""
         page, moves = page_of(self.plan, self.kept.machines), self.moves
         page.add(self.counting, moves[~moves["game_id"].isin(self.left_out)])
-        write_page(Path(path), page, self.total, self.told)
+        return page.page(page.summary(self.total, self.told, test=self.sprt))
 
     @property
     def failures(self) -> dict[str, dict[str, int]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -18,6 +19,11 @@ from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.library.folder import Folder
 
 LOCK = ".lock"
+LOOKING = 0.25  # seconds that a lock may be held by who only looks whether it is
+
+
+class Occupied(UserError):
+    """Another process works in the folder."""
 
 
 class WorkFolder:
@@ -114,21 +120,26 @@ def is_at_play(folder: Path) -> bool:
     lock = FileLock(Folder(folder).in_place(LOCK), timeout=0)
     try:
         lock.acquire()
-    except (Timeout, OSError):
+    except Timeout:
         return True
+    except OSError as error:
+        return error.errno != errno.EROFS  # nobody works where nothing can be written
     lock.release()
     return False
 
 
 @contextlib.contextmanager
-def locked(folder: Path, doing: str = "playing into") -> Iterator[None]:
-    """Only one process works in a folder. The lock is the system's: it goes with the process, however that ends."""
+def locked(folder: Path, doing: str = "playing into", name: str = LOCK) -> Iterator[None]:
+    """Only one process works in a folder. The lock is the system's: it goes with the process, however that ends.
+
+    name: the file that is locked; one work in a folder does not keep another one out. Raises UserError, Occupied.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(Folder(folder).in_place(LOCK), timeout=0)
-        lock.acquire()
+        lock = FileLock(Folder(folder).in_place(name), timeout=LOOKING)
+        lock.acquire(poll_interval=LOOKING / 5)
     except Timeout:
-        raise UserError(f"{folder}: another process is {doing} this folder") from None
+        raise Occupied(f"{folder}: another process is {doing} this folder") from None
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
     try:

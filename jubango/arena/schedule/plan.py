@@ -26,9 +26,10 @@ from jubango.arena.schedule.openings import (
 )
 from jubango.arena.schedule.pairings import NOWHERE, GameTask, Opening, Pairing, colours, game_id, game_seed, pairing
 from jubango.arena.schedule.parts import Part, check_parts
-from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table
-from jubango.bots.config import CONTROL, BotConfig, expand_table, numbered, told_apart
+from jubango.arena.schedule.toml_tables import COLOUR_PAIRS, LARGEST_PLAN, TomlTable, checked_table, expand_table
+from jubango.bots.config import CONTROL, BotConfig, numbered, told_apart
 from jubango.bots.players.clock import TimeControl
+from jubango.bots.players.levels import at_level
 from jubango.bots.players.player import AnyBot, as_bot
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.files import parse_toml, read_text
@@ -69,7 +70,7 @@ class _TournamentFile(TomlTable):
     alpha: float = 0.05
     games_per_pairing: Annotated[int, Field(ge=2, le=MOST_OF_A_PAIRING, multiple_of=2)] = 20
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 128
+    games_at_once: Annotated[int, Field(ge=1, le=16_384)] = 0  # if nobody says: by the devices
     clock: str = ""
     sprt: str = ""
     openings: str | list[dict[str, str]] = ""
@@ -111,7 +112,7 @@ class Plan:
     format: TournamentFormat  # who meets whom
     games_per_pairing: int
     seed: int
-    games_at_once: int
+    games_at_once: int  # 0: as many as suits the devices
     text: str  # of the file that says the same
     clock: TimeControl | None = None  # of each player in each game
     sprt: Sprt | None = None  # of the first bot against the second: the end of the games is where it decides
@@ -238,7 +239,7 @@ def parse_plan(text: str, source: str, changes: Mapping[str, object] | None = No
     for i, table in enumerate(head.bots, 1):
         name = table.get("name")
         label = f'bot "{name}"' if name and isinstance(name, str) else f"[[bots]] number {i}"
-        bots += expand_table({"name": table.get("use", "uct"), **table}, f"{source}: {label}")
+        bots += expand_table(table, f"{source}: {label}")
     if changes:
         text = tomli_w.dumps(data)
     return _plan(head, game, bots, text, source)
@@ -296,6 +297,7 @@ def _plan(head: _TournamentFile, game: Game, bots: list[BotConfig], text: str, s
         raise UserError(f"{source}: has {len(bots)} bot(s); a tournament needs two or more [[bots]]")
     try:
         game = for_two(game)
+        bots, text = _without_levels(game, bots, text)
         terms = _terms(head, game, names)
         fixed = next((one.black for one in terms.values() if one.black), "")
         if fixed and (head.sprt or head.format == "best"):
@@ -335,6 +337,16 @@ def _plan(head: _TournamentFile, game: Game, bots: list[BotConfig], text: str, s
         listed.pop("opening_plies", None)
         plan = replace(plan, text=tomli_w.dumps(listed))
     return plan
+
+
+def _without_levels(game: Game, bots: Sequence[BotConfig], text: str) -> tuple[list[BotConfig], str]:
+    """The bots with what their levels stand for, and the file that says the same: levels may be measured again, and a
+    run's bots stay what they are. Raises UserError."""
+    found = [at_level(game, bot) for bot in bots]
+    if found == list(bots):
+        return found, text
+    tables = [{"name": bot.name, "use": bot.use, **bot.changed} for bot in found]
+    return found, tomli_w.dumps({**tomllib.loads(text), "bots": tables})
 
 
 def _openings(head: _TournamentFile, game: Game) -> Openings | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from jubango.bots.config import BotConfig, LevelConfig, bot_from_table
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.models import checked
+from jubango.sgf_games.base.specs import value_text
 
 LARGEST_PLAN = 10_000_000  # bytes of such a file
 COLOUR_PAIRS = {"multiple_of": "should be an even number; games come in colour-swapped pairs"}
@@ -32,3 +35,25 @@ def checked_table(
     if unknown is not None:
         raise UserError(f'{where}: no key "{unknown}"{nearest(unknown, model.model_fields)}')
     return checked(model, given, where, " = ", words, called)
+
+
+def expand_table(table: Mapping[str, object], where: str) -> list[BotConfig]:
+    """The bots of a ``[[bots]]`` table: one for every combination of the values given as lists, ``uct/c=0.7``,
+    ``uct/c=1.4``. Without a name they are called by their kind, and levels ``level=800``. Raises UserError."""
+    swept = {key: value for key, value in table.items() if isinstance(value, list)}
+    for key, value in swept.items():
+        if not value:
+            raise UserError(f"{where}: {key} is an empty list; give at least one value")
+        if key in ("name", "use"):
+            raise UserError(f"{where}: {key} cannot be a list; write one [[bots]] table for each")
+    bots = []
+    for values in itertools.product(*swept.values()):
+        chosen = {**table, **dict(zip(swept, values, strict=True))}
+        bot = bot_from_table({"name": str(table.get("use", "uct")), **chosen}, where)
+        if "name" not in table and isinstance(bot, LevelConfig):
+            bot = bot.model_copy(update={"name": bot.usual_name})
+        elif swept:
+            suffix = ",".join(f"{key}={value_text(chosen[key])}" for key in swept)
+            bot = bot_from_table({**chosen, "name": f"{bot.name}/{suffix}"}, where)
+        bots.append(bot)
+    return bots

@@ -23,6 +23,7 @@ from jubango.analysis.ratings.sprt import SprtState
 from jubango.arena.games.slot import GameSlot
 from jubango.arena.runs.run import Run
 from jubango.arena.text.console import Console
+from jubango.arena.text.hosts import host_lines, hosts_said
 from jubango.arena.text.names import SHORTEST_NAME, short_names
 from jubango.arena.text.preparing import Preparing, shown
 from jubango.arena.text.standings import cross_for, natural_width, shortest_standings, standings_for, standings_html
@@ -38,7 +39,6 @@ NOTE_ROOM = 26  # lines below the head from which on what is left idle is said t
 CLEAR = 16  # columns of a name that a board beside the standings leaves
 AROUND = 7, 6  # columns and lines around a board: its coordinates, who plays, the last move, a gap
 ENDED = 8  # games that ended last
-HOST_LINES = 8  # hosts that have a line of their own
 
 
 class Dashboard:
@@ -54,6 +54,7 @@ class Dashboard:
         self._began = time.perf_counter()
         self._last = 0.0
         self._size = console.size  # at the last picture
+        self._run: Run | None = None
         self._told = 0  # of the run's notes
         self._shown = 0  # pictures or lines so far
         self._shown_done = -1  # games done at the last one
@@ -69,6 +70,8 @@ class Dashboard:
             if self._live is not None:
                 self._live.stop()
                 self._live = None
+            if self._run is not None:
+                self._tell_notes(self._run)
 
     @contextmanager
     def preparing(self, what: str) -> Iterator[None]:
@@ -79,7 +82,7 @@ class Dashboard:
 
     def show(self, run: Run) -> None:
         now = time.perf_counter()
-        done = len(run.results)
+        done, self._run = len(run.results), run
         wait = LIVE_SECONDS if self.in_place else LINE_SECONDS
         # A picture may cost no more than a fiftieth of the time.
         wait = max(wait, 50 * self.seconds_spent / max(1, self._shown)) if self._shown else 0.0
@@ -88,15 +91,18 @@ class Dashboard:
             return
         if not run.missing and self._shown and self._shown_done == done:
             return
-        for note in run.notes[self._told :]:
-            self._tell(note)
-        self._told = len(run.notes)
+        self._tell_notes(run)
         self._size = self.console.size
         self._draw(run)
         self._last = time.perf_counter()
         self.seconds_spent += self._last - now
         self._shown += 1
         self._shown_done = done
+
+    def _tell_notes(self, run: Run) -> None:
+        for note in run.notes[self._told :]:
+            self._tell(note)
+        self._told = len(run.notes)
 
     def _draw(self, run: Run) -> None:
         if not self.in_place:
@@ -143,7 +149,7 @@ class Dashboard:
         if simulations:
             parts.append(f"{simulations:,.0f} simulations/s")
         if run.table and run.table.hosts:
-            parts.append(f"{len(run.table.hosts)} host{'s' * (len(run.table.hosts) > 1)}")
+            parts.append(hosts_said(run.table.hosts))
         return Text(", ".join([*parts, *(doubts(run.results) if doubtful else [])]))
 
     def render(self, run: Run) -> Group:
@@ -160,7 +166,7 @@ class Dashboard:
             head += [self._one_line(Text(line)) for line in run.told[1:] if run.sprt.games]
         if said := doubts(run.results):
             head.append(self._one_line(Text(", ".join(said), style="yellow")))
-        head += [self._one_line(Text(line, style="dim")) for line in host_lines(run, HOST_LINES)]
+        head += [self._one_line(Text(line, style="dim")) for line in host_lines(run.table.hosts if run.table else ())]
         room, note = height - len(head) - 1, Text(run.table.note if run.table else "", style="dim")
         if not note or room < NOTE_ROOM:
             return Group(*head, self._body(run, width, room))
@@ -259,14 +265,6 @@ class Dashboard:
             text.append(self._last_move(run, lane)[:width] + "\n", style="dim")
             out.append(text.append_text(board_text(stones, last, big=big)).append("\n"))
         return out
-
-
-def host_lines(run: Run, most: int) -> list[str]:
-    """A line for each of the hosts that play for a run, the last ones that came, and how many there are beside."""
-    every = list(run.table.hosts) if run.table else []
-    if len(every) <= most:
-        return every
-    return [*every[len(every) - most + 1 :], f"and {len(every) - most + 1} other hosts"]
 
 
 class NotebookDashboard(Dashboard):

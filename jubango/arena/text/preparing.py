@@ -6,7 +6,7 @@ import functools
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -41,10 +41,10 @@ class Preparing(Busy):
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
-        self._before = _programs().copy()
+        self._before = programs().copy()
 
     def __str__(self) -> str:
-        made = _programs() - self._before
+        made = programs() - self._before
         done = "".join(
             f", {made[way]} {words}" for way, words in (("compiled", "done"), ("loaded", "from the cache")) if made[way]
         )
@@ -52,10 +52,11 @@ class Preparing(Busy):
 
 
 class Line:
-    """What is shown of a wait; it may say something else as things go on."""
+    """What is shown of a wait; it may say something else as things go on. ``below``: further lines, on a terminal."""
 
     def __init__(self, says: Busy | str) -> None:
         self.says = says
+        self.below: Callable[[], Sequence[str]] = tuple
         self._spinner = Spinner("dots")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -63,6 +64,8 @@ class Line:
         text.truncate(options.max_width - 3, overflow="ellipsis")
         self._spinner.update(text=text)
         yield self._spinner
+        for line in self.below():
+            yield Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager
@@ -96,7 +99,7 @@ def shown(console: Console, waiting: Busy, everywhere: bool = False, patience: f
 
 
 @functools.cache
-def _programs() -> Counter[str]:
+def programs() -> Counter[str]:
     """How many programs this process has compiled and loaded; counted from the first call on."""
     import jax.monitoring  # not before something is on the screen
 

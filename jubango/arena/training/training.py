@@ -6,27 +6,27 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import tomli_w
 
 from jubango.analysis.learning_curves import curve_png
-from jubango.analysis.ratings.ratings import RatingList, rate
-from jubango.analysis.ratings.results import decided
 from jubango.arena.hosts.cluster import cluster_of
 from jubango.arena.hosts.work.self_play import SelfPlayHosts
-from jubango.arena.runs.play import play_plan
 from jubango.arena.runs.work_folder import WorkFolder, changes, writing
-from jubango.arena.schedule.plan import match_plan
 from jubango.arena.schedule.toml_tables import checked_table
-from jubango.arena.training.tables import NETWORK_NAME, PROGRESS_COLUMNS, Match, matches_of, progress_of
-from jubango.bots.config import Bot, BotConfig, bot_from_spec
-from jubango.bots.learning.position_files import set_aside
-from jubango.bots.learning.trainer import NEWEST, Trainer, TrainingConfig, TrainingStep
-from jubango.bots.networks.checkpoint import load_weights, packed_weights
-from jubango.bots.players.engines.engine import program
+from jubango.arena.training.measuring import BEST, MATCHES, NETWORKS_FOLDER, Measurements, Measuring
+from jubango.arena.training.sitting import SITTING, SittingFile
+from jubango.arena.training.tables import (
+    PROGRESS_COLUMNS,
+    HeldOutRow,
+    progress_of,
+    records_of,
+)
+from jubango.bots.learning.trainer import NEWEST, Trainer, TrainingStep
+from jubango.bots.learning.training_config import TrainingConfig
+from jubango.bots.networks.checkpoint import packed_weights
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.base.extras import installed
 from jubango.sgf_games.base.files import parse_toml
@@ -38,18 +38,14 @@ from jubango.sgf_games.rules.race import for_two
 
 SETTINGS_FILE = "train.toml"
 PROGRESS = "progress.csv"  # a row every so often: how learning goes
-MATCHES = "matches.csv"  # a row for each match of a network
+RECORDS = "records.csv"  # a row every so often: what is known of recorded games that are not learnt from
 CURVE_PICTURE = "curve.png"
-BEST = "best.safetensors"
 SLOWING, SLOWEST = 0.85, 0.1  # the share of a run after which it learns at less than the rate; and at how much less
-NETWORKS_FOLDER = "networks"  # the folder of all that were measured
-FOLDERS = (NETWORKS_FOLDER, "samples", "checkpoints", "damaged")
+FOLDERS = (NETWORKS_FOLDER, "samples", "held-out", "checkpoints", "damaged")
 ROW_SECONDS = 15.0
+HELD_OUT_SECONDS = 120.0
 SAVE_SECONDS = 300.0
-EASY = 0.97  # a score from which on an opponent is met only now and then
-SELDOM = 4  # measurements
-HOPELESS = 0.05  # a score up to which nobody stronger is met
-LARGEST_OF_GNUGO = 19  # boards
+SLOWEST_OF_RECORDS = 0.01
 MAY_CHANGE = frozenset(
     {
         "search",
@@ -58,6 +54,10 @@ MAY_CHANGE = frozenset(
         "share",
         "opening",
         "opening_temperature",
+        "records",
+        "epochs",
+        "per_game",
+        "alternate",
         "rollouts",
         "rollout_simulations",
         "lanes",
@@ -67,17 +67,6 @@ MAY_CHANGE = frozenset(
         "rate",
     }
 )  # settings that may be others when a run goes on; boards may come and go, after the one that counts
-GNUGO = "gnugo --mode gtp --level {} --chinese-rules"
-
-
-@dataclass(frozen=True)
-class Measuring:
-    """How strength is measured: every so many ``minutes``, with ``games`` against each opponent, ``simulations`` a
-    move."""
-
-    minutes: float = 10.0
-    games: int = 32
-    simulations: int = 32
 
 
 class TrainingProgress(NamedTuple):
@@ -105,35 +94,35 @@ class Training:
     ) -> None:  # fmt: skip
         self.folder, self._work = folder, work_folder(folder)
         self._run = self._work.files
-        self.measuring = measuring or Measuring()
         self._work.check_files()  # before hours are spent on what cannot be kept
         for name in FOLDERS:
             self._run.folder(name)
         self.settings = self._stated(given)
         self.trainer = Trainer(self.settings, folder)
-        self.trainer.elsewhere = hosts
+        self.trainer.elsewhere = self._hosts = hosts
         folder.mkdir(parents=True, exist_ok=True)
         self._run.write(SETTINGS_FILE, tomli_w.dumps(self.settings.model_dump(mode="json")).encode())
         self.notes = self.trainer.notes
         if hosts is not None:
             hosts.notes = self.notes
-        self._matches = matches_of(self._run, MATCHES, self.notes)
+        self.measurements = Measurements(self._run, self.game, measuring or Measuring(), self.notes)
         self._progress = progress_of(self._run, PROGRESS, self.notes)
-        self._lost: set[str] = set()  # networks whose files cannot be read
-        self._easy: dict[str, int] = {}  # measurements until an opponent is met again
-        self._unfit: set[str] = set()  # opponents that cannot play here
-        self._rated: tuple[int, list[tuple[float, float, float]]] = (0, [])  # by so many matches
-        self._restore_best()
+        self._held_out = records_of(self._run, RECORDS, self.notes)
 
     @property
-    def matches(self) -> list[Match]:
-        """All there have been, the oldest first."""
-        return self._matches.rows
+    def hosts(self) -> Sequence[str]:
+        """A line for each host that plays; none where this process does."""
+        return self._hosts.hosts if self._hosts else ()
 
     @property
     def rows(self) -> list[dict[str, float]]:
         """Of ``progress.csv``."""
         return self._progress.rows
+
+    @property
+    def held_out(self) -> list[HeldOutRow]:
+        """Of ``records.csv``."""
+        return self._held_out.rows
 
     @property
     def game(self) -> Game:
@@ -148,9 +137,9 @@ class Training:
         """Train until so many minutes or games of self-play have been spent in all; yields after every turn and stage.
         Leaving it at any time loses nothing but the last minutes; :meth:`save` before keeps these too."""
         trainer, began, begun_games = self.trainer, self.seconds, self.trainer.counts["games"]
-        often = 60 * self.measuring.minutes
-        due = min(self.matches[-1].seconds if self.matches else 0.0, self.seconds)
-        due = min(due + often if self.matches else min(60.0, often / 4), 60 * minutes)
+        often = 60 * self.measurements.measuring.minutes
+        due = min(self.measurements.matches[-1].seconds if self.measurements.matches else 0.0, self.seconds)
+        due = min(due + often if self.measurements.matches else min(60.0, often / 4), 60 * minutes)
 
         def left() -> float | None:
             by_time = 60 * minutes - self.seconds
@@ -163,11 +152,17 @@ class Training:
         if self.seconds < 60 * minutes and trainer.counts["games"] < games:
             for program in trainer.compile():
                 yield TrainingProgress(self, None, "compiling", self.seconds, left(), program)
-        last_row = last_save = time.perf_counter()
+        last_row = last_save = last_held_out = time.perf_counter()
         while self.seconds < 60 * minutes and trainer.counts["games"] < games:
-            trainer.pace = pace(max(self.seconds / (60 * minutes), trainer.counts["games"] / games))
+            share = max(self.seconds / (60 * minutes), trainer.counts["games"] / games)
+            trainer.pace = falling(share) if trainer.by_records else pace(share)
             step = trainer.step()
             now = time.perf_counter()
+            if step.stage == "records" and trainer.steps:
+                if now - last_held_out > HELD_OUT_SECONDS or not trainer.by_records:
+                    self.ask_held_out()
+                    last_held_out = time.perf_counter()
+                due = max(due, self.seconds + min(60.0, often / 4))  # matches are for what comes after
             if step.losses and (now - last_row > ROW_SECONDS or not self.rows):
                 self._note(step)
                 last_row = now
@@ -182,7 +177,9 @@ class Training:
                 last_save = time.perf_counter()
                 due = self.seconds + often
         self.save()
-        if trainer.steps and (not self.matches or self.matches[-1].seconds < self.seconds):
+        if trainer.by_records and trainer.steps:
+            self.ask_held_out()
+        if trainer.steps and (not self.measurements.matches or self.measurements.matches[-1].seconds < self.seconds):
             for opponent in self.measure():
                 yield TrainingProgress(self, None, "measuring", self.seconds, 0.0, opponent)
         yield TrainingProgress(self, None, "done", self.seconds, 0.0)
@@ -193,21 +190,22 @@ class Training:
         with writing(self.folder):
             self.trainer.save()
             if self.trainer.steps:
-                self._save_network(NEWEST)
-                if not self._run.has(BEST):
-                    self._save_network(BEST)
+                network = self._packed_network()
+                self._run.write(NEWEST, network)
+                if not self.measurements.matches or not self._run.has(BEST):
+                    self._run.write(BEST, network)
                 self.draw()
 
     def draw(self) -> None:
         """The picture, where one can be drawn: Elo over hours and games, losses, how good the network's values are."""
         if not installed("matplotlib"):
             return
-        ratings = self.ratings
-        measured = {match.network: float(match.trained_games) for match in self.matches}
+        ratings = self.measurements.ratings
+        measured = {match.network: float(match.trained_games) for match in self.measurements.matches}
         others = {r.name: r.elo for r in ratings.ratings if r.name not in measured} if ratings else {}
         said = self.trainer.said
         games = list(measured.values())
-        self._run.write(CURVE_PICTURE, curve_png(self.rows, self.elo, games, others, said, self.title))
+        self._run.write(CURVE_PICTURE, curve_png(self.rows, self.measurements.elo, games, others, said, self.title))
 
     @property
     def title(self) -> str:
@@ -217,111 +215,10 @@ class Training:
     # -- strength ----------------------------------------------------------------------------
 
     def measure(self) -> Iterator[str]:
-        """Matches of the newest network against the best so far and the ladder; it becomes the best by beating it.
-        Yields the name of each opponent before they play."""
-        (self.folder / NETWORKS_FOLDER).mkdir(exist_ok=True)
-        name = self._new_name()
-        self._save_network(_file_of(name))
-        path = self._run.file(_file_of(name))
-        newest, best = self._player(name, path), self.best
-        if best:
-            yield best
-            self._match(newest, self._player(best, self._run.file(_file_of(best))))
-        first = not self.matches
-        if not best or self.best == name:
-            self._run.write(BEST, path.read_bytes())
-        for opponent in ladder(self.game)[: 1 if first else None]:  # at first what is quick
-            if opponent.name in self._unfit:
-                continue
-            if self._easy.get(opponent.name, 0) > 0:
-                self._easy[opponent.name] -= 1
-                continue
-            yield opponent.name
-            score = self._match(newest, opponent).score
-            if score >= EASY:
-                self._easy[opponent.name] = SELDOM - 1
-            if score <= HOPELESS:
-                break
+        """Matches of the newest network; yields the name of each opponent before they play."""
+        games = int(self.trainer.counts["games"])
+        yield from self.measurements.measure(self._packed_network(), self.seconds, games)
         self.draw()
-
-    def _new_name(self) -> str:
-        """Of a network: one that none has had yet."""
-        files = [Path(file).stem for file in self._run.files(NETWORKS_FOLDER, ".safetensors")]
-        names = [name for name in (*files, *(match.network for match in self.matches)) if NETWORK_NAME.fullmatch(name)]
-        return f"net-{max((int(name[4:]) for name in names), default=0) + 1:04d}"
-
-    def _restore_best(self) -> None:
-        """The best network lies in two files; each is made good by the other (who was left in the middle of measuring
-        may not have come to the second). If both are lost, the best one of the others is the best."""
-        while best := self.best:
-            name = _file_of(best)
-            for there, lacking in ((name, BEST), (BEST, name)):
-                if self._can_be_read(there):
-                    (self.folder / NETWORKS_FOLDER).mkdir(exist_ok=True)
-                    self._run.write(lacking, (self.folder / there).read_bytes())
-                    return
-            self._lost.add(best)
-
-    def _can_be_read(self, name: str) -> bool:
-        """Is it a whole file of weights? A damaged one is put aside."""
-        try:
-            if self._run.has(name):
-                load_weights(self.folder / name)
-                return True
-        except UserError as error:
-            self.notes.append(f"{error}; it is left out: {set_aside(self._run, name)}")
-        return False
-
-    @property
-    def best(self) -> str:
-        """The network that has beaten the best one before it, and so on from the first; empty before there is one."""
-        best = ""
-        for match in (match for match in self.matches if match.network not in self._lost):
-            if not best or (match.opponent == best and match.score > 0.5):
-                best = match.network
-        return best
-
-    def _player(self, name: str, path: Path) -> BotConfig:
-        return Bot("gumbel", name=name, simulations=self.measuring.simulations, network=str(path))
-
-    def _match(self, newest: BotConfig, opponent: BotConfig) -> Match:
-        """Play; of somebody who cannot, a note is taken and no match."""
-        match = Match(self.seconds, int(self.trainer.counts["games"]), newest.name, opponent.name, 0, 0, 0)
-        plan = match_plan(newest, opponent, self.game, self.measuring.games, len(self.matches) + 1)
-        try:
-            results = [result for result in decided(play_plan(plan).results) if result.ending in ("", "R")]
-        except (CannotGoOn, UserError) as error:
-            self.notes.append(f"{opponent.name} is left out: {error}")
-            self._unfit.add(opponent.name)
-            return match
-        scores = [r.score if r.black == newest.name else 1 - r.score for r in results]
-        match = match._replace(wins=scores.count(1.0), draws=scores.count(0.5), losses=scores.count(0.0))
-        self._matches.append(match, match)
-        return match
-
-    @property
-    def elo(self) -> list[tuple[float, float, float]]:
-        """(seconds, Elo, half of its 95 % interval) of the networks that have been measured."""
-        if self._rated[0] != len(self.matches):
-            ratings = self.ratings
-            known = {r.name: r for r in ratings.ratings} if ratings else {}
-            when = {match.network: match.seconds for match in self.matches}
-            elo = [(seconds, known[name].elo, known[name].error) for name, seconds in when.items()]
-            self._rated = len(self.matches), elo
-        return self._rated[1]
-
-    @property
-    def ratings(self) -> RatingList | None:
-        """Of all networks that have been measured, and of the ladder, ``random`` being 0."""
-        games = [
-            (m.network, m.opponent, score)
-            for m in self.matches
-            for score, number in ((1.0, m.wins), (0.5, m.draws), (0.0, m.losses))
-            for _ in range(number)
-        ]
-        if not games:
-            return None
-        return rate(games, first_move_advantage=False, anchors={"random": 0.0}, players=["random"])
 
     # -- on disk -----------------------------------------------------------------------------
 
@@ -345,20 +242,30 @@ class Training:
             changed[change.key] = change.now
         return _settings({**dict(before), **changed}).chosen()
 
-    def _save_network(self, file: str) -> None:
+    def _packed_network(self) -> bytes:
+        """The newest one as a file of weights."""
         counts = self.trainer.counts
         settings = self.settings.model_dump(mode="json", exclude={"games"})
         settings["start"] = Path(self.settings.start).name  # where it lay is nobody's business
+        settings["records"] = [Path(path).name for path in self.settings.records]
         how = {
             "boards": [game.spec for game in self.trainer.games],
             "hours": round(self.seconds / 3600, 3),
             "games": int(counts["games"]),
             "positions": int(counts["positions"]),
             "from_rollouts": int(counts["rollouts"]),
+            "from_records": int(counts["recorded"]),
             "steps": self.trainer.steps,
             "settings": settings,
         }
-        self._run.write(file, packed_weights(self.trainer.weights, self.trainer.shape, how))
+        return packed_weights(self.trainer.weights, self.trainer.shape, how)
+
+    def ask_held_out(self) -> None:
+        """Take down what the network knows of the games that are held out."""
+        counts = self.trainer.counts
+        for found in self.trainer.held_out():
+            row = HeldOutRow(self.seconds, int(counts["games"]), int(counts["recorded"]), self.trainer.steps, found)
+            self._held_out.append(row, row.cells)
 
     def _note(self, step: TrainingStep) -> None:
         assert step.losses is not None
@@ -373,11 +280,8 @@ class Training:
 
 def work_folder(folder: Path) -> WorkFolder:
     """As a folder that is trained in."""
-    return WorkFolder(folder, SETTINGS_FILE, (PROGRESS, MATCHES, CURVE_PICTURE, BEST, NEWEST), "training in")
-
-
-def _file_of(network: str) -> str:
-    return f"{NETWORKS_FOLDER}/{network}.safetensors"
+    files = PROGRESS, MATCHES, RECORDS, CURVE_PICTURE, BEST, NEWEST, SITTING
+    return WorkFolder(folder, SETTINGS_FILE, files, "training in")
 
 
 def pace(share: float) -> float:
@@ -386,12 +290,9 @@ def pace(share: float) -> float:
     return 1.0 - (1.0 - SLOWEST) * max(0.0, share - SLOWING) / (1.0 - SLOWING)
 
 
-def ladder(game: Game) -> list[BotConfig]:
-    """Whom a network is measured against, weakest first: one set for every game, so that Elo means the same."""
-    found = [bot_from_spec(spec) for spec in ("random", "uct:simulations=100", "uct:simulations=1000")]
-    if game.dialect == "go" and game.width == game.height <= LARGEST_OF_GNUGO and program("gnugo"):
-        found.append(bot_from_spec(f'gtp:command="{GNUGO.format(10)}",processes=2', "gnugo-10"))
-    return found
+def falling(share: float) -> float:
+    """The same while recorded games are learnt from: half a wave of a cosine (Loshchilov & Hutter 2017)."""
+    return SLOWEST_OF_RECORDS + (1.0 - SLOWEST_OF_RECORDS) * (1.0 + math.cos(math.pi * min(1.0, share))) / 2
 
 
 def train(
@@ -411,8 +312,8 @@ def train(
     minutes, games: those of the whole run, earlier sittings included; by default without end.
     measuring: how often, and in how many games, the network is measured.
     cluster: hosts that play what is learnt from, as of :func:`jubango.tournament`. Learning and measuring stay here.
-    settings: keys of :class:`jubango.bots.learning.trainer.TrainingConfig`. A run that goes on keeps what it had,
-        unless a key is given and may change.
+    settings: keys of :class:`jubango.bots.learning.training_config.TrainingConfig`. A run that goes on keeps what it
+        had, unless a key is given and may change.
 
     Raises UserError for what cannot be trained, or for a folder of another run.
     """
@@ -426,8 +327,17 @@ def train(
             hosts = SelfPlayHosts(own.fleet())
             closing.callback(hosts.close)
         training = Training(given, folder, measuring, hosts)
+        sitting = SittingFile(
+            Folder(folder),
+            minutes,
+            games,
+            training.measurements.measuring.minutes,
+            training.measurements.measuring.games,
+        )
         try:
-            yield from training.run(minutes, games)
+            for progress in training.run(minutes, games):
+                _say(sitting, progress)
+                yield progress
         except (KeyboardInterrupt, GeneratorExit):  # whoever trains has had enough
             training.save()
             raise
@@ -436,6 +346,14 @@ def train(
                 with contextlib.suppress(CannotGoOn, UserError):
                     training.save()
             raise
+
+
+def _say(sitting: SittingFile, progress: TrainingProgress) -> None:
+    """How the training goes, to who looks into its folder."""
+    step, trainer = progress.step, progress.training.trainer
+    if step is not None and step.game == progress.training.game and sitting.is_due:
+        sitting.show(step.game.stones(step.state))
+    sitting.note(progress.stage, progress.doing, progress.left, trainer.counts, trainer.steps, progress.training.hosts)
 
 
 def _settings(given: Mapping[str, object], where: str = "train") -> TrainingConfig:

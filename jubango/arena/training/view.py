@@ -15,7 +15,9 @@ from rich.text import Text
 from jubango.analysis.positions.plot import board_text
 from jubango.arena.screens.dashboard import clock
 from jubango.arena.text.console import Console
+from jubango.arena.text.hosts import host_texts, hosts_said
 from jubango.arena.text.preparing import AGAIN, Busy, Line, Preparing, shown
+from jubango.arena.training.tables import HeldOutRow
 from jubango.arena.training.training import TrainingProgress
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -23,6 +25,7 @@ LINE_SECONDS = 10.0  # between two plain lines
 REFRESHES = 2  # a second
 RECENT_STEPS = 20  # turns that speeds are taken over
 STAGE_TEXTS = {
+    "records": "learning from records",
     "rollouts": "learning from rollouts",
     "self-play": "self-play",
     "catching up": "learning from earlier games",
@@ -95,9 +98,13 @@ class TrainingView:
         ]
         if progress.left is not None:
             parts.insert(2, f"{clock(progress.left)} left")
-        if training.elo:
-            _, elo, error = training.elo[-1]
+        if training.measurements.elo:
+            _, elo, error = training.measurements.elo[-1]
             parts.append(f"{elo:+.0f} ± {error:.0f} Elo")
+        if training.hosts:
+            parts.append(hosts_said(training.hosts))
+        if progress.stage == "records" and training.held_out:
+            parts.append(held_out_text(training.held_out[-1]))
         return Text(", ".join(parts))
 
     def render(self, progress: TrainingProgress) -> Group:
@@ -112,7 +119,7 @@ class TrainingView:
             grid.add_row(facts)
         notes = [Text(note, style="yellow") for note in training.notes[-3:]]
         foot = Text(f"Ctrl-C saves and ends; the same command goes on. {training.folder}", style="dim")
-        return Group(title, Text(), grid, Text(), *notes, foot)
+        return Group(title, Text(), grid, Text(), *notes, foot, *host_texts(training.hosts))
 
     def _facts(self, progress: TrainingProgress) -> RichTable:
         training, trainer = progress.training, progress.training.trainer
@@ -137,12 +144,17 @@ class TrainingView:
             outcome = [r["outcome"] for r in training.rows]
             row("outcome loss", f"{outcome[-1]:.3f} {spark(outcome)}")
             row("entropy", f"{training.rows[-1]['entropy']:.2f} of the policy")
-        if measured := training.elo:
+        for name in dict.fromkeys(one.found.board for one in training.held_out):
+            own = [one for one in training.held_out if one.found.board == name]
+            hits = spark([one.found.top1 for one in own])
+            row(f"held out, {name.split(',')[0]}", f"{held_out_text(own[-1], named=False)} {hits}")
+        if measured := training.measurements.elo:
             _, elo, error = measured[-1]
             row("Elo", f"{elo:+.0f} ± {error:.0f} {spark([one[1] for one in measured])}  (random 0)")
-        last = [m for m in training.matches if m.network == training.matches[-1].network] if training.matches else []
-        for match in last:
-            row("", f"{match.wins}-{match.draws}-{match.losses} against {match.opponent}")
+        matches = training.measurements.matches
+        for match in matches:
+            if match.network == matches[-1].network:
+                row("", f"{match.wins}-{match.draws}-{match.losses} against {match.opponent}")
         return table
 
 
@@ -153,6 +165,16 @@ def doing(progress: TrainingProgress) -> str:
     if progress.stage == "measuring":
         return f"measuring against {progress.doing}"
     return STAGE_TEXTS.get(progress.stage, progress.stage)
+
+
+def held_out_text(row: HeldOutRow, named: bool = True) -> str:
+    """What the network knew of recorded games that it had not learnt from."""
+    found = row.found
+    board = f"{found.board.split(',')[0]} " if named else ""
+    return (
+        f"{board}held out: {found.top1:.1%} of {found.positions:,} moves are its first choice, {found.top5:.1%} among "
+        f"its five, value off by {found.value:.3f} (mean square)"
+    )
 
 
 def spark(values: Sequence[float], width: int = 24) -> str:

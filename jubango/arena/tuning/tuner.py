@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from jubango.analysis.ratings.sprt import Sprt
-from jubango.arena.games.pool import GamePool, GameTable
+from jubango.arena.games.pool import GamePool, GameTable, told_by
 from jubango.arena.hosts.cluster import cluster_of
 from jubango.arena.runs.ended_games import EndedGames
 from jubango.arena.runs.machines import HOSTS
@@ -18,6 +18,7 @@ from jubango.arena.runs.play import Interrupted, TableMaker, play_plan
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.same_run import MAY_CHANGE as SAME_RUN_MAY_CHANGE
 from jubango.arena.runs.same_run import other_bot
+from jubango.arena.runs.under_way import UNDER_WAY, UnderWay
 from jubango.arena.runs.weights import check_stated, with_digests
 from jubango.arena.runs.work_folder import WorkFolder, changes, writing
 from jubango.arena.schedule.openings import as_key
@@ -31,7 +32,7 @@ from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.base.extras import installed
 from jubango.sgf_games.base.files import parse_toml
-from jubango.sgf_games.compute.machine import claim
+from jubango.sgf_games.compute.machine import claim, games_at_once
 from jubango.sgf_games.library.folder import Folder
 from jubango.sgf_games.library.library import Library
 from jubango.sgf_games.rules.game import Game
@@ -75,11 +76,15 @@ def play_tuning(
             kept = Folder(folder).path
         work = _work_folder(kept)
         stack.enter_context(work.claimed())
-        stated = _claim(plan, work)
+        networks = _claim(plan, work)
         library = stack.enter_context(contextlib.closing(Library(kept)))
         tuning = Tuning(plan, kept)
+        under_way = UnderWay(work, tuning.round_plan, networks, tuning.scores.keys())
+        tuning.notes += under_way.notes
+        stated = with_digests(plan.playing, networks)
         try:
-            _play(tuning, EndedGames(library.add), stated, on_progress, preparing, hosts)
+            _play(tuning, EndedGames(library.add), under_way, stated, on_progress, preparing, hosts)
+            under_way.remove()
             _conclude(tuning)
             on_progress(tuning)
             match = confirmation(tuning)
@@ -116,11 +121,12 @@ def confirmation(tuning: Tuning) -> Plan | None:
 
 
 def _work_folder(path: Path) -> WorkFolder:
-    return WorkFolder(path, TUNE_FILE, (SETTINGS_TABLE, PICTURE, HOSTS), "tuning in")
+    return WorkFolder(path, TUNE_FILE, (SETTINGS_TABLE, PICTURE, UNDER_WAY, HOSTS), "tuning in")
 
 
-def _claim(plan: TunePlan, folder: WorkFolder) -> str:
-    """What the tuning's file in the folder is to say. Raises UserError if what was played there is not part of it."""
+def _claim(plan: TunePlan, folder: WorkFolder) -> dict[str, str]:
+    """Digests of the weights that are played with. Raises UserError if what was played in the folder is not part of the
+    plan."""
     networks = check_stated(plan.playing)
     if folder.begun:
         old = read_tune_plan(folder.files.file(TUNE_FILE), begun=True)
@@ -128,7 +134,7 @@ def _claim(plan: TunePlan, folder: WorkFolder) -> str:
         check_same_tuning(old, plan, networks, folder)
     elif folder.files.has(SETTINGS_TABLE) or any(folder.path.glob("*.sqlite")):
         folder.refuse_games()
-    return with_digests(plan.playing, networks)
+    return networks
 
 
 # Fields of TunePlan, and of the plan of its games, that may be others when a tuning goes on.
@@ -162,8 +168,8 @@ def _ranges(plan: TunePlan) -> str:
 
 
 def _play(
-    tuning: Tuning, ended: EndedGames, stated: str, on_progress: Callable[[Tuning], None], preparing: Preparing,
-    hosts: TableMaker | None,
+    tuning: Tuning, ended: EndedGames, under_way: UnderWay, stated: str, on_progress: Callable[[Tuning], None],
+    preparing: Preparing, hosts: TableMaker | None,
 ) -> None:  # fmt: skip
     plan = tuning.plan
     tasks = tuning.tasks()
@@ -176,8 +182,8 @@ def _play(
 
     def tick(table: GameTable) -> None:
         tuning.add(ended.settle())
-        tuning.notes += table.notes
-        table.notes.clear()
+        tuning.notes += told_by(table)
+        under_way.look(table)
         on_progress(tuning)
 
     table: GameTable
@@ -197,14 +203,14 @@ def _play(
         if not tasks and tuning.propose():
             tuning.save()
             tasks = tuning.tasks()
-        now = [trial for trial in tuning.trials if trial.round == tuning.round]
-        table.enter((plan.bot(trial.values, trial.name) for trial in now), TUNED)
+        table.enter(tuning.tried, TUNED)
+        under_way.play(tuning.round_plan)
         return tasks
 
     with contextlib.closing(table):
         tuning.table = table
         try:
-            for records in table.play(following(), following):
+            for records in table.play(following(), following, under_way.begun):
                 ended.add(records)
         except KeyboardInterrupt:
             ended.add(table.ended())
@@ -223,7 +229,8 @@ def _lanes(plan: TunePlan, bots: Sequence[BotConfig]) -> int:
     """How many games to have under way; the same in every round and when a run goes on, as programs depend on it."""
     engines = [bot.processes for bot in plan.opponents if isinstance(bot, EngineConfig)]
     possible = sum(engines) if len(engines) == len(plan.opponents) else plan.games_per_round
-    return min(plan.games_per_round, plan.playing.games_at_once, possible, affordable_lanes(plan.playing.game, bots))
+    at_once = games_at_once(plan.playing.games_at_once)
+    return min(plan.games_per_round, at_once, possible, affordable_lanes(plan.playing.game, bots))
 
 
 def _conclude(tuning: Tuning) -> None:
@@ -268,7 +275,7 @@ def tune(
     confirm: the test of the best settings against those without tuning; by default "0,20", "" for none.
     confirm_games: how many that test may take; by default 4000.
     games_per_round: by default 128.
-    games_at_once: by default 128.
+    games_at_once: by default 128, on accelerators 2,048.
     openings, opening_plies, cluster: see :func:`jubango.tournament`.
     progress: whether it is shown; by default on terminals.
 

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ from jubango.arena.games.pool import GameTable
 from jubango.arena.runs.run import Run
 from jubango.arena.runs.work_folder import writing
 from jubango.arena.schedule.pairings import GameTask, game_id, pairing
+from jubango.arena.schedule.plan import Plan
 from jubango.arena.tuning.plan import TUNED, Setting, TunePlan
 from jubango.bots.config import SearchConfig
 from jubango.sgf_games.base.errors import UserError
@@ -104,10 +106,29 @@ class Tuning:
         """The round that is being played, from 1; 0 before the first."""
         return self.trials[-1].round if self.trials else 0
 
+    @property
+    def tried(self) -> list[SearchConfig]:
+        """The bots of this round, one for each of its trials."""
+        return [self.plan.bot(trial.values, trial.name) for trial in self._now]
+
+    @property
+    def round_plan(self) -> Plan:
+        """How the games of this round are played, by these bots and their opponents."""
+        return replace(self.plan.playing, bots=(*self.tried, *self.plan.opponents))
+
+    @property
+    def _now(self) -> list[Trial]:
+        """The trials of this round."""
+        return [trial for trial in self.trials if trial.round == self.round]
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """A line for each host that plays; none where this process does."""
+        return self.table.hosts if self.table else ()
+
     def tasks(self) -> list[GameTask]:
         """The games of this round that are still to be played; all before are finished."""
-        now = [trial for trial in self.trials if trial.round == self.round]
-        tasks = [self.plan.playing.task(self._pair(trial), number) for trial in now for number in _numbers(trial)]
+        tasks = [self.plan.playing.task(self._pair(trial), number) for trial in self._now for number in _numbers(trial)]
         return [task for task in tasks if task.game_id not in self.scores]
 
     def propose(self) -> list[Trial]:

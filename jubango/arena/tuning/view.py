@@ -18,6 +18,7 @@ from jubango.analysis.tables.verdicts import signed
 from jubango.arena.runs.run import Run
 from jubango.arena.screens.dashboard import Dashboard, clock
 from jubango.arena.text.console import Console
+from jubango.arena.text.hosts import host_texts, hosts_said
 from jubango.arena.training.view import spark
 from jubango.arena.tuning.tuning import Tuning, interval_text
 from jubango.sgf_games.base.printable import printable
@@ -102,6 +103,8 @@ class TuningView:
         if tuning.latest is not None:
             parts += [f"{one.key} {value_text(one.value)} ({interval_text(one)})" for one in tuning.best]
             parts += [f"{signed(elo.value)} Elo against {printable(name)}" for name, elo in tuning.against.items()]
+        if tuning.hosts:
+            parts.append(hosts_said(tuning.hosts))
         return Text(", ".join(parts))
 
     def render(self, tuning: Tuning) -> Group:
@@ -111,7 +114,8 @@ class TuningView:
         bar = RichTable.grid()
         bar.add_row(ProgressBar(total=max(1, tuning.total), completed=tuning.done, width=width - 1))
         far = self.line(tuning).plain.split(", ")[:4]
-        rows: list[RenderableType] = [title, bar, Text(", ".join(far)), Text(), settings_table(tuning, width >= WIDE)]
+        rows: list[RenderableType] = [title, bar, Text(", ".join(far)), *host_texts(tuning.hosts), Text()]
+        rows.append(settings_table(tuning, width >= WIDE))
         if tuning.latest is None:
             rows.append(Text("\nthe first round tries settings from the whole range", style="dim"))
         else:

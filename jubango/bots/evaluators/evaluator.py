@@ -95,6 +95,13 @@ class Evaluator(ABC):
         """Whether its prior tells actions apart; an even prior is not shown as a policy."""
         return True
 
+    def game_for(self, game: Game) -> Game:
+        """The game as searches with this evaluator have it: its ``remembering`` where nodes are to keep the last moves.
+
+        game: as it is played.
+        """
+        return game
+
     def weights(self, given: Params = ()) -> Params:
         """The weights that a search uses: those it was given, or the evaluator's own in place of ``()``.
 

@@ -47,6 +47,9 @@ class Mixed(Evaluator):
     def has_prior(self) -> bool:
         return self.first.has_prior
 
+    def game_for(self, game: Game) -> Game:
+        return self.second.game_for(self.first.game_for(game))
+
     def weights(self, given: Params = ()) -> Params:
         first, second = given or ((), ())
         both = self.first.weights(first), self.second.weights(second)

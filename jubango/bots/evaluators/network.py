@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,27 +13,27 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
 from jubango.bots.networks.checkpoint import load_weights
-from jubango.bots.networks.model import apply
-from jubango.bots.networks.shape import Shape
+from jubango.bots.networks.model import Precision, apply
+from jubango.bots.networks.shape import Outputs, Shape
+from jubango.sgf_games.base.checks import one_of
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.loops import alike
-from jubango.sgf_games.compute.machine import on_cpu
+from jubango.sgf_games.compute.machine import suited
 from jubango.sgf_games.rules.game import Game, State
 
 SATURATING_BATCH = 2  # a batch of 2 already reaches nearly the throughput (positions a second) of a batch of 100
-POSITIONS_PER_CORE = 8  # positions that a core evaluates together
+
+Inputs: TypeAlias = Any  # a pytree of arrays [B, ...]
 
 
-@dataclass(frozen=True)
-class NetworkEvaluator(Evaluator):
-    """Any network of one shape. Params: its weights by name, as :func:`jubango.bots.networks.checkpoint.load_weights`
-    reads them.
+class OutputsEvaluator(Evaluator):
+    """A network of any kind, whose weights are the params.
 
-    On a CPU it evaluates eight positions at a time, and only those that are asked for. So a batch with few searched
-    games costs little. A position's value is the same to the last bit in every batch of eight or more a device.
+    It evaluates a few positions at a time, and only those that are asked for. So a batch with few searched games costs
+    little.
     """
 
-    shape: Shape
+    told_at_once = True  # its inputs are made for all lanes together, asked for or not
 
     @property
     def trusted(self) -> bool:
@@ -40,6 +42,73 @@ class NetworkEvaluator(Evaluator):
     @property
     def saturating_batch(self) -> int:
         return SATURATING_BATCH
+
+    @property
+    @abstractmethod
+    def scores(self) -> bool:
+        """Whether it has heads for ownership and score."""
+
+    def together(self, game: Game) -> int:
+        """Positions that a device evaluates together."""
+        return suited().together
+
+    @abstractmethod
+    def inputs(self, game: Game, states: State, legal: jax.Array) -> Inputs:
+        """What the network is told of B positions; the arguments are those of a call."""
+
+    @abstractmethod
+    def outputs(self, params: Params, game: Game, inputs: Inputs) -> Outputs:
+        """What the network says."""
+
+    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        lanes, together = legal.shape[0], self.together(game)
+        whole = lanes < together
+        told = self.inputs(game, states, legal) if whole or self.told_at_once else ()
+        if whole:
+            return self._judged(params, game, told, legal)
+        asked = jnp.any(legal, axis=-1)
+        order = jnp.argsort(~asked, stable=True)  # who is asked for comes first
+        order = jnp.pad(order, (0, -lanes % together), constant_values=lanes)  # and nobody last
+
+        def piece(i: jax.Array, so_far: Evaluation) -> Evaluation:
+            rows = lax.dynamic_slice(order, (i * together,), (together,))
+            own, its = jax.tree.map(lambda x: x.at[rows].get(mode="clip"), (told, legal))
+            if not self.told_at_once:
+                own = self.inputs(game, jax.tree.map(lambda x: x.at[..., rows].get(mode="clip"), states), its)
+            found = self._judged(params, game, own, its)
+            return jax.tree.map(lambda x, y: x.at[rows].set(y, mode="drop"), so_far, found)
+
+        pieces = (jnp.sum(asked, dtype=jnp.int32) + together - 1) // together
+        nothing = Evaluation(jnp.zeros(legal.shape, jnp.float32), jnp.zeros(lanes, jnp.float32))
+        return lax.fori_loop(0, pieces, piece, alike(nothing, legal))
+
+    def _judged(self, params: Params, game: Game, inputs: Inputs, legal: jax.Array) -> Evaluation:
+        found = self.outputs(params, game, inputs)
+        logits = jnp.where(legal, found.policy, -jnp.inf)
+        grown = jnp.exp(logits - jnp.max(jnp.where(legal, logits, -1e9), axis=-1, keepdims=True))
+        return Evaluation(jnp.where(legal, grown, 0.0), found.value)
+
+
+@dataclass(frozen=True)
+class NetworkEvaluator(OutputsEvaluator):
+    """Any network of one shape. Params: its weights by name, as :func:`jubango.bots.networks.checkpoint.load_weights`
+    reads them.
+
+    precision: of the numbers between its layers; "bfloat16" is for accelerators, and moves may be others by it.
+
+    On a CPU it evaluates 8 to 24 positions at a time, and only those that are asked for. So a batch with few searched
+    games costs little. A position's value is the same to the last bit in every batch of 24 or more a device.
+    """
+
+    shape: Shape
+    precision: Precision = "float32"
+
+    def __post_init__(self) -> None:
+        one_of("precision", self.precision, Precision)
+
+    @property
+    def scores(self) -> bool:
+        return self.shape.scores
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> tuple[NetworkEvaluator, Params]:
@@ -55,26 +124,8 @@ class NetworkEvaluator(Evaluator):
             raise UserError(f"network {path}: was made for {shape.game}, not for {game.spec}")
         return cls(shape), weights
 
-    def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
-        planes = jax.vmap(game.observe, in_axes=-1)(states)
-        lanes = legal.shape[0]
-        if lanes < POSITIONS_PER_CORE or not on_cpu():
-            return self._judged(params, planes, legal)
-        asked = jnp.any(legal, axis=-1)
-        order = jnp.argsort(~asked, stable=True)  # who is asked for comes first
-        order = jnp.pad(order, (0, -lanes % POSITIONS_PER_CORE), constant_values=lanes)  # and nobody last
+    def inputs(self, game: Game, states: State, legal: jax.Array) -> Inputs:
+        return jax.vmap(game.observe, in_axes=-1)(states)
 
-        def piece(i: jax.Array, so_far: Evaluation) -> Evaluation:
-            rows = lax.dynamic_slice(order, (i * POSITIONS_PER_CORE,), (POSITIONS_PER_CORE,))
-            found = self._judged(params, *(x.at[rows].get(mode="clip") for x in (planes, legal)))
-            return jax.tree.map(lambda x, y: x.at[rows].set(y, mode="drop"), so_far, found)
-
-        pieces = (jnp.sum(asked, dtype=jnp.int32) + POSITIONS_PER_CORE - 1) // POSITIONS_PER_CORE
-        nothing = Evaluation(jnp.zeros(legal.shape, jnp.float32), jnp.zeros(lanes, jnp.float32))
-        return lax.fori_loop(0, pieces, piece, alike(nothing, legal))
-
-    def _judged(self, params: Params, planes: jax.Array, legal: jax.Array) -> Evaluation:
-        found = apply(self.shape, params, planes)
-        logits = jnp.where(legal, found.policy, -jnp.inf)
-        grown = jnp.exp(logits - jnp.max(jnp.where(legal, logits, -1e9), axis=-1, keepdims=True))
-        return Evaluation(jnp.where(legal, grown, 0.0), found.value)
+    def outputs(self, params: Params, game: Game, inputs: Inputs) -> Outputs:
+        return apply(self.shape, params, inputs, self.precision)

@@ -62,6 +62,9 @@ class Rollout(Evaluator):
     def trusted(self) -> bool:
         return self.policy is None or self.policy.trusted
 
+    def game_for(self, game: Game) -> Game:
+        return self.policy.game_for(game) if self.policy else game
+
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         lanes = seeds.shape[0]
         # All rollouts of a position are lanes of one batch: [..., B] -> [..., rollouts * B].

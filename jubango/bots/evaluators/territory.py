@@ -24,13 +24,12 @@ from jax.sharding import NamedSharding
 
 from jubango.bots.evaluators.evaluator import LoadedEvaluator, Params
 from jubango.bots.evaluators.mixed import Mixed
-from jubango.bots.evaluators.network import NetworkEvaluator
-from jubango.bots.networks.model import apply
-from jubango.bots.networks.shape import Outputs, Shape
+from jubango.bots.evaluators.network import OutputsEvaluator
+from jubango.bots.networks.shape import Outputs
 from jubango.sgf_games.compute.machine import device_layout, shard, split_last
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.compute.random_numbers import mix
-from jubango.sgf_games.rules.compiled import rules, stacked
+from jubango.sgf_games.rules.compiled import rules, stacked, view_of
 from jubango.sgf_games.rules.game import GAMES_PER_ROUND, Game, State
 
 SMALLEST_BATCH = 3  # positions that make a batch of the machine's
@@ -76,34 +75,50 @@ def _ends_program(game: Game) -> Callable[[State, jax.Array], State]:
     return jit(ends, parts=("random ends", game, GAMES_PER_ROUND))
 
 
-def network_of(judge: LoadedEvaluator) -> tuple[NetworkEvaluator, Params] | None:
+def network_of(judge: LoadedEvaluator) -> tuple[OutputsEvaluator, Params] | None:
     """The network in an evaluator, and its weights."""
     evaluator, params = judge
     if isinstance(evaluator, Mixed):
         evaluator, params = evaluator.first, params[0]
-    return (evaluator, params) if isinstance(evaluator, NetworkEvaluator) else None
+    return (evaluator, params) if isinstance(evaluator, OutputsEvaluator) else None
 
 
-def scorer_of(judge: LoadedEvaluator) -> tuple[NetworkEvaluator, Params] | None:
+def scorer_of(judge: LoadedEvaluator) -> tuple[OutputsEvaluator, Params] | None:
     """The same if it has heads for ownership and score."""
     found = network_of(judge)
-    return found if found is not None and found[0].shape.scores else None
+    return found if found is not None and found[0].scores else None
 
 
-def opinions(game: Game, states: Sequence[State], network: NetworkEvaluator, params: Params) -> Outputs:
+def opinions(game: Game, states: Sequence[State], network: OutputsEvaluator, params: Params) -> Outputs:
     """What the network itself says of ``states``, a row each, for the player to move."""
+    legal = view_of(game, states).legal
+    game = network.game_for(game)
     plain = [game.without_history(state) for state in states]
-    plain += plain[:1] * (SMALLEST_BATCH - len(plain))  # one program for all that few
-    outputs = _program(game.compiled_as, network.shape)(params, stacked(plain))
+    batch = stacked(plain + plain[:1] * (SMALLEST_BATCH - len(plain)))  # one program for all that few
+    lanes = jax.tree.leaves(batch)[0].shape[-1]
+    legal = legal[np.minimum(np.arange(lanes), len(plain) - 1)]
+    if not network.told_at_once:  # each by itself, so that none is asked for nothing
+        batch = jax.tree.map(lambda x: x[..., : max(SMALLEST_BATCH, 1 << (len(plain) - 1).bit_length())], batch)
+        legal = legal[: jax.tree.leaves(batch)[0].shape[-1]]
+    outputs = _program(game.compiled_as, network)(params, batch, legal)
     return Outputs(*(np.asarray(x)[: len(states)] for x in outputs))  # type: ignore[arg-type]
 
 
 @functools.lru_cache(maxsize=8)
-def _program(game: Game, shape: Shape) -> Callable[[Params, State], Outputs]:
-    def judge(params: Params, states: State) -> Outputs:
-        return apply(shape, params, jax.vmap(game.observe, in_axes=-1)(jax.tree.map(jnp.asarray, states)))
+def _program(game: Game, network: OutputsEvaluator) -> Callable[..., Outputs]:
+    def judge(params: Params, states: State, legal: jax.Array) -> Outputs:
+        states = jax.tree.map(jnp.asarray, states)
+        if network.told_at_once:
+            return network.outputs(params, game, network.inputs(game, states, legal))
 
-    return jit(judge, parts=("opinion", game, shape))
+        def one(here: tuple[State, jax.Array]) -> Outputs:
+            batch = jax.tree.map(lambda x: x[..., None], here[0])
+            found = network.outputs(params, game, network.inputs(game, batch, here[1][None]))
+            return jax.tree.map(lambda x: x[0], found)
+
+        return lax.map(one, (jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), states), legal))
+
+    return jit(judge, parts=("opinion", game, network))
 
 
 # -- the lead --------------------------------------------------------------------------------------
@@ -139,7 +154,7 @@ def leads(
     return lead
 
 
-def _scores(game: Game, states: Sequence[State], network: NetworkEvaluator, params: Params) -> np.ndarray:
+def _scores(game: Game, states: Sequence[State], network: OutputsEvaluator, params: Params) -> np.ndarray:
     """float64 [n]: Black's lead as the network says it."""
     signs = np.array([1 - 2 * int(game.current_player(state)) for state in states])
     return np.asarray(opinions(game, states, network, params).score, float) * game.height * game.width * signs

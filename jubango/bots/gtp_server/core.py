@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from jubango.bots.config import SearchConfig
+from jubango.bots.config import LevelConfig, SearchConfig
 from jubango.bots.evaluators.territory import network_of, opinions
 from jubango.bots.gtp_server.host import RESIGN, Choice, Host
-from jubango.bots.gtp_server.kata_rules import rules_json, rules_named
+from jubango.bots.gtp_server.kata_rules import rules_named
 from jubango.bots.gtp_server.session import player_of
 from jubango.bots.gtp_server.wire import GtpError
+from jubango.bots.players.engines.analysts.kata_rules import rules_json
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.base.errors import UserError
 
@@ -83,7 +84,9 @@ def version(host: Host, words: list[str]) -> str:
 
 @command("gomill-describe_engine")
 def describe(host: Host, words: list[str]) -> str:
-    return f"jubango {VERSION}\n{host.bot.spec}\n{host.session.game.spec}"
+    asked, bot = host.options.bot, host.bot.spec
+    said = f"{asked.spec}, which is {bot}" if isinstance(asked, LevelConfig) else bot
+    return f"jubango {VERSION}\n{said}\n{host.session.game.spec}"
 
 
 @command("cputime")
@@ -378,12 +381,12 @@ def raw_nn(host: Host, words: list[str]) -> str:
     policy = np.where(turn.legal, weights / weights.sum(), np.nan)
     points = game.height * game.width
     lines = ["symmetry 0", f"whiteWin {white_wins:.6f}", f"whiteLoss {white_loses:.6f}", f"noResult {drawn:.6f}"]
-    if found[0].shape.scores:
+    if found[0].scores:
         lines.append(f"whiteLead {sign * float(outputs.score[0]) * points:.3f}")
     lines += ["policy", *_grid(policy[:points], game.width if len(policy) >= points else len(policy))]
     if len(policy) > points:
         lines.append(f"policyPass {policy[points]:.6f}")
-    if found[0].shape.scores:
+    if found[0].scores:
         lines += ["whiteOwnership", *_grid(sign * np.asarray(outputs.ownership[0]).reshape(-1), game.width)]
     return "\n".join(lines)
 

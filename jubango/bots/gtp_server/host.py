@@ -22,6 +22,7 @@ from jubango.bots.interactive.interactive_search import (
     SearchedPosition,
 )
 from jubango.bots.players.batch_player import BatchPlayer, MoveRequest
+from jubango.bots.players.levels import at_level
 from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
@@ -74,7 +75,8 @@ class Host:
     @property
     def bot(self) -> BotConfig:
         """Who plays the game as it is."""
-        bot = self.options.bot or bot_from_spec(strongest(self.session.game))
+        game = self.session.game
+        bot = at_level(game, self.options.bot or bot_from_spec(strongest(game)))
         if self.options.ponder and isinstance(bot, SearchConfig) and not bot.reuse:
             table = {**bot.changed, "reuse": True, "name": bot.name, "use": bot.use}
             return bot_from_table(table, f'bot "{bot.name}"')
@@ -229,6 +231,13 @@ def _prepare(session: Session, territory: Territory | None) -> None:
     if territory:
         territory.judge(turn.state, ())
         territory.owners(turn.state)
+
+
+def make_programs(game: Game, bot: SearchConfig) -> None:
+    """Nothing; it makes all programs of a server that plays this game with this bot, so that the next one finds them in
+    the cache. Raises UserError for a bot that cannot play the game."""
+    _prepare(Session(game), Territory(game, evaluator_for(game, bot)))
+    InteractiveSearch(game, bot).close()
 
 
 def _playable(game: Game, bot: BotConfig) -> None:

@@ -1,4 +1,4 @@
-"""Go's rules as KataGo's users name and write them: what of it is played here."""
+"""What of the rules that KataGo's users name and write is played here."""
 
 from __future__ import annotations
 
@@ -6,28 +6,7 @@ import json
 from typing import Any
 
 from jubango.bots.gtp_server.wire import GtpError
-from jubango.sgf_games.rules.game import Game
-
-# (ko, suicide) of rules with area scoring.
-KATA_RULES = {
-    "chinese": ("simple", False), "chinese-ogs": ("positional", False), "chinese-kgs": ("positional", False),
-    "tromp-taylor": ("positional", True), "new-zealand": ("situational", True), "aga": ("situational", False),
-    "bga": ("situational", False), "aga-button": ("situational", False),
-}  # fmt: skip
-KATA_KO = {"simple": "SIMPLE", "positional": "POSITIONAL", "situational": "SITUATIONAL"}
-
-
-def has_named_rules(game: Game) -> bool:
-    """Whether the game is Go with the rules that KataGo has names for."""
-    return game.dialect == "go" and {"ko", "suicide"} <= game.parameters
-
-
-def rules_json(game: Any) -> str:
-    """The rules of a game that :func:`has_named_rules`, as KataGo writes them."""
-    return json.dumps({
-        "friendlyPassOk": False, "hasButton": False, "ko": KATA_KO[game.ko], "scoring": "AREA",
-        "suicide": game.suicide, "tax": "NONE", "whiteHandicapBonus": "0",
-    })  # fmt: skip
+from jubango.bots.players.engines.analysts.kata_rules import KATA_KO, KATA_RULES
 
 
 def rules_named(text: str | dict[str, object]) -> tuple[str, bool]:

@@ -6,8 +6,8 @@ from jubango.bots.gtp_server.analyze import STREAMING, Streaming
 from jubango.bots.gtp_server.core import COMMANDS, NETWORK, POINTS, RULES_COMMANDS, SET_UP, Act, has_network
 from jubango.bots.gtp_server.gogui import RULER, SHOW_COMMANDS, ruled
 from jubango.bots.gtp_server.host import Host
-from jubango.bots.gtp_server.kata_rules import has_named_rules
 from jubango.bots.gtp_server.wire import Command, GtpError, complain, parse
+from jubango.bots.players.engines.analysts.kata_rules import has_named_rules
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 
 

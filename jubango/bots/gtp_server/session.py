@@ -181,11 +181,15 @@ class Session:
         try:
             check_file(Path(path), LARGEST_SGF)  # a pipe or a device may never end, or be where commands come from
             record = Record(read_games(path)[0])
-            steps = positions(record.sgf)
+            if type(record.game) is not type(self.game):
+                raise GtpError(f"cannot load file: it holds {record.game.spec}, this plays {self.game.spec}")
+            self.take(record, number)
         except UserError as error:
             raise GtpError(f"cannot load file: {error}") from None
-        if type(record.game) is not type(self.game):
-            raise GtpError(f"cannot load file: it holds {record.game.spec}, this plays {self.game.spec}")
+
+    def take(self, record: Record, number: int | None = None) -> None:
+        """A record's moves, up to before its move ``number``, in place of the game so far. Raises UserError."""
+        steps = positions(record.sgf)
         self.game, first = record.game, steps[0]
         setups = _set_up_between(record.sgf.nodes)
         played = []
@@ -204,7 +208,7 @@ class Session:
         """The game so far."""
         nodes = [self._node]
         for i, own in enumerate(self.played):
-            nodes += [SgfNode(move=(own.player, self._point(i))), *([own.setup] if own.setup else [])]
+            nodes += [SgfNode(move=(own.player, self.point_of(i))), *([own.setup] if own.setup else [])]
         return write_nodes(self.game, nodes, names).decode()
 
     # -- play ------------------------------------------------------------------------------------
@@ -220,9 +224,15 @@ class Session:
 
     @property
     def last(self) -> Point | None:
-        return self._point(len(self.played) - 1) if self.played else None
+        return self.point_of(len(self.played) - 1) if self.played else None
 
-    def _point(self, i: int) -> Point | None:
+    @property
+    def beginning(self) -> SgfNode:
+        """What was set up before the first move."""
+        return self._node
+
+    def point_of(self, i: int) -> Point | None:
+        """Where move ``i`` lies, from 0."""
         before = self.played[i - 1].state if i else self._base
         return self.game.action_point(before, self.played[i].action)
 

@@ -26,6 +26,11 @@ class WatchedPlayer(BatchPlayer):
         self._watch = watch
         self._request: MoveRequest | None = None
         self._looked = 0.0
+        self._hurried = False
+
+    def watch(self, watch: Callable[[AnalysisInfo], None]) -> None:
+        """Somebody else looks on."""
+        self._watch = watch
 
     @property
     def simulations(self) -> int:
@@ -39,13 +44,17 @@ class WatchedPlayer(BatchPlayer):
         limits = [seconds for seconds in (bot.seconds, request.seconds) if seconds]
         self.thinker.begin(position, seconds=min(limits, default=float("inf")), playing=True)
         self._looked = time.perf_counter()
+        self._hurried = False
+
+    def hurry(self) -> None:
+        self._hurried = True
 
     def advance(self) -> list[MoveAnswer]:
         request = self._request
         if request is None:
             return []
         self.thinker.advance(LOOK_SECONDS / 2)
-        if self.thinker.busy:
+        if self.thinker.busy and not (self._hurried and self.thinker.driver.least_done(1)):
             now = time.perf_counter()
             if now - self._looked >= LOOK_SECONDS:
                 self._looked = now

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.flatten_util import ravel_pytree
 
 from jubango.bots.learning.replay import Samples
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.base.extras import need
-from jubango.sgf_games.compute.machine import gathered, shard
+from jubango.sgf_games.compute.machine import gathered, on_cpu, shard
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.game import Game
 
@@ -140,11 +141,14 @@ def update(recipe: Recipe, learning: Learning, gradients: Weights, pace: jax.Arr
 @functools.cache
 def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[..., tuple[Learning, Losses]]:
     """A step of learning from a batch, split over ``number`` devices, compiled: ``step(learning, batch,
-    symmetry)``, and ``pace``, the share of the recipe's rate.
+    symmetry)``, and ``pace``, the share of the recipe's rate. The arrays of ``learning`` are written over.
 
-    The devices' gradients meet on the host: a sum between devices that share a pool of threads can wait for ever."""
+    Accelerators average their gradients among themselves, and the host waits for nothing. A CPU's meet on the host: a
+    sum between devices that share a pool of threads can wait for ever."""
     split, whole = shard(number)
     own = functools.partial(gradients, game.compiled_as, shape, recipe)
+    if not on_cpu():
+        return _together(own, recipe, number)
 
     def part(weights: Weights, batch: Samples, symmetry: jax.Array) -> jax.Array:
         return ravel_pytree(own(weights, batch, symmetry))[0][None]
@@ -155,12 +159,30 @@ def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[.
 
     mapped = functools.partial(jax.shard_map, mesh=split.mesh, check_vma=False)
     each = jit(mapped(part, in_specs=(whole.spec, split.spec, split.spec), out_specs=split.spec), number > 1)
-    both = jit(mapped(move, in_specs=(whole.spec, whole.spec, whole.spec), out_specs=whole.spec), number > 1)
+    everywhere = (whole.spec,) * 3
+    both = jit(mapped(move, in_specs=everywhere, out_specs=whole.spec), number > 1, donate_argnums=(0,))
 
     def step(learning: Learning, batch: Samples, symmetry: np.ndarray, pace: float = 1.0) -> tuple[Learning, Losses]:
         return both(learning, gathered(each(learning.weights, batch, symmetry)).mean(axis=0), np.float32(pace))
 
     return step
+
+
+def _together(own: Callable, recipe: Recipe, number: int) -> Callable[..., tuple[Learning, Losses]]:
+    """The step as one program."""
+    split, whole = shard(number)
+
+    def step(
+        learning: Learning, batch: Samples, symmetry: jax.Array, pace: jax.typing.ArrayLike = 1.0
+    ) -> tuple[Learning, Losses]:
+        flat, apart = ravel_pytree(own(learning.weights, batch, symmetry))
+        found, losses = apart(lax.pmean(flat, "lanes") if number > 1 else flat)
+        return update(recipe, learning, found, jnp.asarray(pace, jnp.float32)), losses
+
+    specs = (whole.spec, split.spec, split.spec, whole.spec)
+    mapped = jax.shard_map(step, mesh=split.mesh, in_specs=specs, out_specs=whole.spec, check_vma=False)
+    compiled = jit(mapped, number > 1, donate_argnums=(0,))
+    return lambda learning, batch, symmetry, pace=1.0: compiled(learning, batch, symmetry, np.float32(pace))
 
 
 def _apart(weights: Weights, together: jax.Array) -> tuple[Weights, Losses]:

@@ -84,8 +84,12 @@ def read_samples(run: Folder, name: str, game: Game) -> Samples:
             if any(one.compress_type != zipfile.ZIP_STORED for one in archive.infolist()):
                 raise ValueError("it is packed")  # there may be any size in it, and ours are not
         with np.load(io.BytesIO(data or b""), allow_pickle=False) as file:
-            state = [file[f"state{i}"] for i in range(len(jax.tree.leaves(blank.state)))]
             rest = [file[field] for field in Samples._fields[1:]]
+            nothing = {i: x for i, x in enumerate(jax.tree.leaves(blank.state)) if 0 in x.shape[1:]}
+            state = [
+                np.zeros((len(rest[1]), *nothing[i].shape[1:]), nothing[i].dtype) if i in nothing else file[f"state{i}"]
+                for i in range(len(jax.tree.leaves(blank.state)))
+            ]
         samples = Samples(jax.tree.unflatten(jax.tree.structure(blank.state), state), *rest)
         check_samples(samples, blank)
     except Exception as error:  # whatever zipfile and numpy make of damaged data, which neither says

@@ -8,6 +8,7 @@ position's evaluation depends neither on a batch nor on statistics, and costs no
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,7 @@ from jax.nn import relu
 
 from jubango.bots.networks.shape import Outputs, Shape
 
+Precision: TypeAlias = Literal["float32", "bfloat16"]
 USUAL_SIDE = 9  # points; how much smaller or larger a board is, is one of the things that pooling tells
 # The layers that begin with random weights (He et al. 2015); every other begins as zero.
 RANDOM = "stem", "first", "policy_planes", "value_planes", "value_hidden"
@@ -33,8 +35,16 @@ def new_weights(shape: Shape, seed: int = 0) -> dict[str, jax.Array]:
     return weights
 
 
-def apply(shape: Shape, weights: Mapping[str, jax.Array], planes: jax.Array) -> Outputs:
-    """The network of ``shape`` with these weights: [B, H, W, C] -> its outputs. A pure function."""
+def apply(
+    shape: Shape, weights: Mapping[str, jax.Array], planes: jax.Array, precision: Precision = "float32"
+) -> Outputs:
+    """The network of ``shape`` with these weights: [B, H, W, C] -> its outputs, float32. A pure function.
+
+    precision: of the numbers in between, "float32" or "bfloat16"."""
+    if precision != "float32":
+        rough = {name: value.astype(precision) for name, value in weights.items()}
+        said = apply(shape, rough, planes.astype(precision))
+        return jax.tree.map(lambda x: x.astype(jnp.float32), said)
     batch, height, width, _ = planes.shape
     x = _convolved(weights, "stem", planes)
     for i in range(shape.blocks):
@@ -52,7 +62,7 @@ def apply(shape: Shape, weights: Mapping[str, jax.Array], planes: jax.Array) -> 
 
 def pool(x: jax.Array) -> jax.Array:
     """[B, H, W, C] -> [B, 3 C]: mean, mean times the size of the board, largest."""
-    size = jnp.sqrt(jnp.float32(x.shape[1] * x.shape[2])) / USUAL_SIDE - 1
+    size = (jnp.sqrt(jnp.float32(x.shape[1] * x.shape[2])) / USUAL_SIDE - 1).astype(x.dtype)
     mean = jnp.mean(x, axis=(1, 2))
     return jnp.concatenate([mean, mean * size, jnp.max(x, axis=(1, 2))], axis=-1)
 
@@ -81,10 +91,19 @@ def _policy(shape: Shape, weights: Mapping[str, jax.Array], planes: jax.Array) -
 def _convolved(weights: Mapping[str, jax.Array], name: str, x: jax.Array) -> jax.Array:
     """[B, H, W, C] -> [B, H, W, D], zeros beyond the edge."""
     kernel = weights[f"{name}.kernel"]
-    found = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    if kernel.shape[:2] == (1, 1):
+        found = _product(x, kernel[0, 0])
+    else:
+        found = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
     return found + weights[f"{name}.bias"]
 
 
 def _linear(weights: Mapping[str, jax.Array], name: str, x: jax.Array) -> jax.Array:
     """[..., C] -> [..., D]."""
-    return x @ weights[f"{name}.kernel"] + weights[f"{name}.bias"]
+    return _product(x, weights[f"{name}.kernel"]) + weights[f"{name}.bias"]
+
+
+def _product(x: jax.Array, kernel: jax.Array) -> jax.Array:
+    """[..., C], [C, D] -> [..., D]. Libraries multiply by a vector in another way, and there the last bits of a row
+    depend on its place."""
+    return jnp.sum(x * kernel[:, 0], axis=-1, keepdims=True) if kernel.shape[1] == 1 else x @ kernel

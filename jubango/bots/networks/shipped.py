@@ -13,23 +13,30 @@ WEIGHTS_FOLDER = Path(__file__).parent / "weights"
 class Shipped(NamedTuple):
     """Weights that come with the package, and the boards they know."""
 
+    family: str  # of games
     file: str
     least: int  # points of a side
     most: int
+    modest: bool = False  # so that strong players need not believe it
 
 
-# By the family of games; docs/training.md says how each was made.
-SHIPPED_NETWORKS: dict[str, Shipped] = {
-    "connect_four,k=4": Shipped("connect_four.safetensors", 6, 7),
-    "go": Shipped("go.safetensors", 9, 9),
-    "mnk,k=3": Shipped("tic_tac_toe.safetensors", 3, 3),
-    "mnk,k=5": Shipped("gomoku.safetensors", 9, 9),
-}
+# docs/training.md says how each was made.
+SHIPPED_NETWORKS = (
+    Shipped("connect_four,k=4", "connect_four.safetensors", 6, 7),
+    Shipped("go", "go.safetensors", 9, 9),
+    Shipped("go", "go-large.safetensors", 13, 19, modest=True),
+    Shipped("mnk,k=3", "tic_tac_toe.safetensors", 3, 3),
+    Shipped("mnk,k=5", "gomoku.safetensors", 9, 9),
+)
+
+
+def shipped_for(game: Game) -> Shipped | None:
+    """What the package has for this game, if it has anything for boards of this size."""
+    fits = (one for one in SHIPPED_NETWORKS if one.family == game.family)
+    return next((one for one in fits if all(one.least <= side <= one.most for side in (game.height, game.width))), None)
 
 
 def shipped(game: Game) -> Path | None:
-    """The file of weights that the package has for this game, if it has any for boards of this size."""
-    found = SHIPPED_NETWORKS.get(game.family)
-    if found is None or not all(found.least <= side <= found.most for side in (game.height, game.width)):
-        return None
-    return WEIGHTS_FOLDER / found.file
+    """The file of its weights."""
+    found = shipped_for(game)
+    return None if found is None else WEIGHTS_FOLDER / found.file

@@ -6,7 +6,7 @@ A search, alpha-beta, an engine and a person are players alike; :mod:`jubango.bo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -40,6 +40,14 @@ class MoveRequest(NamedTuple):
     whole: WholeGame | None = None  # if the player has both sides: the moves after this one may come unasked
     game: Game | None = None  # that is played, if its komi may be its own
     wanted: Literal["move", "cleanup", "verdict"] = "move"  # the latter two of players that judge
+
+
+class RecalledGame(NamedTuple):
+    """A game that goes on here."""
+
+    game_id: str
+    moves: Sequence[int]  # so far
+    remembered: bytes  # what :meth:`BatchPlayer.remembered` said of it, elsewhere
 
 
 class ScoringVerdict(NamedTuple):
@@ -117,6 +125,15 @@ class BatchPlayer(ABC):
     def judges(self) -> bool:
         """Can it be asked for its verdict on a game that has been played out?"""
         return False
+
+    def remembered(self, lane: int, game_id: str) -> bytes:
+        """What it has in mind of a game beyond its moves, for :meth:`recall`; nothing of most players."""
+        return b""
+
+    def recall(self, games: Mapping[int, RecalledGame]) -> list[int]:
+        """Have in mind what another process had, before it is asked in these lanes, where nothing is under way. Returns
+        the lanes where that cannot be."""
+        return list(games)
 
     def finish(self, game_id: str, result: str = "") -> None:
         """The game is over, or, without a ``result``, goes on under another id."""

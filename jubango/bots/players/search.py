@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jubango.bots.composition import evaluator_for, most_visits_decide, params_of, search_for, temperature_for
 from jubango.bots.config import SearchConfig
-from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
+from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, RecalledGame
 from jubango.bots.search.host.device_selfplay import can_go_on
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import DeviceSelfPlay, SearchRequest
@@ -19,6 +19,8 @@ from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.game import Game, State
+
+PLY = 4  # bytes of the number of moves before trees
 
 
 @dataclass
@@ -46,6 +48,7 @@ class SearchPlayer(BatchPlayer):
         self._by_itself = can_go_on(self.driver.search)
         self._asked: dict[int, Asked] = {}
         self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at
+        self._recalled: set[int] = set()  # lanes whose trees come from another process, until they are asked for
 
     @property
     def simulations(self) -> int:
@@ -64,8 +67,12 @@ class SearchPlayer(BatchPlayer):
             onward = None if limits else self._onward(request)
             worth = bool(request.seconds) or not bot.reuse  # else what is saved is of no use, and what is kept is
             settles = worth and most_visits_decide(bot, len(request.moves))
+            resumed = request.lane in self._recalled and self._held[request.lane] == (request.game_id, [*request.moves])
+            self._recalled.discard(request.lane)
             orders.append(
-                SearchRequest(request.lane, request.legal, params, request.seed, deadline, line, settles, onward)
+                SearchRequest(
+                    request.lane, request.legal, params, request.seed, deadline, line, settles, onward, resumed
+                )
             )
             self._asked[request.lane] = Asked(request, bot, len(request.moves))
             if bot.reuse:
@@ -92,6 +99,20 @@ class SearchPlayer(BatchPlayer):
         line = list(request.moves[len(moves) :])
         same = game_id == request.game_id and list(request.moves[: len(moves)]) == moves
         return line if same and 0 < len(line) <= LONGEST_KEPT_LINE else None
+
+    def remembered(self, lane: int, game_id: str) -> bytes:
+        """The number of moves that the lane's trees stand at, and the trees."""
+        held, moves = self._held.get(lane, ("", []))
+        return len(moves).to_bytes(PLY, "little") + self.driver.stored(lane) if held == game_id else b""
+
+    def recall(self, games: Mapping[int, RecalledGame]) -> list[int]:
+        plies = {i: int.from_bytes(game.remembered[:PLY], "little") for i, game in games.items()}
+        own = {i: game for i, game in games.items() if len(game.remembered) > PLY and plies[i] <= len(game.moves)}
+        wrong = self.driver.restore({i: game.remembered[PLY:] for i, game in own.items()})
+        for i in own.keys() - set(wrong):
+            self._held[i] = own[i].game_id, list(own[i].moves[: plies[i]])
+            self._recalled.add(i)
+        return [*wrong, *(games.keys() - own.keys())]
 
     def start(self) -> None:
         self.driver.start()

@@ -14,10 +14,9 @@ from jax import lax
 from jubango.bots.evaluators.evaluator import Amaf
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.state import Leaf, SearchState
-from jubango.bots.search.tree.tree import EXACT, LOWER, UPPER, Tree, count, count_firsts, pick, put
+from jubango.bots.search.tree.tree import EXACT, LOWER, UPPER, Tree, count, count_firsts, count_squares, pick, put
 from jubango.sgf_games.compute.loops import while_loop
-
-LEVELS_AT_ONCE = 4  # levels of a path that are backed up in one go
+from jubango.sgf_games.compute.machine import suited
 
 
 def back_up(
@@ -26,27 +25,30 @@ def back_up(
     """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a
     solver a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the
     moves that are still searched for a better one."""
-    tree, b = s.tree, s.tree_of_lanes
+    tree, b, at_once = s.tree, s.tree_of_lanes, suited().climb
     player = pick(tree.player, b, node)
 
     def counted(depth: jax.Array, edges: jax.Array, worth: tuple) -> tuple[jax.Array, tuple]:
-        rows = (LEVELS_AT_ONCE, b.shape[0])
+        rows = (at_once, b.shape[0])
         nodes, actions = (lax.dynamic_slice(x, (depth, jnp.int32(0)), rows) for x in s.paths)
-        nodes = jnp.where((depth + jnp.arange(LEVELS_AT_ONCE) < levels)[:, None], nodes, search.spare)
+        nodes = jnp.where((depth + jnp.arange(at_once) < levels)[:, None], nodes, search.spare)
         if search.solver:
             gain, worth = bounded(nodes, *worth)
         else:
             gain = jnp.where(pick(tree.player, b, nodes) == player, value, -value)
+        if search.rule.variance:
+            square = jnp.where(active, jnp.square(gain), 0.0)
+            edges = count_squares(edges, jnp.broadcast_to(square, nodes.shape), b, nodes, actions, search.leaves)
         visits = jnp.float32(1)
         if search.leaves > 1:  # the visits are there; take back the virtual losses, and what was a double
             visits, gain = jnp.where(active, 0.0, -1.0), jnp.where(active, gain, 0.0) + 1.0
-        return count(edges, visits, gain, b, nodes, actions), worth
+        return count(edges, visits, gain, b, nodes, actions, search.leaves), worth
 
     def bounded(nodes: jax.Array, value: jax.Array, mover: jax.Array) -> tuple[jax.Array, tuple]:
         """(the gains at the nodes of some levels, what comes out above them and whose it is)."""
         owners, sure = pick(tree.player, b, nodes), pick(tree.sure, b, nodes)
         gains = []
-        for k in reversed(range(LEVELS_AT_ONCE)):
+        for k in reversed(range(at_once)):
             here = nodes[k] != search.spare
             gains.append(jnp.where(owners[k] == mover, value, -value))
             value = jnp.where(here, jnp.maximum(gains[-1], sure[k]), value)
@@ -55,14 +57,14 @@ def back_up(
 
     def down(carry: tuple) -> tuple:
         depth, edges = carry
-        return depth + LEVELS_AT_ONCE, counted(depth, edges, ())[0]
+        return depth + at_once, counted(depth, edges, ())[0]
 
     def up(carry: tuple) -> tuple:
         depth, edges, worth = carry
-        return depth - LEVELS_AT_ONCE, *counted(depth, edges, worth)
+        return depth - at_once, *counted(depth, edges, worth)
 
     if search.solver:
-        start = (levels - 1) // LEVELS_AT_ONCE * LEVELS_AT_ONCE, tree.edges, (value, player)
+        start = (levels - 1) // at_once * at_once, tree.edges, (value, player)
         return tree._replace(edges=while_loop(lambda c: c[0] >= 0, up, start)[1])
     return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, (jnp.int32(0), tree.edges))[1])
 
@@ -87,7 +89,7 @@ def back_up_firsts(
         first = jnp.where(taken[:, None], mover[:, None, None], first)
         own = ((first == mover[:, None, None]) & active[:, None, None]).astype(jnp.float32)
         gains = own * jnp.where(mover == player, 1.0, -1.0)[:, None, None] * gain[:, :, None]
-        return depth - 1, first, count_firsts(edges, mean(own), mean(gains), b, at)
+        return depth - 1, first, count_firsts(edges, mean(own), mean(gains), b, at, search.leaves)
 
     def mean(x: jax.Array) -> jax.Array:
         """Over the games, in this order whatever the batch."""

@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.backup import LEVELS_AT_ONCE
 from jubango.bots.search.packing import nothing_prepared, number_names
 from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.rule import Edges
@@ -34,6 +33,7 @@ from jubango.bots.search.tree.tree import (
     VISITS,
     Tree,
     child_of,
+    edges_from,
     empty_tree,
     in_question,
     lanes_first,
@@ -42,6 +42,7 @@ from jubango.bots.search.tree.tree import (
     within,
 )
 from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.machine import suited
 from jubango.sgf_games.rules.game import State
 
 
@@ -148,8 +149,8 @@ def advance(
 
 
 def root_edges(s: SearchState) -> Edges:
-    visits, value_sum, prior, _, *amaf = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
-    edges = Edges(visits.astype(jnp.int32), value_sum, prior, s.tree.value[:, 0], *amaf)
+    visits, value_sum, prior, _, *more = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
+    edges = edges_from([visits, value_sum, prior, *more], s.tree.value[:, 0])
     bounds = s.tree.bounds[:, 0]
     return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
@@ -185,9 +186,9 @@ def idle(search: SearchSpec, trees: int) -> SearchState:
     """A search with nothing to do."""
     zero = jnp.zeros(trees, jnp.int32)
     actions, roots = search.game.num_actions, nothing_prepared(search, trees)
-    path = jnp.full((search.capacity + 1 + LEVELS_AT_ONCE, trees * search.leaves), search.spare, jnp.int32)
+    path = jnp.full((search.capacity + 1 + suited().climb, trees * search.leaves), search.spare, jnp.int32)
     return SearchState(
-        tree=empty_tree(search.game, trees, search.capacity, search.solver, search.rule.amaf),
+        tree=empty_tree(search.game, trees, search.capacity, search.rule, search.solver),
         params=TracedParams(
             simulations=zero,
             depth=zero,

@@ -46,6 +46,7 @@ class SearchRequest(NamedTuple):
     line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
     settles: bool = False  # most visits decide, without chance: with a deadline it ends once no move can become another
     onward: DeviceSelfPlay | None = None  # then the tree goes on with the game by itself; of lanes of one tree
+    resumed: bool = False  # the lane's trees are at it already: see Driver.restore
 
 
 def after(earlier: SearchRequest | None, order: SearchRequest) -> SearchRequest:

@@ -46,7 +46,7 @@ def instead_of_pass(
 ) -> int:
     """The move to play where ``action`` was chosen from row ``row`` of the statistics: another one if it is a pass too
     early."""
-    if action != game.pass_action or rule not in ("visits", "value"):
+    if action != game.pass_action or rule not in ("visits", "value", "lcb"):
         return action
     visits, value, prior = found.visits[row], found.value[row], found.prior[row]
     choices = game.open_actions(state) & (prior > 0) & (visits > 0)
@@ -55,7 +55,7 @@ def instead_of_pass(
     if not choices.any():
         return action
     among = np.flatnonzero(choices)
-    keys = (visits, value) if rule == "visits" else (value, visits)
+    keys = (value, visits) if rule == "value" else (visits, value)
     best = int(among[np.lexsort((keys[1][among], keys[0][among]))[-1]])
     (passed, one), (played, other) = (_known(float(value[a]), int(visits[a])) for a in (action, best))
     return action if passed - played > Z95 * math.sqrt(one + other) else best

@@ -23,20 +23,22 @@ def final_moves(
     """int [n]: the moves to play, from the statistics of n roots.
 
     moves: what each is chosen by. With a temperature t > 0 it is drawn with probabilities visits^(1/t) (AlphaGo Zero,
-    Methods, "Play"), prior^(1/t) or exp(value / t). At 0 the largest decides; among equals the more visits, the
-    higher mean, the higher prior, and then the lowest action or, ``ties`` being "random", any. An action of which it
-    is proved that another is no worse, and may be better, is not played.
+    Methods, "Play"; by "lcb", too), prior^(1/t) or exp(value / t). At 0 the largest decides; among equals the more
+    visits, the higher mean, the higher prior, and then the lowest action or, ``ties`` being "random", any. An action
+    of which it is proved that another is no worse, and may be better, is not played.
     """
     visits, value, prior = found.visits, found.value, found.prior
     legal: np.ndarray = prior > 0
     if found.bounds.shape[-1]:
         legal = in_question(found.bounds, found.value, legal)
     seen = legal & (visits > 0)
-    by_visits = np.array([rule in ("visits", "value") for rule in moves])
+    heat = np.asarray(temperatures)
+    moves = ["visits" if rule == "lcb" and t > 0 else rule for rule, t in zip(moves, heat, strict=True)]
+    by_visits = np.array([rule in ("visits", "value", "lcb") for rule in moves])
     by_visits &= seen.any(axis=1)  # without visits the prior decides
     by = [rule if rule == "gumbel" or ok else "prior" for rule, ok in zip(moves, by_visits, strict=True)]
     main = prior.astype(np.float64)
-    for rule, key in (("visits", visits), ("value", value), ("gumbel", found.final)):
+    for rule, key in (("visits", visits), ("value", value), ("gumbel", found.final), ("lcb", found.final)):
         rows = np.array([own == rule for own in by])
         if rows.any():
             main[rows] = key[rows]
@@ -45,7 +47,7 @@ def final_moves(
     for key in (main, visits, value, prior):
         best = best & (key == np.where(best, key, -np.inf).max(axis=1, keepdims=True))
     out = best.argmax(axis=1)
-    warm = (np.asarray(temperatures) > 0) & (np.array(by) != "gumbel")
+    warm = (heat > 0) & (np.array(by) != "gumbel")
     for i in np.flatnonzero(warm):  # drawn at random
         rng = np.random.default_rng([seeds[int(i)], 3])
         among = np.flatnonzero(choices[i])

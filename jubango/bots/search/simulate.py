@@ -39,7 +39,8 @@ from jubango.bots.search.tree.tree import (
     put,
 )
 from jubango.sgf_games.compute.kernels import first_largest
-from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.loops import times, while_loop
+from jubango.sgf_games.compute.machine import suited
 from jubango.sgf_games.compute.random_numbers import coin, gumbel_max_scores, mix, random_bits
 from jubango.sgf_games.rules.game import State
 
@@ -115,7 +116,7 @@ def select(search: SearchSpec, s: SearchState, active: jax.Array) -> tuple[Searc
     top = Descent(start, going, zero, zero - 1, zero, s.paths, s.tree.edges)
     if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
         top = level(top, root=True)
-    end = while_loop(lambda d: jnp.any(d.going), level, top)
+    end = while_loop(lambda d: jnp.any(d.going), times(suited().descent, level), top)
     tree = s.tree._replace(edges=end.edges)
     action = pick(end.paths.action, jnp.maximum(end.length - 1, 0), jnp.arange(b.shape[0]))
     leaf = Leaf(end.node, action, end.child, end.length)

@@ -53,6 +53,7 @@ class SearchSpec:
     def __post_init__(self) -> None:
         if not isinstance(self.game, Game):
             raise UserError(f'game={self.game!r}: should be a game, or its spec such as "go:9"')
+        object.__setattr__(self, "game", self.evaluator.game_for(self.game))
         if self.game.num_players > 2:
             raise UserError(
                 f"{self.game.spec} has {self.game.num_players} players; a search is of games for one or two, "

@@ -41,6 +41,12 @@ def pack(rows: Rows) -> jax.Array:
     return jnp.stack(rows)
 
 
+def copied(rows: Rows) -> Rows:
+    """The same as results of a kernel. Where rows of one array begin a loop, the kernel before it hands them on, else
+    the compiler makes a kernel for each."""
+    return [row | jnp.zeros_like(row) for row in rows]
+
+
 def both(*boards: Rows) -> Rows:
     """Points in every board."""
     out = boards[0]
@@ -168,6 +174,12 @@ def point_rows(row: jax.Array, column: jax.Array, valid: jax.Array, height: int,
     """The board with the one point (row, column), or none where ``valid`` is false."""
     bit = jnp.where(valid, jnp.ones((), dtype) << column.astype(dtype), jnp.zeros((), dtype))
     return [jnp.where(row == r, bit, jnp.zeros((), dtype)) for r in range(height)]
+
+
+def point_of(index: jax.Array, valid: jax.Array, width: int, height: int) -> Rows:
+    """The board with the one point ``index`` (row * W + column), or none where it is not ``valid``."""
+    row, column = lax.div(index, jnp.int32(width)), lax.rem(index, jnp.int32(width))
+    return point_rows(row, column, valid, height, row_type(width))
 
 
 def random_point(board: Rows, bits: jax.Array) -> tuple[Rows, jax.Array]:

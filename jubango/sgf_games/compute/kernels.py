@@ -10,14 +10,19 @@ and what is left is one loop over the lanes, computed once and vectorised to the
 A reduction promises nothing about the order in which it combines. The combiner here returns the
 same for every order in which its second argument is an element, which is how the CPU backend
 reduces. A compiler that reduces otherwise is noticed before the first kernel is made (``reduction_check``).
-There, and on other backends than the CPU, the function is left to the compiler as it is.
+There the function is left to the compiler as it is.
+
+A GPU has no use for that trick, and its compiler as little for so long a function. There :mod:`pallas_kernels` makes
+one kernel of it, in which a lane's integers stay in registers, if that is found to be right there; other devices get
+the function as it is.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, TypeVarTuple, overload
+from contextvars import ContextVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, TypeVarTuple, overload
 
 import jax
 import jax.extend.core
@@ -27,7 +32,8 @@ from jax.custom_batching import custom_vmap
 from jax.interpreters import partial_eval as pe
 
 from jubango.sgf_games.compute import machine
-from jubango.sgf_games.compute.loops import alike, while_loop
+from jubango.sgf_games.compute.loops import alike, times, while_loop
+from jubango.sgf_games.compute.pallas_kernels import elementwise, repeated
 from jubango.sgf_games.compute.reduction_check import reduction_holds
 
 S = TypeVar("S")
@@ -81,27 +87,29 @@ def fused(*stages: Callable[..., object]) -> Callable[..., Any]:
 def _plan(stages: tuple[Callable, ...], tree: Any, types: tuple) -> tuple[list[_Kernel], Any]:
     """(kernels that make up ``stages``, the tree of the last one's result)."""
     kernels: list[_Kernel] = []
-    pending: _Kernel | None = None
-    for stage in stages:
-        flat, types_after, tree_after = _trace(stage, tree, types)
-        alone = _Kernel(flat, types)
-        if pending is None:
-            pending = alone
-        else:
-            joined = pending.then(flat)
-            if joined.fits():
-                pending = joined
-            else:
-                kernels.append(pending)
-                pending = alone
-        tree, types, out_tree = tree_after[0], types_after, tree_after[1]
-    assert pending is not None
-    return [*kernels, pending], out_tree
+    pending: list[_Stage] = []
+    for function in stages:
+        stage = _trace(function, tree, types)
+        tree, types = stage.next_arguments, stage.types_after
+        if pending and not _fit([*pending, stage]):
+            kernels.append(_joined(pending))
+            pending = []
+        pending.append(stage)
+    return [*kernels, _joined(pending)], stage.result
 
 
-def _trace(stage: Callable, tree: Any, types: tuple) -> tuple[Callable, tuple, tuple]:
-    """(one lane of ``stage`` as a function of flat values, the types of its results, the trees of
-    its results: as the next stage's arguments and as they are)."""
+class _Stage(NamedTuple):
+    """One lane of a stage as a function of flat values."""
+
+    flat: Callable
+    equations: int
+    types: tuple  # of its arguments
+    types_after: tuple  # of its results
+    next_arguments: Any  # the tree of its results as the next stage's arguments
+    result: Any  # and as they are
+
+
+def _trace(stage: Callable, tree: Any, types: tuple) -> _Stage:
     arguments = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct((), t) for t in types])
     closed, result = jax.make_jaxpr(stage, return_shape=True)(*arguments)
 
@@ -110,7 +118,26 @@ def _trace(stage: Callable, tree: Any, types: tuple) -> tuple[Callable, tuple, t
 
     as_arguments = result if type(result) is tuple else (result,)
     types_after = tuple(x.dtype for x in jax.tree.leaves(result))
-    return flat, types_after, (jax.tree.structure(as_arguments), jax.tree.structure(result))
+    equations = _count_equations(closed.jaxpr)
+    return _Stage(flat, equations, types, types_after, jax.tree.structure(as_arguments), jax.tree.structure(result))
+
+
+def _joined(stages: list[_Stage]) -> _Kernel:
+    def flat(*values: jax.Array) -> list[jax.Array]:
+        now = list(values)
+        for stage in stages:
+            now = stage.flat(*now)
+        return now
+
+    return _Kernel(flat, stages[0].types)
+
+
+def _fit(stages: list[_Stage]) -> bool:
+    """Are they short enough for one kernel? What is surely so is not traced again to see what of it is needed."""
+    types, types_after = stages[0].types, stages[-1].types_after
+    arrays = len(types) + len(_slots(list(types), list(types_after))[1])
+    surely = sum(stage.equations for stage in stages) <= MAX_EQUATIONS and arrays <= MAX_ARRAYS
+    return surely or _joined(stages).fits()
 
 
 class _Kernel:
@@ -120,7 +147,6 @@ class _Kernel:
     """
 
     def __init__(self, flat: Callable, types: tuple) -> None:
-        self.flat, self.types = flat, types
         closed = jax.make_jaxpr(flat)(*[jax.ShapeDtypeStruct((), t) for t in types])
         inputs = {var: i for i, var in enumerate(closed.jaxpr.invars)}
         outvars = closed.jaxpr.outvars
@@ -130,11 +156,8 @@ class _Kernel:
         self.jaxpr: Any = needed
         self.consts = closed.consts
         self.read = [i for i, is_used in enumerate(used) if is_used]
-        self._run = _over_lanes(self._compute) if needed.outvars else None
-
-    def then(self, flat: Callable) -> _Kernel:
-        first = self.flat
-        return _Kernel(lambda *values: flat(*first(*values)), self.types)
+        self._lane = functools.partial(jax.core.eval_jaxpr, self.jaxpr, self.consts)
+        self._runs: dict[str, Callable] = {}
 
     def fits(self) -> bool:
         _, extra = _slots(*self._types())
@@ -145,27 +168,50 @@ class _Kernel:
         return [v.aval.dtype for v in self.jaxpr.invars], [v.aval.dtype for v in self.jaxpr.outvars]
 
     def __call__(self, leaves: list[jax.Array]) -> list[jax.Array]:
-        computed = iter(self._run(*[leaves[i] for i in self.read]) if self._run else ())
+        run = self._lane if _inside.get() else self._run()
+        computed = iter(run(*[leaves[i] for i in self.read]) if self.jaxpr.outvars else ())
         shape = jnp.broadcast_shapes(*[x.shape for x in leaves])
         return [next(computed) if i is None else jnp.broadcast_to(leaves[i], shape) for i in self.sources]
 
-    def _compute(self, *leaves: jax.Array) -> list[jax.Array]:
-        holds = machine.on_cpu() and reduction_holds(_reduction)
-        return self.as_reduction(*leaves) if holds else self.as_written(*leaves)
+    def _run(self) -> Callable:
+        """The kernel in the form for this device, a function of its own in every program: JAX traces and writes it
+        down once for all places that call it with such shapes."""
+        form = self.as_pallas if in_pallas() else self.as_written
+        if machine.on_cpu() and reduction_holds(_reduction):
+            form = self.as_reduction
+        if form.__name__ not in self._runs:
+            self._runs[form.__name__] = jax.jit(_over_lanes(form))
+        return self._runs[form.__name__]
+
+    def as_pallas(self, *leaves: jax.Array) -> list[jax.Array]:
+        """The same as one kernel of a GPU."""
+        return elementwise(self._lane, leaves)
 
     def as_written(self, *leaves: jax.Array) -> list[jax.Array]:
         """The results for ``leaves`` of one shape, left to the compiler."""
-        compute = functools.partial(jax.core.eval_jaxpr, self.jaxpr, self.consts)
+        compute = self._lane
         for _ in leaves[0].shape:  # functions called in it are traced for one lane as well
             compute = jax.vmap(compute)
         return compute(*leaves)
 
     def as_reduction(self, *leaves: jax.Array) -> list[jax.Array]:
         """The same as one variadic reduction."""
+        slots, all_types, combine = self._combiner
+        shape = leaves[0].shape
+        operands = [jnp.broadcast_to(x[None], (2, *shape)) for x in leaves]
+        operands += [jnp.zeros((2, *shape), t) for t in all_types[len(leaves) :]]
+        zeros = tuple(jnp.zeros((), t) for t in all_types)
+        # The barrier keeps unread outputs: the compiler mishandles a reduction that loses some.
+        out = lax.optimization_barrier(lax.reduce(tuple(operands), zeros, combine, (0,)))
+        return [out[slot] for slot in slots]
+
+    @functools.cached_property
+    def _combiner(self) -> tuple[list[int], list, Callable]:
+        """(which operand's place each result takes, the operands' types, what combines two); JAX traces the same
+        function once."""
         types, out_types = self._types()
         slots, extra = _slots(types, out_types)
         all_types = [*types, *extra]
-        shape = leaves[0].shape
 
         def combine(_: tuple, values: tuple) -> tuple:
             results = jax.core.eval_jaxpr(self.jaxpr, self.consts, *values[: len(types)])
@@ -174,12 +220,7 @@ class _Kernel:
                 out[slot] = value
             return tuple(out)
 
-        operands = [jnp.broadcast_to(x[None], (2, *shape)) for x in leaves]
-        operands += [jnp.zeros((2, *shape), t) for t in extra]
-        zeros = tuple(jnp.zeros((), t) for t in all_types)
-        # The barrier keeps unread outputs: the compiler mishandles a reduction that loses some.
-        out = lax.optimization_barrier(lax.reduce(tuple(operands), zeros, combine, (0,)))
-        return [out[slot] for slot in slots]
+        return slots, all_types, combine
 
 
 def _over_lanes(compute: Callable) -> Callable:
@@ -197,6 +238,70 @@ def _over_lanes(compute: Callable) -> Callable:
 def _reduction(lane: Callable, types: tuple) -> Callable:
     """``lane`` as one reduction, whatever may come of it."""
     return _over_lanes(_Kernel(lane, types).as_reduction)
+
+
+def _pallas(lane: Callable, types: tuple) -> Callable:
+    """``lane`` as one kernel of a GPU."""
+    return _over_lanes(_Kernel(lane, types).as_pallas)
+
+
+def in_pallas() -> bool:
+    """Is elementwise code a kernel of a GPU here?"""
+    return machine.suited().kernels and reduction_holds(_pallas)
+
+
+def one_kernel(step: Callable[[S], tuple[S, jax.Array]], start: S, live: jax.Array) -> S:
+    """Repeat elementwise ``step(state) -> (state, live)`` while any lane of its block is live, as one kernel; for where
+    :func:`in_pallas` says yes. A lane may go on after it has ended; that must not change what matters of it."""
+    leaves, tree = jax.tree.flatten(start)
+
+    def flat(*values: jax.Array) -> list[jax.Array]:
+        state, live = step(jax.tree.unflatten(tree, values))
+        return [*jax.tree.leaves(state), live]
+
+    @custom_vmap
+    def run(live: jax.Array, *values: jax.Array) -> list[jax.Array]:
+        shape = jnp.broadcast_shapes(*[x.shape for x in (live, *values)])
+        first = [jnp.broadcast_to(x, shape) for x in values]
+        return repeated(_lane_of(flat, first), first, jnp.broadcast_to(live, shape))
+
+    run.def_vmap(_batch_is_lanes(run))
+    return jax.tree.unflatten(tree, run(live, *leaves))
+
+
+def twice(step: Callable[[S], S]) -> Callable[[S], S]:
+    """Two steps as one turn of a loop, where a step is a kernel.
+
+    A kernel's results never lie where its arguments do, so a loop of one kernel a turn copies every array back;
+    the second step's results take the places of the first one's arguments.
+    """
+    return times(2, step)
+
+
+def repeat(number: int, step: Callable[[S], S], start: S) -> S:
+    """So many times elementwise ``step``, an even number; on a GPU as one kernel."""
+    if not in_pallas():
+        return lax.fori_loop(0, number // 2, lambda _, state: twice(step)(state), start)
+
+    def further(carry: tuple[S, jax.Array]) -> tuple[tuple[S, jax.Array], jax.Array]:
+        state, left = carry
+        return (step(state), left - 1), left > 1
+
+    left = jnp.full(jax.tree.leaves(start)[0].shape, number, jnp.int32)
+    return one_kernel(further, (start, left), left > 0)[0]
+
+
+_inside: ContextVar[bool] = ContextVar("inside", default=False)  # is what is traced part of a kernel already?
+
+
+def _lane_of(step: Callable, like: list[jax.Array]) -> Callable:
+    """``step`` of flat values, made of fused parts, as part of a kernel: one lane of it."""
+    before = _inside.set(True)
+    try:
+        closed = jax.make_jaxpr(step)(*[jax.ShapeDtypeStruct((), x.dtype) for x in like])
+    finally:
+        _inside.reset(before)
+    return functools.partial(jax.core.eval_jaxpr, closed.jaxpr, closed.consts)
 
 
 def _count_equations(jaxpr: Any) -> int:
@@ -243,15 +348,6 @@ def _batch_is_lanes(function: Callable) -> Callable:
     return rule
 
 
-def twice(step: Callable[[S], S]) -> Callable[[S], S]:
-    """Two steps as one turn of a loop, where a step is a kernel.
-
-    A kernel's results never lie where its arguments do, so a loop of one kernel a turn copies every array back;
-    the second step's results take the places of the first one's arguments.
-    """
-    return lambda state: step(step(state))
-
-
 def until_settled(step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]], unsettled: jax.Array, *start: *Ts) -> tuple[*Ts]:
     """Repeat elementwise ``step(*state) -> (state, unsettled)`` while any lane is ``unsettled``.
 
@@ -259,6 +355,10 @@ def until_settled(step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]], unsettled
     change what matters of it.
     """
     leaves, tree = jax.tree.flatten(start)
+
+    def flat(*values: jax.Array) -> list[jax.Array]:
+        state, unsettled = step(*jax.tree.unflatten(tree, values))
+        return [*jax.tree.leaves(state), unsettled]
 
     @custom_vmap
     def run(unsettled: jax.Array, *values: jax.Array) -> list[jax.Array]:
@@ -268,6 +368,8 @@ def until_settled(step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]], unsettled
 
         shape = jnp.broadcast_shapes(*[x.shape for x in values])
         first = [jnp.broadcast_to(x, shape) for x in values]
+        if in_pallas():
+            return repeated(_lane_of(flat, first), first, jnp.broadcast_to(unsettled, shape))
         return while_loop(lambda c: c[1], body, (first, jnp.any(unsettled)))[0]
 
     run.def_vmap(_batch_is_lanes(run))

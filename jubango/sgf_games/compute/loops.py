@@ -18,6 +18,17 @@ def while_loop(cond: Callable[[T], jax.Array], body: Callable[[T], T], start: T)
     return result
 
 
+def times(number: int, step: Callable[[T], T]) -> Callable[[T], T]:
+    """So many steps as one turn of a loop."""
+
+    def turn(state: T) -> T:
+        for _ in range(number):
+            state = step(state)
+        return state
+
+    return turn
+
+
 def alike(tree: T, like: Any) -> T:
     """``tree`` with the types of values that vary over the devices over which anything of ``like`` does; elsewhere than
     in ``shard_map`` as it is."""

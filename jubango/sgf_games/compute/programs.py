@@ -12,6 +12,13 @@ import jax
 from jubango.sgf_games.compute.machine import on_cpu
 from jubango.sgf_games.compute.traced import traced
 
+# Passes of the CPU compiler that cost our own large programs more time to make than they gain: a reduction that is
+# split in two is two kernels, and nothing of our loops is the same in every turn. Measured: benchmarks/README.md,
+# "First contact".
+LEFT_OUT_OF_OURS = "simplify-while-loops,while-loop-invariant-code-motion,tree_reduction_rewriter"
+# JAX 0.12 makes one kernel of loops over whole batches of games, which is not vectorised: a sixth of the speed.
+LEFT_OUT = "small-while-loop-hoisting" if jax.__version_info__ >= (0, 12) else ""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -49,9 +56,15 @@ class Compiled(Generic[P, R]):
     @property
     def _jitted(self) -> Any:
         if self._made is None:  # at the first use, so that importing a module never starts a backend
-            chosen: dict[str, int | bool] = {"xla_cpu_prefer_vector_width": 512} if on_cpu() else {}
-            if on_cpu() and self._everywhere:  # threads to help a device would take the cores from the others
-                chosen["xla_cpu_multi_thread_eigen"] = False
+            chosen: dict[str, int | bool | str] = {}
+            if on_cpu():
+                left_out = [LEFT_OUT] if self._parts is None else [LEFT_OUT, LEFT_OUT_OF_OURS]
+                chosen = {
+                    "xla_cpu_prefer_vector_width": 512,
+                    "xla_disable_hlo_passes": ",".join(filter(None, left_out)),
+                }
+                if self._everywhere:  # threads to help a device would take the cores from the others
+                    chosen["xla_cpu_multi_thread_eigen"] = False
             extra = {"compiler_options": chosen | self._options.get("compiler_options", {})} if chosen else {}
             self._made = jax.jit(self._traced(), **{**self._options, **extra})
         return self._made

@@ -2,7 +2,8 @@
 
 What ``kernels.fused`` emits is right for one order of combining alone, and no compiler promises an order. So before
 the first kernel of a program is made the answer is looked up, and found out where it is not known. A sample is run as
-such a reduction, on batches of many sizes, in a loop and under ``vmap``, and compared with numpy.
+such a reduction, on batches of many sizes, in a loop and under ``vmap``, and compared with numpy. So are the kernels
+of a GPU.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import jaxlib.version
 import numpy as np
 from jax import lax
 
-from jubango.sgf_games.compute import machine
+from jubango.sgf_games.compute import machine, pallas_kernels
 from jubango.sgf_games.compute.cache import cache_folder
 from jubango.sgf_games.compute.programs import jit
 
@@ -34,36 +35,73 @@ TYPES = tuple(np.dtype(t) for t in ("uint16", "uint16", "uint32", "int32", "bool
 
 @functools.cache
 def reduction_holds(reduction: Callable[[Callable, tuple], Callable]) -> bool:
-    """Is ``reduction(lane, types)``, a function of one lane as a reduction over lanes, right here?
+    """Is ``reduction(lane, types)``, a function of one lane as a reduction over lanes or as a kernel, right here?
 
     The outcome is kept in a small file in :func:`cache_folder`, one for each jaxlib, its flags and kind of
     processor; without the file the check, half a second, is made again. Warns, once a process, if the answer is no.
     """
-    known = _outcome_file(reduction)
+    kind, known = machine.kind(), _outcome_file(reduction.__name__, reduction.__code__.co_filename)
+    holds = _found(known, lambda: _is_right_on(kind, reduction))
+    if not holds:
+        gpu = f"make kernels for this {machine.present()[0].device_kind}"
+        where = "reduce on this CPU" if machine.on_cpu() else gpu
+        _warn(f"does not {where} as jubango's fused kernels need it")
+    return holds
+
+
+def _is_right_on(kind: str, reduction: Callable[[Callable, tuple], Callable]) -> bool:
+    """In a thread, which knows neither :func:`machine.made_for` nor the default device of who asks."""
+    if kind != "cpu" or machine.present()[0].platform == "cpu":
+        return _is_right(reduction)
+    with machine.made_for("cpu"), jax.default_device(jax.local_devices(backend="cpu")[0]):
+        return _is_right(reduction)
+
+
+def agrees(name: str, file: str, form: Callable, plain: Callable, *args: Any) -> bool:
+    """Does ``form(*args)``, made of the kernels of a GPU, find what ``plain`` does on this machine's CPU? The outcome
+    is kept as that of :func:`reduction_holds`; ``file`` is that of the code."""
+
+    def same() -> bool:
+        try:
+            found = jax.device_get(jit(form)(*args))
+            with machine.made_for("cpu"), jax.default_device(jax.local_devices(backend="cpu")[0]):
+                expected = jax.device_get(jit(plain)(*args))
+        except Exception:  # whatever it is that Pallas or a compiler will have none of, or there is no CPU for JAX
+            return False
+        return all(np.array_equal(x, y) for x, y in zip(*map(jax.tree.leaves, (found, expected)), strict=True))
+
+    holds = _found(_outcome_file(name, file), same)
+    if not holds:
+        _warn(f"does not make of jubango's {name} the kernel that it should be")
+    return holds
+
+
+def _found(known: Path | None, is_right: Callable[[], bool]) -> bool:
+    """What is known, or is found out now."""
     outcome = ""
     with contextlib.suppress(OSError, ValueError):
         outcome = known.read_text() if known else ""
     if outcome not in ("holds", "fails"):
         # In a thread of its own, since this one may be in the middle of somebody's trace.
         with concurrent.futures.ThreadPoolExecutor(1) as thread:
-            outcome = "holds" if thread.submit(_is_right, reduction).result() else "fails"
+            outcome = "holds" if thread.submit(is_right).result() else "fails"
         with contextlib.suppress(OSError):
             if known:
                 known.write_text(outcome)
-    if outcome == "fails":
-        warnings.warn(
-            f"jaxlib {jaxlib.version.__version__} does not reduce on this CPU as jubango's fused kernels need it; "
-            "the plain form is used: the same games, but slower",
-            RuntimeWarning,
-            stacklevel=2,
-        )
     return outcome == "holds"
 
 
-def _outcome_file(reduction: Callable) -> Path | None:
-    decides = [jaxlib.version.__version__, machine.processor(), os.environ.get("XLA_FLAGS", "")]
-    with contextlib.suppress(OSError):  # and the code that makes and checks reductions
-        decides += [Path(file).read_text(encoding="utf-8") for file in (__file__, reduction.__code__.co_filename)]
+def _warn(what: str) -> None:
+    text = f"jaxlib {jaxlib.version.__version__} {what}; the plain form is used: the same games, but slower"
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def _outcome_file(name: str, file: str) -> Path | None:
+    device = "" if machine.on_cpu() else machine.present()[0].device_kind
+    decides = [name, jaxlib.version.__version__, machine.processor(), os.environ.get("XLA_FLAGS", ""), device]
+    with contextlib.suppress(OSError):  # and the code that makes and checks them
+        own = __file__, pallas_kernels.__file__, file
+        decides += [Path(one).read_text(encoding="utf-8") for one in own]
     name = hashlib.sha256("\n".join(decides).encode()).hexdigest()[:16]
     folder = cache_folder()
     return folder and folder / f"fused-{name}.txt"
@@ -92,6 +130,10 @@ def _is_right(reduction: Callable[[Callable, tuple], Callable]) -> bool:
     try:
         found = jax.device_get(jit(run)(jax.device_put(batches)))
     except jax.errors.JaxRuntimeError:  # a compiler that will have none of it
+        return False
+    except Exception:  # nor will Pallas, which says so in many ways
+        if machine.on_cpu():
+            raise
         return False
     return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(correct), strict=True))
 

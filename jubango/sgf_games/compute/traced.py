@@ -23,9 +23,10 @@ import re
 import stat
 import struct
 import tempfile
+import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,15 @@ from jax import export
 
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.compute.cache import cache_folder, read_own
+from jubango.sgf_games.compute.pallas_kernels import TRITON_CALLS
 
 OURS = "jubango."
 PACKAGE = "jubango"
 LIBRARIES = "jax", "jaxlib", "numpy"
 OLD = 30 * 86_400  # seconds after which what other versions of the code have left is thrown away
 LEAF = 0
+# What the next version of JAX may not know: programs are kept for this one alone.
+OWN_CALLS = [export.DisabledSafetyCheck.custom_call(name) for name in TRITON_CALLS]
 MARK = b"traced by jubango\n"  # every file begins with it
 
 
@@ -63,7 +67,10 @@ def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) 
         found = _read(path)
         if found is None:
             try:
-                made = export.export(jax.jit(function, **places))(*jax.tree.unflatten(tree, shapes))
+                with _nameless():
+                    made = export.export(jax.jit(function, **places), disabled_checks=OWN_CALLS)(
+                        *jax.tree.unflatten(tree, shapes)
+                    )
             except Exception:  # what is wrong with the function it says by itself; some programs cannot be exported
                 return function(*args)
             found = _flat(made), made.out_tree
@@ -75,6 +82,29 @@ def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) 
     code = _deciding(function, name)
     program.__name__ = function.__name__ if hasattr(function, "__name__") else "program"
     return program
+
+
+@contextlib.contextmanager
+def _nameless() -> Iterator[None]:
+    """Without the lines of code that each operation comes from: a third of what is written down and compiled would be
+    these. The setting is the whole process's; of several threads the last one restores it."""
+    now: Any = jax.config
+    with _changing:
+        if not _named:
+            _named.append(now.jax_traceback_in_locations_limit)
+            now.update("jax_traceback_in_locations_limit", 0)
+        _named.append(0)
+    try:
+        yield
+    finally:
+        with _changing:
+            _named.pop()
+            if len(_named) == 1:
+                now.update("jax_traceback_in_locations_limit", _named.pop())
+
+
+_changing = threading.Lock()
+_named: list[int] = []  # what the setting was, and an item for everybody who wants no names
 
 
 def identity(value: object) -> str | None:
@@ -141,8 +171,9 @@ def _path(program: str, floors: frozenset[str]) -> Path | None:
 
 def _circumstances() -> list[str]:
     """What decides a program besides our code and what it is made of."""
-    settings = {key: value for key, value in jax.config.values.items() if "cache" not in key and "debug" not in key}
-    environment = [os.environ.get("XLA_FLAGS", ""), machine.processor() if machine.on_cpu() else ""]
+    besides = "cache", "debug", "traceback"  # in the names of those that change no program
+    settings = {key: value for key, value in jax.config.values.items() if not any(word in key for word in besides)}
+    environment = [os.environ.get("XLA_FLAGS", ""), machine.processor() if machine.on_cpu() else f"{machine.suited()}"]
     device = machine.present()[0]
     return [f"{settings}", *environment, f"{device.platform} {device.device_kind} {len(machine.present())}"]
 

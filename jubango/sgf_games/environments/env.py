@@ -38,8 +38,9 @@ from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.rules.go.area import area_margin
 from jubango.sgf_games.rules.go.board import GoBoard, empty_board, legal_points, play
-from jubango.sgf_games.rules.go.go import Go, GoState
+from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.rules.go.moves import first_point
+from jubango.sgf_games.rules.go.state import GoState, no_trail
 from jubango.sgf_games.rules.mnk import LineGame, LineState, Mnk
 
 ILLEGAL_ACTION_PENALTY = -1.0
@@ -258,7 +259,10 @@ class GoEnv(Env):
 
     def _begin(self) -> tuple[GoPosition, State, GameStatus]:
         game = self.game
-        board = empty_board(game.width, game.height) if self._repetition_loses else self._rules.init()
+        if self._repetition_loses:
+            board: GoBoard | GoState = empty_board(game.width, game.height)
+        else:
+            board = self._rules.init()._replace(trail=no_trail(game.width, game.height, 0, 0))
         past = (jnp.zeros(self.max_plies, jnp.uint32),) * 2 if self._repetition_loses else ()
         seen = jnp.zeros(game.height * game.width if game.pgx_planes else 0, jnp.uint32)
         x = GoPosition(board, seen, jnp.int32(-1), jnp.int32(0), jnp.int32(0))
@@ -323,7 +327,8 @@ def _go_state(game: GoOfEnv, x: GoPosition, past: State) -> GoStateOfEnv:
         met = jnp.stack(past, axis=-1)
     nothing = jnp.zeros((0, 2), jnp.uint32)
     own, opp = bb.pack(board.own), bb.pack(board.opp)
-    return GoStateOfEnv(own, opp, ko, x.last, x.passes, player, x.ply, komi, nothing, x.seen, met)
+    trail = no_trail(game.width, game.height, 0, 0)
+    return GoStateOfEnv(own, opp, ko, x.last, x.passes, player, x.ply, komi, nothing, trail, x.seen, met)
 
 
 def game_state(game: Game, state: EnvState) -> State:

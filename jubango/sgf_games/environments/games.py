@@ -21,6 +21,7 @@ from jubango.sgf_games.rules.game import State
 from jubango.sgf_games.rules.go.board import board_key
 from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.rules.go.moves import chains_with_two_liberties
+from jubango.sgf_games.rules.go.state import GoTrail
 from jubango.sgf_games.rules.mnk import LineGame, LineState, Mnk
 
 Observation: TypeAlias = Literal["pgx", "game"]  # what states show: pgx's planes, or what the game's own observe says
@@ -60,6 +61,7 @@ class GoStateOfEnv(NamedTuple):
     ply: jax.Array
     komi: jax.Array
     past: jax.Array
+    trail: GoTrail
     seen: jax.Array  # uint32 [H * W]: bit i is plane i of the observation; [0] where that is the game's own
     met: jax.Array  # uint32 [M, 2]: a 64-bit key of the board after each move; M is 0 in tree nodes and under superko
 
@@ -124,14 +126,13 @@ class GoOfEnv(Go):
             return jnp.any(known & jnp.all(state.met == key, axis=-1))
 
         def added(at: jax.Array) -> jax.Array:
-            stone = bb.point_rows(*jnp.divmod(at, self.width), jnp.bool_(True), self.height, bb.row_type(self.width))
+            stone = bb.point_of(at, jnp.bool_(True), self.width, self.height)
             return met(bb.either(own, stone), opp)
 
         def next_capture(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             left, found = carry
             at = jnp.argmax(left).astype(jnp.int32)
-            row, column = jnp.divmod(at, self.width)
-            mine, theirs, _, _ = self._place(state.own, state.opp, row, column, jnp.any(left))
+            mine, theirs, _ = self._place(state.own, state.opp, at, jnp.any(left))
             return left & (index != at), found | (left & (index == at) & met(mine, theirs))
 
         _, safe = chains_with_two_liberties(self.width, own, opp)

@@ -81,6 +81,22 @@ class Folder:
         cut too. A link in its place is replaced, and leads where it led. Raises UserError and OSError."""
         replace_file(self._place(name), data, flush)
 
+    def create(self, name: str, data: bytes) -> None:
+        """A file that nobody expects yet: whoever reads it before this returns may see none of it. What has the name
+        already is replaced. Raises UserError and OSError."""
+        path = self._place(name)
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _WARILY, 0o666)
+        except FileExistsError:  # of a process that died, or of somebody else
+            return replace_file(path, data)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
+
     def append(self, name: str, data: bytes) -> None:
         """Write at the end of a file, which is made if need be, and flush it. Raises UserError and OSError."""
         path = self.file(name)

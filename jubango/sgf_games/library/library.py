@@ -60,6 +60,7 @@ FILES = f"create table if not exists files ({', '.join(f'{name} {kind}' for name
 CREATE_GAMES = f"create table if not exists games ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
 ADD_GAME = f"insert or ignore into games ({','.join(COLUMNS)}) values ({','.join('?' * len(COLUMNS))})"
 ADD_FILE = "insert or replace into files (game_id, checksum, comments, thoughts) values (?, ?, ?, ?)"
+GAMES = "games"  # the folder of the games' files
 GAME_FILES = "select game_id, sgf, checksum from games left join files using (game_id)"
 NOTE_FILE = "insert into files (game_id, checksum) values (?, ?)"
 
@@ -80,8 +81,8 @@ class Library:
         self._files = Folder(folder)
         path = self.folder / DATABASE
         try:
-            _make_folder(self._files.folder("games").path)
-            games = self._files.files("games", ".sgf")
+            _make_folder(self._files.folder(GAMES).path)
+            games = self._files.files(GAMES, ".sgf")
             check_files(self._files)
             problem = "is empty" if path.exists() else "is missing"
             if not anew and not _holds_something(path) and games:
@@ -169,13 +170,18 @@ class Library:
     def add(self, records: list[GameRecord]) -> None:
         """Keep finished games, all or none: their files, then, in one transaction, their rows. Raises CannotGoOn."""
         written: list[str] = []
+        notes: list[tuple] = []
         try:
+            games = self._files.folder(GAMES)
             with self._db:
                 for record in records:
                     name = sgf_name(record.game_id)
                     if self._db.execute(ADD_GAME, _row(record, name)).rowcount:
-                        self._write(record, name)
+                        data = record.written or write_record(record)
+                        games.create(name.removeprefix(f"{GAMES}/"), data)
                         written.append(name)
+                        notes.append(_file_row(record, data))
+                self._db.executemany(ADD_FILE, notes)
         except (OSError, UserError, *ERRORS) as error:
             for name in written:  # a full disk has better uses
                 with contextlib.suppress(OSError):
@@ -223,7 +229,7 @@ class Library:
         self._note(record, data)
 
     def _note(self, record: GameRecord, data: bytes) -> None:
-        self._db.execute(ADD_FILE, (record.game_id, zlib.crc32(data), _beside(record), record.thoughts))
+        self._db.execute(ADD_FILE, _file_row(record, data))
 
     def _mend(self) -> None:
         """Write the SGF files again that are missing or damaged, and note checksums that nobody has noted."""
@@ -285,9 +291,13 @@ def _row(record: GameRecord, name: str) -> tuple:
     )  # fmt: skip
 
 
+def _file_row(record: GameRecord, data: bytes) -> tuple:
+    return record.game_id, zlib.crc32(data), _beside(record), record.thoughts
+
+
 def sgf_name(game_id: str) -> str:
     """The name of a game's file in the run's folder."""
-    return f"games/{file_name(game_id)}.sgf"
+    return f"{GAMES}/{file_name(game_id)}.sgf"
 
 
 def row_record(row: Mapping[str, Any]) -> GameRecord:

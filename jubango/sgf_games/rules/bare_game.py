@@ -33,6 +33,7 @@ class EndlessGames(NamedTuple):
     start: Callable[[jax.Array], Any]  # of seeds, uint32 [B]: games at their beginning
     turn: Callable[[Any], Any]  # one random move in every lane; a game that has ended begins anew
     counts: Callable[[Any], tuple[jax.Array, jax.Array]]  # int32 [B] each: the moves and the games so far
+    elementwise: bool = False  # whether a turn is elementwise over arrays [B] and nothing else
 
 
 class BareGame(ABC, Generic[StateT]):

@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding
 
 from jubango.sgf_games.compute.kernels import where_needed
 from jubango.sgf_games.compute.machine import claim, device_layout, shard, split_last
-from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.compute.programs import Compiled, jit
 from jubango.sgf_games.rules.game import Game, State
 
 Array = TypeVar("Array", jax.Array, np.ndarray)
@@ -91,6 +91,7 @@ class TableProgram(NamedTuple):
 
     first: Callable[[], State]
     step: Callable[[State, np.ndarray, np.bool_], tuple[State, jax.Array, jax.Array]]
+    trace: Callable[[], object]  # step beforehand, which is then only compiled when it is first called
 
 
 def table_program(game: Game, lanes: int, number: int) -> TableProgram:
@@ -104,16 +105,27 @@ def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     ``look`` is uint8 [lanes, A + 2]: the legal actions, the player to move, whether a game has ended. ``margin`` is
     float32 [lanes], of games that have ended.
     """
-    first, step = _table_program(game.compiled_as, lanes, number)
+    places, step = _table_program(game.compiled_as, lanes, number)
     start = jax.device_put(initial_state(game), shard(number)[1])
-    return TableProgram(lambda: first(start), lambda states, told, restart: step(states, told.copy(), restart, start))
+
+    def trace() -> object:
+        shapes = jax.tree.map(
+            lambda x, place: jax.ShapeDtypeStruct((*x.shape, lanes), x.dtype, sharding=place), start, places
+        )
+        return step.lower(shapes, np.full((MOVES_A_STEP, lanes), LEAVE, np.int32), np.bool_(False), start)
+
+    return TableProgram(
+        first=lambda: jax.device_put(_repeated(game, lanes), places),
+        step=lambda states, told, restart: step(states, told.copy(), restart, start),
+        trace=trace,
+    )
 
 
 @functools.lru_cache(maxsize=32)
 def _table_program(
     game: Game, lanes: int, number: int
-) -> tuple[Callable[[State], State], Callable[..., tuple[State, jax.Array, jax.Array]]]:
-    """(first, step) of :class:`TableProgram`, which take the game's first position as well."""
+) -> tuple[State, Compiled[..., tuple[State, jax.Array, jax.Array]]]:
+    """(the shardings of states, the step of :class:`TableProgram`, which takes the game's first position as well)."""
     split, all_of_it = shard(number)
     specs = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(game.init))
     places = jax.tree.map(lambda spec: NamedSharding(split.mesh, spec), specs)
@@ -147,14 +159,8 @@ def _table_program(
         out_specs=(specs, split.spec, split.spec),
         check_vma=False,
     )
-    first = jit(
-        lambda start: jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, axis=-1), start),
-        parts=("first", game, lanes),
-        in_shardings=(all_of_it,),
-        out_shardings=places,
-    )
     whole = (places, rows, all_of_it, all_of_it)
-    return first, jit(
+    return places, jit(
         mapped, number > 1, ("table", game, lanes, number), in_shardings=whole, out_shardings=(places, split, split)
     )
 
@@ -168,8 +174,12 @@ def initial_state(game: Game) -> State:
 
 def initial_states(game: Game, lanes: int) -> State:
     """A batch of first positions, batch axis last."""
-    first = jax.tree.map(np.asarray, initial_state(game))
-    return jax.device_put(jax.tree.map(lambda x: np.repeat(x[..., None], lanes, axis=-1), first))
+    return jax.device_put(_repeated(game, lanes))
+
+
+def _repeated(game: Game, lanes: int) -> State:
+    """First positions on the host."""
+    return jax.tree.map(lambda x: np.repeat(np.asarray(x)[..., None], lanes, axis=-1), initial_state(game))
 
 
 def stacked(states: Sequence[State]) -> State:

@@ -115,6 +115,22 @@ class Game(BareGame[StateT]):
         """
         return "the point is occupied" if point is not None and self.stones(state)[point] else "the rules forbid it"
 
+    @property
+    def remembering(self) -> Game:
+        """The same game for searches whose evaluator looks at the last moves: what is left :meth:`without_history` has
+        them. By default the game itself."""
+        return self
+
+    def katago_inputs(self, states: StateT, legal: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(float32 [B, H, W, 22], float32 [B, 19]): what KataGo's networks are told of positions.
+
+        states: B last.
+        legal: bool [B, A], their legal actions.
+
+        Raises UserError for a game that KataGo does not play, as by default.
+        """
+        raise UserError(f"KataGo's networks do not play {self.spec}")
+
     # -- hooks: points -----------------------------------------------------------------------
 
     @property

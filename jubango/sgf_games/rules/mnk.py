@@ -13,9 +13,10 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, twice
+from jubango.sgf_games.compute.kernels import fused, in_pallas, one_kernel, twice
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.random_numbers import random_bits
+from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
@@ -149,17 +150,27 @@ class LineGame(Game[LineState]):
 
     def _random_end(self, states: LineState, seeds: jax.Array) -> tuple[jax.Array, bb.Rows, bb.Rows]:
         """(results, the first player's stones, the second's) of random games."""
+        own, opp, player, won = bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won
+        zero = jnp.zeros(seeds.shape, jnp.int32)
+        whole = in_pallas() and _one_kernel_is_right(self)
+        own, opp, player, won, *_ = self._played((own, opp, player, won, seeds, zero, zero), whole)
+        return _results(player, won), bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
+
+    def _played(self, playing: Playing, one: bool) -> Playing:
+        """Random games from there to their ends, as one kernel or move after move in all lanes."""
         move = self.random_move()
 
-        def going_on(carry: tuple) -> jax.Array:
+        def going_on(carry: Playing) -> jax.Array:
             own, opp, _, won, *_ = carry
-            return jnp.any(~won & bb.some(self.playable(bb.either(own, opp))))
+            return ~won & bb.some(self.playable(bb.either(own, opp)))
 
-        start = (bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won)
-        zero = jnp.zeros(seeds.shape, jnp.int32)
-        end = while_loop(going_on, twice(lambda c: move(*c)), (*start, seeds, zero, zero))
-        own, opp, player, won, *_ = end
-        return _results(player, won), bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
+        def further(carry: Playing) -> tuple[Playing, jax.Array]:
+            after = move(*carry)
+            return after, going_on(after)
+
+        if one:
+            return one_kernel(further, playing, going_on(playing))
+        return while_loop(lambda c: jnp.any(going_on(c)), twice(lambda c: move(*c)), playing)
 
     def endless_games(self) -> EndlessGames:
         move = self.random_move(restart=True)
@@ -169,7 +180,7 @@ class LineGame(Game[LineState]):
             zero = jnp.zeros(seeds.shape, jnp.int32)
             return rows, rows, zero, zero > 0, seeds, zero, zero
 
-        return EndlessGames(start, lambda carry: move(*carry), lambda carry: carry[-2:])
+        return EndlessGames(start, lambda carry: move(*carry), lambda carry: carry[-2:], elementwise=True)
 
     def random_move(self, restart: bool = False) -> Callable[[*Playing], Playing]:
         """``move(own, opp, player, won, seed, turns, games)``: one random move in every lane, over the
@@ -200,6 +211,21 @@ class LineGame(Game[LineState]):
 
     def stones(self, state: LineState) -> np.ndarray:
         return bb.drawn(state.own, state.opp, int(state.player), self.width)
+
+
+@functools.cache
+def _one_kernel_is_right(game: LineGame) -> bool:
+    """Are random games as one kernel the same here as move after move?"""
+
+    def ends(one: bool, seeds: jax.Array) -> tuple:
+        rows, zero = [jnp.zeros(seeds.shape, bb.row_type(game.width))] * game.height, jnp.zeros(seeds.shape, jnp.int32)
+        own, opp, player, won, *_ = game._played((rows, rows, zero, zero > 0, seeds, zero, zero), one)
+        return own, opp, player, won
+
+    seeds = np.arange(64, dtype=np.uint32)
+    return agrees(
+        f"playout of {game.spec}", __file__, functools.partial(ends, True), functools.partial(ends, False), seeds
+    )
 
 
 def _results(player: jax.Array, won: jax.Array) -> jax.Array:

@@ -19,6 +19,7 @@ from jubango.sgf_games.rules.compiled import View, initial_state, rules, view_of
 from jubango.sgf_games.rules.coordinates import Point
 from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.sgf.diagram import Diagram, board_svg, shortened
+from jubango.sgf_games.sgf.past import Past, PlayedMove
 from jubango.sgf_games.sgf.sgf import SgfGame, SgfNode, read_games
 
 POSITIONS_AT_ONCE = 64  # positions that are looked at at once
@@ -37,6 +38,7 @@ class Position:
     last_player: int | None
     next_move: tuple[int, Point | None] | None  # what was played here
     players: tuple[str, str] | None = None  # Black's and White's name, where they are known
+    past: Past | None = None  # what led here, where it is known
 
     @functools.cached_property
     def _view(self) -> View[np.ndarray]:
@@ -110,7 +112,9 @@ class Position:
         if not self.legal[action]:
             raise UserError(f"{where} is illegal: {_why(game, self.state, game.action_point(self.state, action))}")
         state = rules(game).step(self.state, action)
-        return Position(game, state, self.number + 1, game.last_point(state, action), self.player, None, self.players)
+        last = game.last_point(state, action)
+        past = self.past and self.past.then(self.player, last)
+        return Position(game, state, self.number + 1, last, self.player, None, self.players, past)
 
     def diagram(self) -> Diagram:
         """The board as it is drawn, in text, SVG or PNG."""
@@ -132,7 +136,7 @@ def position(game: Game | str, moves: str | Iterable[str] = "") -> Position:
     Raises UserError at an illegal move.
     """
     game = make_game(game) if isinstance(game, str) else game
-    here = Position(game, initial_state(game), 0, None, None, None)
+    here = Position(game, initial_state(game), 0, None, None, None, past=Past())
     for text in moves.split() if isinstance(moves, str) else moves:
         here = here.after(text)
     return here
@@ -279,17 +283,20 @@ def _walk(sgf: SgfGame, until: int, checked: bool = True) -> list[Position]:
     upcoming = [node.move for node in sgf.nodes if node.move]
     out: list[Position] = []
     number, last, last_player = 0, None, None
+    stones: np.ndarray | None = None  # that were set up last
+    line: list[PlayedMove] = []  # since then
 
     def here() -> Position:
         following = upcoming[number] if number < len(upcoming) else None
-        names = sgf.name(0), sgf.name(1)
-        return Position(game, _on_move(game, state, following), number, last, last_player, following, names)
+        names, past = (sgf.name(0), sgf.name(1)), Past(stones, line, len(line))
+        return Position(game, _on_move(game, state, following), number, last, last_player, following, names, past)
 
     for node in sgf.nodes:
         if node.black or node.white or node.empty or node.turn is not None:
             if number == until and node.move is None and number:
                 break
             state = _set_up(sgf, state, node, upcoming[number][0] if number < len(upcoming) else None)
+            stones, line = game.stones(state), []
         if node.move is None:
             continue
         out.append(here())
@@ -312,6 +319,7 @@ def _walk(sgf: SgfGame, until: int, checked: bool = True) -> list[Position]:
             )
         state = compiled.step(state, action)
         number, last, last_player = number + 1, point, player
+        line.append(node.move)
     out.append(here())
     return out
 

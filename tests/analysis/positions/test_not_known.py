@@ -49,7 +49,7 @@ def test_a_picture_says_that_there_is_no_network():
 @pytest.mark.parametrize(
     ("game", "bot", "noted"),
     [
-        ("go:19", "rave:rollout_moves=tactical", True), ("go:13", "alphazero", True), ("go:9x19", "uct", True),
+        ("go:25", "rave:rollout_moves=tactical", True), ("go:25", "alphazero", True), ("go:9x19", "uct", True),
         ("go:9", "alphazero", False), ("go:9", "uct", False), ("gomoku:15", "uct", False), ("go:19", "random", False),
         ("go:19", "uct:evaluator=heuristic", False),
     ],
@@ -58,6 +58,20 @@ def test_a_large_board_without_a_network_is_said_to_be_one(game, bot, noted):
     said = judging_note(make_game(game), bot_from_spec(bot))
     assert bool(said) == noted
     assert not noted or (said.startswith(f"no network for {game}: ") and "\n" not in said)
+
+
+@pytest.mark.parametrize("game", ["go:13", "go:19"])
+def test_of_a_modest_network_it_is_said(game):
+    said = judging_note(make_game(game), bot_from_spec("alphazero"))
+    assert said.startswith(f"the network for {game} is a modest player: ") and "\n" not in said
+    assert not judging_note(make_game(game), bot_from_spec("alphazero:network=mine.safetensors")), "it is its author's"
+
+
+@pytest.mark.parametrize("bot", ["rave:rollout_moves=tactical", "alphazero:network=none"])
+def test_random_games_are_said_to_judge_where_a_network_could(bot):
+    said = judging_note(make_game("go:19"), bot_from_spec(f"{bot},name=one"))
+    assert said.startswith("one asks no network: ")
+    assert "random games judge" in said and "\n" not in said
 
 
 @pytest.mark.full

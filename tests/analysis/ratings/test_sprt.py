@@ -65,7 +65,7 @@ def test_the_grid_agrees_with_what_is_exact():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("model", "number"), [("logistic", 400), ("normalized", 60)])
+@pytest.mark.parametrize(("model", "number"), [("logistic", 200), ("normalized", 40)])
 def test_lengths_are_those_of_tests_that_are_played(model, number):
     """Of simulated pairs whose two games hang together; within four standard errors."""
     test = Sprt(0, 60, model=model)

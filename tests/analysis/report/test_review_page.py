@@ -11,8 +11,8 @@ from browser import browser, opened  # noqa: F401
 
 from jubango.analysis.positions.ownership import ownership
 from jubango.analysis.report.review_page import OWNER_LEVELS, review_page, save_review, turning_points
-from jubango.analysis.reviews.reviewing import review
 from jubango.arena.commands import run as command
+from jubango.arena.tournament import review
 from jubango.sgf_games.sgf.positions import Record
 from jubango.sgf_games.sgf.sgf import parse_sgf
 

@@ -8,16 +8,16 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sgfmill import sgf as sgfmill_sgf
 
 from jubango.analysis.reviews.annotation import clear, verdict
 from jubango.analysis.reviews.katrain import is_ours
-from jubango.analysis.reviews.notes import with_note, without_note
+from jubango.analysis.reviews.notes import BEGIN, with_note, without_note
 from jubango.analysis.reviews.review import Review
 from jubango.analysis.reviews.review_moves import Thresholds
-from jubango.analysis.reviews.reviewing import review
+from jubango.arena.tournament import review
 from jubango.sgf_games.sgf.positions import Record
 from jubango.sgf_games.sgf.sgf import parse_sgf
 from jubango.sgf_games.sgf.sgf_tree import Node, read_trees, write_trees
@@ -92,6 +92,8 @@ def test_a_long_game_is_no_deep_recursion():
 
 
 @given(texts, st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"])), max_size=3), texts)
+@example(BEGIN, [], "")
+@example("", [BEGIN, "— by nobody —", "more"], "")
 def test_a_note_is_taken_out_of_a_comment(text, lines, by):
     noted = with_note(text, lines, by)
     assert without_note(noted) == without_note(text)

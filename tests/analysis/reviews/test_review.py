@@ -37,8 +37,8 @@ from jubango.analysis.reviews.review_moves import (
 from jubango.analysis.reviews.review_plot import Curves, Mark, graph_text
 from jubango.analysis.reviews.review_search import SearchJob, search
 from jubango.analysis.reviews.review_summary import LOSS_BINS, accuracy_of, histogram
-from jubango.analysis.reviews.reviewing import review
 from jubango.arena.commands import run as command
+from jubango.arena.tournament import review
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.sgf.positions import Record, position, positions
 from jubango.sgf_games.sgf.sgf import parse_sgf, write_line

@@ -55,6 +55,7 @@ COMMANDS = {
     "rate": ("rate RUN --anchor random=1000", "1000"),
     "report": ("report RUN --out page.html", "page.html", "page.html"),
     "sprt": ("sprt --wdl 60,20,20 --elo1 10", "undecided between 0 and +10 Elo"),
+    "runs": ("runs .", "4 of 4 games"),
     "status": ("status RUN", "4 of 4 games"),
     "openings": (f"openings --game tic_tac_toe --plies 1 --count 2 --bot {BOT} --between 0,100 --out o.sgf", "o.sgf", "o.sgf"),
     "merge": ("merge RUN LATER --out merged", "4 games were added: 4 of 4 are in merged", "merged/results.sqlite"),
@@ -63,6 +64,7 @@ COMMANDS = {
     "export": ("export RUN --games games.csv --moves moves.csv", "games.csv", "games.csv"),
     "compare": ("compare RUN LATER", "u"),
     "hosts": ("hosts --cluster local:1", "jubango"),
+    "warm": ("warm tic_tac_toe --bot random --at-once 2", "2 games at once"),
     "bench": ("bench playouts --game tic_tac_toe --lanes 64", "tic_tac_toe"),
     "gtp": ("gtp --bot random --game go:3", "= jubango", None, "name\ngenmove b\nquit\n"),
     "analysis-server": (
@@ -72,7 +74,7 @@ COMMANDS = {
         '{"id":"a","action":"query_version"}\n',
     ),
 }  # fmt: skip
-LEFT = {"train"}  # whose programs take a minute to compile: tests/arena/training
+LEFT = {"train", "demo"}  # which take a minute: tests/arena/training, test_around.py
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +92,8 @@ def folder(tmp_path_factory):
 
 
 def test_no_command_is_forgotten():
-    assert {*COMMANDS, *LEFT} == set(get_command(app).commands)
+    own_tests = {"serve"}  # which ends by Ctrl-C: tests/arena/serve
+    assert {*COMMANDS, *LEFT, *own_tests} == set(get_command(app).commands)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -171,9 +171,9 @@ def test_a_run_can_be_rated_whatever_its_folder_is_called(name, tmp_path, capsys
 
 def test_who_plays_at_the_board_reads_that_random_games_judge(capsys):
     """Nothing else says how weak the strongest bot for a large board is; a tournament's bots are its author's."""
-    game = make_game("go:19")
+    game = make_game("go:25")
     bots = [bot_from_spec(strongest(game)), bot_from_spec("random")]
     show_notes(game, bots)
     assert capsys.readouterr().err == ""
     show_notes(game, bots, judging=True)
-    assert capsys.readouterr().err.startswith("no network for go:19: tactical random games judge")
+    assert capsys.readouterr().err.startswith("no network for go:25: tactical random games judge")

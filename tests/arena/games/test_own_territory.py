@@ -13,7 +13,7 @@ import jubango as jb
 from jubango.analysis.positions.ownership import ownership
 from jubango.analysis.report.review_page import review_page
 from jubango.arena.schedule.plan import parse_plan
-from jubango.bots.learning.trainer import KOMIS, variations
+from jubango.bots.learning.self_player import KOMIS, variations
 from jubango.sgf_games.rules.catalogue import CATALOGUE, register_game
 
 QUICK = "uct:simulations=16,leaves=1,ensemble=1"

@@ -146,7 +146,9 @@ def test_a_game_goes_on_in_another_process_after_it_was_disputed():
     black = engine("black", moves=WALLS, cleanup=["A2", "A4", "E2", "E4"], final=final)
     white = engine("white", moves=INTRUDERS, final={"final_status_list": ["A3"]})
     task, states = GameTask("game", "black", "white", seed=1), []
-    (records,) = GamePool(GAME, [black, white], 1, on_tick=lambda table: states.extend(table.under_way())).play([task])
+    (records,) = GamePool(GAME, [black, white], 1, on_tick=lambda table: states.extend(table.under_way(0.0, 0))).play(
+        [task]
+    )
     whole = records[0]
     assert "play went on after move 21" in whole.detail
     begun = {(len(own.moves), own.disputed): own for _, own in states}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -19,6 +22,7 @@ from jubango.arena.hosts import driver as driving
 from jubango.arena.hosts.cluster import Cluster
 from jubango.arena.hosts.fleets import links, local
 from jubango.arena.hosts.hosts_file import HOST_COLUMNS
+from jubango.arena.runs import under_way
 from jubango.arena.runs.play import Stopped, play_plan
 from jubango.arena.runs.run_folder import open_run
 from jubango.arena.schedule.plan import make_plan, match_plan
@@ -39,6 +43,15 @@ def hosts_in(folder):
         rows = list(csv.DictReader(file))
     assert all(tuple(row) == HOST_COLUMNS for row in rows)
     return rows
+
+
+def rows_in(database):
+    """How many games are kept, while they are played."""
+    try:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            return connection.execute("select count(*) from games").fetchone()[0]
+    except sqlite3.OperationalError:  # not there yet
+        return 0
 
 
 def plan_of(games, bots=BOTS, game="tic_tac_toe", **keys):
@@ -90,7 +103,7 @@ def test_the_games_are_those_of_one_process(tmp_path):
     assert [row["host"] for row in rows] == ["local-1", "local-2"]
     assert sum(int(row["games"]) for row in rows) == 180 and not any(int(row["differed"]) for row in rows)
     assert not processes()
-    again = play_plan(plan_of(70), tmp_path, hosts=ONE)
+    again = jb.tournament("tic_tac_toe", BOTS, 70, tmp_path, games_at_once=8, cluster="local:1", progress=False)
     assert len(again.results) == 210
     assert [row["host"] for row in hosts_in(tmp_path)] == ["local-1", "local-2", "local-1"], "earlier sittings stay"
     assert len(open_run(tmp_path).kept.machines) == 2, "of one core and of two"
@@ -100,7 +113,7 @@ def test_the_games_are_those_of_one_process(tmp_path):
 def test_a_killed_host_s_games_are_leased_again_and_it_is_replaced(monkeypatch):
     monkeypatch.setattr(local, "BACK_OFF", 0.01)
     plan = plan_of(400)
-    kill = Once(100, lambda pids: os.kill(pids[0], signal.SIGKILL))
+    kill = Once(60, lambda pids: os.kill(pids[0], signal.SIGKILL))
     notes = []
     run = play_plan(
         plan, hosts=QUICK, on_progress=lambda run: (kill(run), notes.extend(run.table.hosts if run.table else []))
@@ -114,17 +127,22 @@ def test_a_killed_host_s_games_are_leased_again_and_it_is_replaced(monkeypatch):
 def test_a_host_that_sleeps_too_long_is_compared(monkeypatch, tmp_path):
     monkeypatch.setattr(driving, "SILENCE_SECONDS", 0.5)
     monkeypatch.setattr(driving, "GIVE_UP", 1000.0)
-    plan, stopped = plan_of(1000), []
+    plan, stopped = plan_of(500), []
 
     def stop(pids):
-        stopped.append(pids[0])
-        os.kill(pids[0], signal.SIGSTOP)
+        stopped.extend(pids)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
 
-    once = Once(200, stop)
+    once = Once(100, stop)
 
     def look(run):
-        once(run)
-        if stopped and any("is silent" in note for note in run.notes) and len(run.finished) > 2000:
+        """Both hosts sleep until both are silent; the second sleeps on until the first has answered again."""
+        if run.table and sum(": plays" in line for line in run.table.hosts) == 2:
+            once(run)
+        if len(stopped) == 2 and sum("is silent" in note for note in run.notes) >= 2:
+            os.kill(stopped.pop(0), signal.SIGCONT)
+        elif len(stopped) == 1 and any("answers again" in note for note in run.notes):
             os.kill(stopped.pop(), signal.SIGCONT)
 
     run = play_plan(plan, tmp_path, look, hosts=QUICK)
@@ -162,7 +180,7 @@ def test_hosts_that_die_again_and_again_end_the_run_in_one_line(monkeypatch, tmp
 @pytest.mark.full
 def test_the_driver_may_be_killed(tmp_path):
     (tmp_path / "plan.toml").write_text(
-        'name = "p"\ngame = "tic_tac_toe"\ngames_per_pairing = 2000\ngames_at_once = 8\n[[bots]]\nuse = "random"\n'
+        'name = "p"\ngame = "tic_tac_toe"\ngames_per_pairing = 600\ngames_at_once = 8\n[[bots]]\nuse = "random"\n'
         '[[bots]]\nuse = "uct"\nsimulations = [4, 8]\n'
     )
     code = "from jubango.arena.commands import main; main()"
@@ -171,7 +189,7 @@ def test_the_driver_may_be_killed(tmp_path):
         [sys.executable, "-c", code, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
     until = time.monotonic() + 300
-    while time.monotonic() < until and not list((tmp_path / "run" / "games").glob("*.sgf")):
+    while time.monotonic() < until and not rows_in(tmp_path / "run" / "results.sqlite"):
         assert driver.poll() is None
         time.sleep(0.02)
     hosts = psutil.Process(driver.pid).children()
@@ -180,17 +198,50 @@ def test_the_driver_may_be_killed(tmp_path):
     assert len(hosts) == 2
     assert not psutil.wait_procs(hosts, timeout=60)[1], "hosts end with their driver"
     some = len(open_run(tmp_path / "run").results)
-    assert 0 < some < 6000
+    assert 0 < some < 1800
     assert command(arguments) == 0
     run = open_run(tmp_path / "run")
     assert played(run) == played(play_plan(run.plan))
 
 
+OFTEN = links.PROGRAM.replace(
+    "serve({descriptor}",
+    "import jubango.arena.hosts.host as host; host.LONG_SECONDS = host.SAID_SECONDS = 0.0; host.MOST_TELLING = 1e9; serve({descriptor}",
+)
+
+
 @pytest.mark.full
-def test_a_test_decides_alike():
+def test_games_under_way_at_hosts_go_on_at_others(monkeypatch, tmp_path):
+    """Hosts tell how far long games are; the driver keeps that, and a later one gives them out as they stood."""
+    monkeypatch.setattr(links, "PROGRAM", OFTEN)
+    monkeypatch.setattr(driving, "PULL_SECONDS", 0.01)
+    monkeypatch.setattr(under_way, "KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(under_way, "MOST_KEEPING", 1e9)
+    plan = make_plan("go:7", ["random", "uct:simulations=64"], {"games": 24, "games_at_once": 4})
+
+    def kill(run):
+        if (tmp_path / under_way.UNDER_WAY).exists():
+            lines = [json.loads(line) for line in (tmp_path / under_way.UNDER_WAY).read_text().splitlines()]
+            if sum(len(line["moves"].split()) > 4 for line in lines) > 1:
+                raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        play_plan(plan, tmp_path, kill, hosts=ONE)
+    given, leased = [], driving.HostDriver._leased
+    monkeypatch.setattr(driving.HostDriver, "_leased", lambda *a: (given.append(lease := leased(*a)), lease)[1])
+    run = play_plan(plan, tmp_path, hosts=ONE)
+    assert sum(lease.begun is not None and len(lease.begun.moves) > 4 for lease in given) > 1
+    assert not any("anew" in note for note in run.notes)
+    assert played(run) == played(play_plan(plan))
+    assert not (tmp_path / under_way.UNDER_WAY).exists()
+
+
+@pytest.mark.full
+def test_a_test_decides_alike_though_a_host_is_killed():
     plan = match_plan("uct:simulations=16", "random", "tic_tac_toe", 4000, sprt="0,100", keys={"games_at_once": 16})
-    here, there = play_plan(plan), play_plan(plan, hosts=QUICK)
-    assert there.decided and here.told == there.told
+    kill = Once(20, lambda pids: os.kill(pids[0], signal.SIGKILL))
+    here, there = play_plan(plan), play_plan(plan, on_progress=kill, hosts=QUICK)
+    assert kill.done and there.decided and here.told == there.told
     assert list(here.counting["game_id"]) == list(there.counting["game_id"])
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import os
 import threading
 import time
+import urllib.request
 
 import pytest
 
@@ -13,13 +16,22 @@ from jubango.arena.hosts import host as hosting
 from jubango.arena.hosts import signature as signing
 from jubango.arena.hosts.fleet import CAME, GONE, UNABLE, HostEvent
 from jubango.arena.hosts.host import PlayingHost
+from jubango.arena.hosts.hosts_file import HostsFile
 from jubango.arena.hosts.protocol import Leased
 from jubango.arena.hosts.table import HostTable, table_of, work_of
 from jubango.arena.runs.play import Stopped, play_plan
 from jubango.arena.schedule.plan import make_plan
-from jubango.arena.screens.dashboard import Dashboard, host_lines
+from jubango.arena.screens.dashboard import Dashboard
+from jubango.arena.serve.live import Live
+from jubango.arena.serve.watch.run_view import shown_hosts
 from jubango.arena.text.console import Console
+from jubango.arena.text.hosts import host_lines
+from jubango.arena.tuning.plan import make_tune_plan
+from jubango.arena.tuning.tuner import play_tuning
+from jubango.arena.tuning.view import TuningView
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.library.folder import Folder
+from jubango.sgf_games.records.thoughts import unpacked
 
 BOTS = ["random", "random:name=other"]
 
@@ -87,7 +99,12 @@ def played(run):
 
 def test_the_games_are_those_of_a_pool(tmp_path):
     fleet, seen = Here(2), []
-    run = play_plan(plan_of(40), tmp_path, lambda run: seen.append(host_lines(run, 8)), hosts=making(fleet))
+    run = play_plan(
+        plan_of(40),
+        tmp_path,
+        lambda run: seen.append(host_lines(run.table.hosts if run.table else ())),
+        hosts=making(fleet),
+    )
     assert fleet.closed and not run.missing and played(run) == played(play_plan(plan_of(40)))
     assert any("here-1: plays" in line for lines in seen for line in lines)
     assert (tmp_path / "hosts.csv").read_text().count("here-") == 2
@@ -99,6 +116,80 @@ def test_a_host_that_alters_a_move_is_refused_and_the_others_play():
 
     run = play_plan(plan_of(), hosts=making(Here(2, altered)))
     assert not run.missing and any("here-1 is refused: plays other~random" in note for note in run.notes), run.notes
+
+
+@pytest.mark.full
+def test_pages_have_a_line_a_host(tmp_path):
+    """That of the run, and that of its folder."""
+    plan = plan_of(200)
+    live = Live(plan, tmp_path)
+    try:
+        pages, feeds = [], []
+
+        def look(run):
+            if run.table and not pages and len(run.finished) > 4:
+                live.note(run, lambda run: "far")
+                with urllib.request.urlopen(live.url, timeout=20) as answer:
+                    pages.append(answer.read().decode())
+                run.table._looked = 0.0  # the file is due
+            feeds.append(shown_hosts(Folder(tmp_path)))
+
+        play_plan(plan, tmp_path, look, hosts=making(Here(2)))
+    finally:
+        live.close("over")
+    assert "here-1: plays" in pages[0] and "here-2: plays" in pages[0]
+    assert any(line.startswith("here-2: plays, ") for lines in feeds for line in lines)
+    kept = (tmp_path / "hosts.csv").read_text()
+    assert feeds[-1] == shown_hosts(Folder(tmp_path)) == [] and kept.count(",ended") == 2, "nobody plays there now"
+    many = [HostsFile.__name__, *[f"now,h{i},n,m,1234,1.0,0,{i % 2},plays" for i in range(200)]]
+    (tmp_path / "hosts.csv").write_text("\n".join([*many, "now,gone-1,n,m,1,1.0,0,0,gone", ""]))
+    lines = shown_hosts(Folder(tmp_path))
+    assert len(lines) == 50 and lines[0] == "h151: plays, 1,234 games, 1 DIFFERED" and "151 other hosts" in lines[-1]
+    os.utime(tmp_path / "hosts.csv", (0, 0))
+    assert shown_hosts(Folder(tmp_path)) == [], "who played there was killed"
+    (tmp_path / "hosts.csv").write_text("x\nnow,h,n,m,many,1.0,0,0,plays\n")
+    assert shown_hosts(Folder(tmp_path)) == [], "somebody's own"
+
+
+@pytest.mark.full
+def test_a_tuning_has_a_line_a_host():
+    console, screens = Console(file=io.StringIO(), force_terminal=True, width=100), []
+    view = TuningView(console)
+    keys = {"games": 8, "games_per_round": 8, "confirm": "", "games_at_once": 2}
+    tuning = make_tune_plan("tic_tac_toe", "uct:simulations=2", {"c": (0.1, 4)}, keys)
+
+    def see(tuning):
+        if tuning.table and tuning.done:
+            with console.capture() as capture:
+                console.print(view.render(tuning))
+            screens.append((capture.get(), view.line(tuning).plain))
+
+    play_tuning(tuning, None, see, hosts=making(Here(2)))
+    screen, line = screens[0]
+    assert "here-1: plays" in screen and "here-2: " in screen and line.endswith(", 2 hosts")
+
+
+def test_a_host_that_is_asked_again_plays_on():
+    """What it is asked first may come twice, and late: it says the same, and keeps its games."""
+    plan, host = plan_of(8), PlayingHost()
+    work, games = work_of(plan, plan.bots, 2), [Leased(i, task) for i, task in enumerate(plan.tasks(), 1)]
+    try:
+        said, proof = host.hello(work), host.prove(games[:2])
+        host.step(0, games, (), -1)
+        until = time.monotonic() + 60
+        while host.step(0, (), (), -1).number < 8 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert host.hello(work) == said and host.prove(games[:2]) == proof
+        assert len(host.step(0, (), (), -1).records) == 8
+        assert host.hello(work_of(plan, plan.bots[:1], 2)) is not said
+        host.hello(work), host.prove(games[:2]), host.close()
+        host.hello(work), host.prove(games[:2])
+        host.step(0, games[:1], (), -1)
+        while host.step(0, (), (), -1).number < 1 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert host.step(0, (), (), -1).records, "it begins anew once it was closed"
+    finally:
+        host.close()
 
 
 def test_what_ends_a_host_s_play_is_said(monkeypatch):
@@ -124,7 +215,7 @@ def test_unlike_machines_do_not_play_together_what_depends_on_them(monkeypatch):
     run = play_plan(
         plan_of(60, ["policy", "random"]),
         None,
-        lambda run: lines.extend(host_lines(run, 8)),
+        lambda run: lines.extend(host_lines(run.table.hosts if run.table else ())),
         hosts=making(fleet, mixed=True),
     )
     assert not run.notes and any("here-2: plays" in line for line in lines)
@@ -150,8 +241,12 @@ def test_other_code_and_other_weights_are_refused():
             )
 
 
-def test_a_long_game_goes_on_at_another_host(monkeypatch):
+@pytest.mark.parametrize(
+    "bots", [BOTS, pytest.param(["uct:simulations=12,reuse=true", "random"], marks=pytest.mark.full)]
+)
+def test_a_long_game_goes_on_at_another_host(monkeypatch, bots):
     monkeypatch.setattr(hosting, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(hosting, "MOST_TELLING", 1e9)
     told, tick = threading.Event(), GamePool.tick
 
     def waiting(pool, inbox):
@@ -160,7 +255,7 @@ def test_a_long_game_goes_on_at_another_host(monkeypatch):
         return tick(pool, inbox)
 
     monkeypatch.setattr(GamePool, "tick", waiting)
-    plan = plan_of(2)
+    plan = plan_of(2, bots)
     tasks = list(plan.tasks())
     work = work_of(plan, plan.bots, 2)
 
@@ -189,7 +284,13 @@ def test_a_long_game_goes_on_at_another_host(monkeypatch):
         second, lambda step: len(step.records) == 2 and step.records,
         [Leased(i, own, moved.get(own.game_id)) for i, own in enumerate(tasks, 1)],
     )  # fmt: skip
-    assert {one.game_id: one.moves for one in again} == {one.game_id: one.moves for one in records}
+    assert all(len(one.remembered) == (bots is not BOTS) for one in moved.values())
+
+    def said(records):
+        """Moves and the visits of each."""
+        return {one.game_id: (one.moves, unpacked(one.thoughts).visits.tolist()) for one in records}
+
+    assert said(again) == said(records)
     first.close()
     second.close()
 

@@ -9,10 +9,18 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from jubango.arena.hosts.driver import SILENCE_SECONDS, HostDriver, HostState
+from jubango.arena.games.slot import Begun
+from jubango.arena.hosts.driver import (
+    GAMES_A_PULL,
+    LEAST_PULLS,
+    MOST_PULLS,
+    SILENCE_SECONDS,
+    HostDriver,
+    HostState,
+)
 from jubango.arena.hosts.leases import Leases
 from jubango.arena.hosts.ledger import Ledger
-from jubango.arena.hosts.protocol import HostWork, Leased, Signature
+from jubango.arena.hosts.protocol import HostWork, Leased, Signature, Step
 from jubango.arena.schedule.pairings import GameTask
 from jubango.sgf_games.records.record import GameRecord
 
@@ -91,10 +99,10 @@ class World:
             if call.what in ("kill", "refuse"):
                 self.hosts.pop(call.host, None)
                 continue
-            lossy = hostile and call.what == "step" and draw.random() < self.bad
+            lossy = hostile and draw.random() < self.bad
             if not lossy:
                 self.questions.append(call)
-                if hostile and call.what == "step" and draw.random() < self.bad:
+                if hostile and draw.random() < self.bad:
                     self.questions.append(call)
         driver.calls = []
         if hostile:
@@ -108,7 +116,7 @@ class World:
                 later.append(call)
                 continue
             value = host.call(call.what, call.arguments)
-            lost = hostile and call.what == "step" and draw.random() < self.bad
+            lost = hostile and draw.random() < self.bad
             self.answers += [(call.host, call.what, value)] * (0 if lost else draw.choice([1, 1, 2]))
         self.questions = later
         for name, host in list(self.hosts.items()):
@@ -140,9 +148,9 @@ class World:
         raise AssertionError(f"{self.driver.leases.open} games are open, and nothing happens any more")
 
 
-@pytest.mark.parametrize("schedules", [1000, pytest.param(10_000, marks=pytest.mark.full)])
-def test_nothing_is_lost_and_nothing_doubled(schedules):
-    for seed in range(schedules):
+@pytest.mark.parametrize("first", range(0, 10_000, 1000))
+def test_nothing_is_lost_and_nothing_doubled(first):
+    for seed in range(first, first + 1000):
         games = seed % 23 + 1
         world = World(seed, games, hosts=seed % 4 + 1)
         world.play()
@@ -252,6 +260,20 @@ def test_one_that_never_joins_is_given_up():
     assert not driver.alive and driver.calls[-1][:2] == ("slow", "refuse")
 
 
+@pytest.mark.parametrize("what", ["hello", "prove"])
+def test_one_that_does_not_hear_is_asked_again(what):
+    driver = driving(tasks(8))
+    driver.came("one", 0.0)
+    if what == "prove":
+        driver.answered("one", "hello", SIGNATURE, 0.0)
+    first, driver.calls = driver.calls[-1], []
+    assert first.what == what
+    driver.tick(SILENCE_SECONDS - 1)
+    assert not driver.calls
+    driver.tick(SILENCE_SECONDS + 1)
+    assert driver.calls == [first]
+
+
 def test_pairs_go_to_one_host_and_a_lone_game_in_its_turn():
     # Of the first pair one game has ended; game 5 is the second of a pair, too, and 6 is missing.
     games = [task(i) for i in (2, 3, 4, 6, 7)]
@@ -284,7 +306,9 @@ def test_few_long_games_leave_spare_ones():
     leases.pace("one", 0.2)
     assert len(leases.give("one", 0.0)) == 2, "of 20 s ahead"
     leases.pace("one", 10.0)
-    assert len(leases.give("one", 0.0)) == 400 - 18, "40 s of play"
+    assert [len(leases.give("one", 0.0)) for _ in range(9)] == [50] * 7 + [400 - 18 - 350, 0], (
+        "40 s of play, 5 at a time"
+    )
 
 
 def test_what_is_left_is_shared():
@@ -300,13 +324,90 @@ def test_a_host_that_has_nothing_gets_what_another_has_not_begun():
     leases.feed(iter(tasks(100)))
     leases.join("one", 4)
     leases.pace("one", 10.0)
-    assert len(leases.give("one", 0.0)) == 100
+    assert [len(leases.give("one", 0.0)) for _ in range(2)] == [50, 50]
     leases.pace("one", 10.0, waiting=96)
     leases.join("two", 32)
     assert [own.seed for own in leases.give("two", 1.0)] == list(range(53, 85))
     assert leases.taken_away == [("one", f"a~b~{i:05d}") for i in range(53, 85)] and leases.held("one") == 68
     assert all(leases.end("one", f"a~b~{i:05d}") for i in range(1, 53))
     assert not leases.end("one", "a~b~00001"), "a second time"
+
+
+def test_a_host_that_is_behind_takes_no_game_back():
+    """Two hosts have a game: what the slower one tells of it is older than what is known."""
+    driver = HostDriver(WORK, [])
+    driver.refer([], 0.0)
+    driver.leases.feed(iter(tasks(1)))
+    driver.came("one", 0.0)
+    driver.answered("one", "hello", SIGNATURE, 0.0)
+    driver.answered("one", "prove", [], 0.0)
+    told = Step(1, (), 1, 0, 1, 0, 3, 20.0, 5, 0)
+    for moves, known in ((5, 5), (3, 5), (8, 8)):
+        begun = Begun(tuple(range(moves)), (), 20.0)
+        driver.answered("one", "step", told._replace(begun=(("a~b~00001", begun),)), 1.0)
+        assert len(driver.begun["a~b~00001"].moves) == known
+
+
+@pytest.mark.parametrize("end", ["judged", "lost", "silent"])
+def test_a_third_host_judges_though_all_games_are_given(end):
+    leases = Leases()
+    leases.feed(iter(tasks(12)))
+    given = {}
+    for host in ("one", "two", "three"):
+        leases.join(host, 4)
+        given[host] = leases.give(host, 0.0)
+    assert sum(map(len, given.values())) == 12 and not leases.give("three", 0.0)
+    own = given["one"][0]
+    assert leases.end("one", own.game_id)
+    leases.unwanted(own.game_id)
+    leases.check(own, {"one"})
+    leases.check(own, {"one", "two"})  # who do not agree
+    assert not leases.give("two", 1.0) and leases.give("three", 1.0) == [own] and not leases.give("three", 2.0)
+    for host, games in given.items():
+        for game in games[host == "one" :]:
+            if end == "judged" or host != "three":
+                leases.end(host, game.game_id)
+                leases.unwanted(game.game_id)
+    assert not leases.done, "who is right is not known yet"
+    if end == "judged":
+        assert not leases.end("three", own.game_id)
+    else:
+        (leases.leave if end == "lost" else leases.revoke)("three")
+        leases.excuse("three")  # it is gone, or silent
+        assert not leases.done
+        while games := leases.give("one", 3.0):
+            for game in games:
+                leases.end("one", game.game_id)
+                leases.unwanted(game.game_id)
+    assert leases.done
+
+
+def test_a_judge_that_has_forgotten_judges_all_the_same():
+    leases = Leases()
+    leases.feed(iter(tasks(2)))
+    for host in ("one", "two", "three"):
+        leases.join(host, 4)
+    first, other = leases.give("one", 0.0)
+    for game in (first, other):
+        leases.end("one", game.game_id)
+        leases.unwanted(game.game_id)
+    leases.check(first, {"one", "two"})
+    assert leases.give("three", 0.0) == [first]
+    leases.revoke("three")
+    assert leases.give("three", 1.0) == [first] and not leases.done
+    leases.played("three", first.game_id)
+    assert leases.done
+
+
+@pytest.mark.parametrize("now", [0.0, 10_000.0])
+def test_the_first_host_leaves_games_to_those_that_are_about_to_come(now):
+    """Whatever the clock says when it comes."""
+    driver = driving(tasks(8))
+    driver.came("two", now)
+    driver.answered("two", "hello", replace(SIGNATURE, lanes=16), now)
+    joined(driver, "one", now, lanes=16)
+    driver.answered("two", "prove", ["proof"], now)
+    assert [len(leased(driver, host)) for host in ("one", "two")] == [4, 4]
 
 
 def test_a_lost_host_s_games_come_first():
@@ -349,3 +450,54 @@ def test_a_thousand_leases_are_handed_out_once_each():
     for host in list(leases.hosts):
         given += [own.game_id for own in leases.give(host, 0.0)]
     assert len(given) == len(set(given)) == 1000
+
+
+def test_a_host_that_is_silent_is_no_judge():
+    """Nobody waits for its verdict; once it asks for games again it may judge."""
+    for back in (False, True):
+        leases = Leases()
+        leases.feed(iter(tasks(3)))
+        for host in "abc":
+            leases.join(host, 4)
+        leases.excuse("c")
+        if back:
+            leases.give("c", 0.0)
+        leases.check(task(9), {"a", "b"})
+        given = [one.game_id for host in "abc" for one in leases.give(host, 1.0)]
+        assert (task(9).game_id in given) is back
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.8, 1.3, 5.0, 20.0])
+def test_a_host_of_few_lanes_gets_what_it_plays_until_it_is_asked_again(rate):
+    leases = Leases()
+    leases.feed(tasks(100_000))
+    leases.join("one", 2)
+    leases.pace("one", rate)
+    while leases.give("one", 0.0):
+        pass
+    for hosts in (1, 100, 1000):
+        seconds = hosts / min(MOST_PULLS, max(LEAST_PULLS, hosts * rate / GAMES_A_PULL))
+        played = min(leases.held("one"), round(seconds * rate))
+        for own in [*leases._hosts["one"].games][:played]:
+            leases.end("one", own)
+        assert len(leases.give("one", 0.0)) >= played
+
+
+def test_all_hosts_are_asked_once_more_when_the_run_is_interrupted():
+    driver = HostDriver(WORK, [])
+    driver.leases.feed(tasks(4000))
+    driver.refer([], 0.0)
+    names = [f"host-{i}" for i in range(300)]
+    for name in names:
+        driver.came(name, 0.0)
+        driver.answered(name, "hello", SIGNATURE, 0.0)
+        driver.answered(name, "prove", [], 0.0)
+    driver.tick(0.5)
+    for name in names:
+        driver.answered(name, "step", Ledger().step(4, 1.0, 1, 1), 0.5)
+    driver.calls = []
+    driver.tick(0.7)
+    assert not driver.calls, "a few hundred hosts are not asked ten times a second"
+    driver.leasing = False
+    driver.tick(0.7)
+    assert {call.host for call in driver.calls if call.what == "step"} == {*names}

@@ -94,6 +94,30 @@ def test_what_is_no_ray_is_said_in_one_line(said):
             RayFleet(f"127.0.0.1:{server.getsockname()[1]}").start()
 
 
+@installed
+@pytest.mark.parametrize(
+    ("said", "asked", "told"),
+    [
+        ("Starting Ray client server failed. See the log.", 3, "its head was too busy to take a client in, 3 times"),
+        ("GRPC connection failed", 1, "cannot be joined: is its token here"),
+    ],
+)
+def test_a_head_that_is_busy_is_asked_again(monkeypatch, said, asked, told):
+    import ray
+
+    tries = []
+
+    def refuse(**_):
+        tries.append(1)
+        raise ConnectionError(said)
+
+    monkeypatch.setattr(ray, "init", refuse)
+    monkeypatch.setattr("jubango.arena.hosts.fleets.ray_fleet._speaks_grpc", lambda host, port: True)
+    with pytest.raises(UserError, match=told):
+        RayFleet("ray://127.0.0.1:10001").start()
+    assert len(tries) == asked
+
+
 def error(name, text, cause=None):
     found = type(name, (Exception,), {})(text)
     found.cause = cause

@@ -21,9 +21,13 @@ from jubango.arena.hosts.work import crew as crews
 from jubango.arena.hosts.work.crew import Crew
 from jubango.arena.hosts.work.every_host import SelfPlayed
 from jubango.arena.hosts.work.self_play import MOST_BEHIND, SelfPlayHosts
-from jubango.arena.training.training import Measuring, train
-from jubango.bots.learning.trainer import PlayedTurn, TrainingConfig
+from jubango.arena.training.measuring import Measuring
+from jubango.arena.training.sitting import read_sitting
+from jubango.arena.training.training import train
+from jubango.bots.learning.self_player import PlayedTurn
+from jubango.bots.learning.training_config import TrainingConfig
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
+from jubango.sgf_games.library.folder import Folder
 
 GAME = "(;GM[1]FF[4]SZ[3]KM[0]RU[Chinese]PB[a]PW[b]{})"
 GAMES = [GAME.format(";B[bb];W[ba];B[ab];W[cb]"), GAME.format(";B[ba];W[bb];B[cc]")]
@@ -67,8 +71,8 @@ def test_what_a_lost_host_was_asked_comes_back():
     crew = Crew(fleet)
     crew.turn()
     crew.turn()
-    assert crew.free == ["a", "b"] and crew.size == 2
-    assert not crew.knows("a", WORK)
+    assert crew.free == ["a", "b"] and crew.size == 2 and crew.hosts == ["a: waits", "b: waits"]
+    assert not crew.knows("a", WORK) and crew.hosts == ["a: joins", "b: waits"]
     crew.turn()
     assert crew.knows("a", WORK)
     crew.ask("a", "search", (1,), "first")
@@ -77,6 +81,7 @@ def test_what_a_lost_host_was_asked_comes_back():
     fleet.say("b", GONE, "killed")
     fleet.say("a", "search", "found")
     assert crew.turn() == [("b", "second", None), ("a", "first", "found")]
+    assert crew.hosts == ["a: waits, 1 answer"]
     assert crew.free == ["a"] and crew.notes == ["host b is gone: killed"]
     fleet.say("a", GONE, "killed")
     with pytest.raises(CannotGoOn, match="no host is left: host a is gone: killed"):
@@ -109,6 +114,12 @@ def test_a_silent_host_is_given_up_but_not_while_nobody_listens(monkeypatch):
     crew.ask("a", "search", (), "y")
     now[0] += 1e6  # of the caller's own work
     assert not crew.turn() and not fleet.killed
+    fleet.say("a", "search", 2)
+    crew.turn()
+    now[0] += 1e6
+    crew.ask("a", "search", (), "y")
+    now[0] += 5.0
+    assert not crew.turn() and crew._hands["a"].asked == now[0], "what was before the question counts for nothing"
     monkeypatch.setattr(Fleet, "poll", lambda self, seconds: now.__setitem__(0, now[0] + 61) or [])
     assert crew.turn() == [("a", "y", None)] and fleet.killed == [("a", True)]
 
@@ -117,6 +128,7 @@ class Learner:
     """What self-play asks of a trainer."""
 
     settings, games, by_rollouts = TrainingConfig(games=("tic_tac_toe",)), [None], False
+    boards = (0,)
     steps, weights = 0, {"w": np.zeros(1)}
 
     def __init__(self):
@@ -189,6 +201,14 @@ def reviewed(folder, capsys, *more):
 def test_a_review_on_hosts_is_the_same(tmp_path, capsys):
     bot = ["--bot", "uct"]
     assert reviewed(tmp_path / "one", capsys, *bot) == reviewed(tmp_path / "two", capsys, *bot, "--cluster", "local:2")
+    own = [tmp_path / "one" / f"{i}.sgf" for i in range(len(GAMES))][:1]
+    one, two = (jb.review(own, "uct", simulations=30, cluster=cluster) for cluster in (None, "local:1"))
+    assert [review.document for review in one] == [review.document for review in two]
+
+
+def test_engines_stay_where_they_are():
+    with pytest.raises(UserError, match="cluster and engine exclude each other"):
+        jb.review("game.sgf", engine="none", cluster="local:2")
 
 
 @pytest.mark.full
@@ -223,17 +243,20 @@ def test_a_training_on_hosts_goes_on_when_one_is_killed_and_without_them(tmp_pat
     keys = {"channels": 4, "blocks": 1, "lanes": 32, "batch": 32, "simulations": 2, "fast": 2}
     keys["measuring"] = Measuring(minutes=10.0, games=2, simulations=2)
     killed, steps = [], 0
-    for progress in train("tic_tac_toe", tmp_path / "run", games=4000, cluster="local:2", **keys):
+    for progress in train("tic_tac_toe", tmp_path / "run", games=2000, cluster="local:2", **keys):
         trainer = progress.training.trainer
         if not killed and trainer.steps:
             own = [one for one in psutil.Process().children() if "fleets.links" in " ".join(one.cmdline())]
             killed, steps = [own[0].pid], trainer.steps
+            said = progress.training.hosts
+            assert len(said) == 2 and any("works" in line for line in said), said
+            assert read_sitting(Folder(tmp_path / "run")).hosts
             own[0].kill()
-    assert trainer.steps > steps > 0 and trainer.counts["games"] >= 4000
+    assert trainer.steps > steps > 0 and trainer.counts["games"] >= 2000
     assert any("is gone: killed by SIGKILL" in note for note in progress.training.notes), progress.training.notes
     assert not [one for one in psutil.Process().children() if "fleets.links" in " ".join(one.cmdline())]
     before = trainer.steps, trainer.counts["positions"]
-    *_, progress = train("tic_tac_toe", tmp_path / "run", games=4400, measuring=keys["measuring"])
+    *_, progress = train("tic_tac_toe", tmp_path / "run", games=2200, measuring=keys["measuring"])
     trainer = progress.training.trainer
     assert trainer.elsewhere is None and not progress.training.notes
     assert trainer.steps > before[0] and trainer.counts["positions"] > before[1]

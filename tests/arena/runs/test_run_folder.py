@@ -192,7 +192,7 @@ from jubango.arena.commands.results import rate
 from jubango.arena.commands.results import check
 from jubango.analysis.ratings import ratings
 from jubango.analysis.tables import tables
-from jubango.arena import commands
+from jubango.arena.commands import app
 from jubango.arena.runs import run_folder
 from jubango.arena.text import standings
 if os.geteuid() == 0:

@@ -15,7 +15,7 @@ from jubango.arena.schedule.plan import Plan, make_plan
 from jubango.arena.training import training
 from jubango.arena.tuning.plan import TunePlan, make_tune_plan
 from jubango.arena.tuning.tuner import check_same_tuning
-from jubango.bots.learning.trainer import TrainingConfig
+from jubango.bots.learning.training_config import TrainingConfig
 from jubango.sgf_games.base.errors import UserError
 
 BOTS = ["random", "minimax", "uct:simulations=2"]

@@ -105,6 +105,7 @@ def test_games_go_on_where_they_were(tmp_path, often, monkeypatch):
         lambda line: json.dumps({**line, "clocks": [[1.0, 1], [1.0, 1]]}),
         lambda line: json.dumps({**line, "disputed": "so it is"}),
         lambda line: json.dumps({**line, "seconds": float("nan")}),
+        lambda line: json.dumps({**line, "trees": [""]}),
         lambda line: "[" * 100_000,
     ],
 )
@@ -149,7 +150,7 @@ def test_games_that_are_played_again_are_not_those_that_were_under_way(tmp_path,
     assert not (tmp_path / UNDER_WAY).exists()
 
 
-# Games of kinds of their own: a kept tree begins its games anew; clocks are what they were.
+# Games of kinds of their own; clocks are what they were.
 BOTS = {
     "searches": ("connect_four", [Bot("uct", name="u", simulations=24), Bot("uct", name="v", simulations=12)], {}),
     "itself": (
@@ -159,7 +160,11 @@ BOTS = {
     ),
     "reuse": (
         "connect_four",
-        [Bot("uct", name="u", simulations=24, reuse=True), Bot("minimax", name="m", depth=2), DICE[0]],
+        [
+            Bot("uct", name="u", simulations=24, reuse=True, ensemble=2),
+            Bot("minimax", name="m", depth=2),
+            Bot("uct", name="v", simulations=40, reuse=True, leaves=4, transpositions=True),
+        ],
         {},
     ),
     "engines": (
@@ -189,11 +194,17 @@ def test_bots_of_all_kinds_play_the_same_games(tmp_path, often, kind, monkeypatc
     seen = replays(monkeypatch)
     for ticks in (1, 2, 4):
         killed_after(ticks, plan, tmp_path)
+        kept = (tmp_path / UNDER_WAY).read_text() if (tmp_path / UNDER_WAY).exists() else ""  # no file without moves
+        assert all(bool(json.loads(line)["trees"]) == (kind == "reuse") for line in kept.splitlines())
     other = make_plan(game, bots, {"games": 4, **keys, "games_at_once": 5})
     run = play_plan(other, tmp_path)
     assert seen, "games went on"
     assert not any("anew" in note for note in run.notes)
     assert played(run) == played(whole)
+    if kind == "reuse":  # where there is no room for trees nothing of such games is kept
+        monkeypatch.setattr(under_way, "MOST_REMEMBERED", 0)
+        assert killed_after(4, plan, tmp_path / "small")
+        assert not (tmp_path / "small" / UNDER_WAY).exists()
 
 
 @pytest.mark.full
@@ -222,7 +233,8 @@ def started(plan: Path, out: Path) -> subprocess.Popen:
 @pytest.mark.full
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Unix's signals")
 def test_kill_9_costs_no_game(tmp_path):
-    plan = make_plan("go:9", DICE, {"games": 20, "games_at_once": 4})
+    bots = [DICE[0], Bot("uct", name="keeps", simulations=16, reuse=True)]
+    plan = make_plan("go:7", bots, {"games": 20, "games_at_once": 4})
     (tmp_path / "t.toml").write_text(plan.text)
     whole, out = play_plan(plan), tmp_path / "run"
     plies = [0]

@@ -22,7 +22,7 @@ from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.formats import Tally, TournamentFormat
 from jubango.arena.schedule.openings import Openings, handicap_opening, openings_of
 from jubango.arena.schedule.plan import parse_plan
-from jubango.arena.screens.live import Live
+from jubango.arena.serve.live import Live
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.recovery import problems, read_record
 from jubango.sgf_games.rules.catalogue import make_game

@@ -239,6 +239,19 @@ def test_off_a_terminal_it_prints_lines():
     assert lines[1].startswith("2/2 games, 100 %, 0:00 left")
 
 
+def test_notes_after_the_last_line_are_told_too():
+    run = Run(parse_plan(PLAN.format(game="tic_tac_toe"), "x"), Memory())
+    console = Console(file=io.StringIO(), force_terminal=False, width=60)
+    with Dashboard(console).running() as dashboard:
+        dashboard.show(run)
+        ended(run, [("random [x]", "b", 1.0)] * 2)
+        dashboard.show(run)
+        run.notes.append("host a is refused")
+        dashboard.show(run)
+        run.notes.append("host b is gone")
+    assert console.file.getvalue().splitlines()[2:] == ["host a is refused", "host b is gone"]
+
+
 def test_making_programs_is_announced(monkeypatch):
     """On a terminal by a spinner, elsewhere by one line, if it takes long enough to wonder."""
     monkeypatch.setattr("jubango.arena.text.preparing.SILENT_SECONDS", 0.02)
@@ -294,7 +307,8 @@ def test_programs_that_are_made_are_counted(tmp_path):
     code = (
         "from jubango.arena.text.preparing import Preparing\n"
         "from jubango.sgf_games.rules.catalogue import make_game\nfrom jubango.sgf_games.rules.compiled import initial_states, rules\n"
-        "import jax, numpy as np\njax.config.update('jax_persistent_cache_min_compile_time_secs', 0.0)\n"
+        "from jubango.sgf_games.compute.machine import claim\nimport jax, numpy as np\nclaim()\n"
+        "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.0)\n"  # however quickly they are made
         "p, g = Preparing('x'), make_game('tic_tac_toe')\n"
         "rules(g).step_lanes(initial_states(g, 3), np.full(3, -1, np.int32))\nprint(p)"
     )

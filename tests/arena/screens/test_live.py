@@ -27,7 +27,7 @@ from browser import browser, opened  # noqa: F401
 import jubango as jb
 from jubango.analysis.tables.tables import games_frame, kept_after, moves_frame
 from jubango.arena.schedule.plan import read_plan
-from jubango.arena.screens.live import Live
+from jubango.arena.serve.live import Live
 from jubango.sgf_games.base.errors import UserError
 
 pytestmark = pytest.mark.full
@@ -160,7 +160,7 @@ def test_visitors_of_every_kind_keep_nobody_from_the_page(file, tmp_path, many_f
 def test_no_visitor_ends_a_run(tmp_path):
     """A process that may have few files open, while many connections to its page are."""
     path = tmp_path / "live.toml"
-    path.write_text(re.sub(r'"uct"\nsimulations = \d+', '"random"', PLAN.format(games=400)))
+    path.write_text(re.sub(r'"uct"\nsimulations = \d+', '"random"', PLAN.format(games=4000)))
     command = [sys.executable, "-m", "jubango.arena.commands", "tournament", str(path), "--out", str(tmp_path / "run")]
     few = f"ulimit -n 128; exec {shlex.join([*command, '--serve'])}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

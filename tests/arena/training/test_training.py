@@ -21,12 +21,13 @@ import jubango as jb
 from jubango.analysis.learning_curves import reliability
 from jubango.arena.commands import run as command
 from jubango.arena.text.console import Console
+from jubango.arena.training.measuring import Measuring
 from jubango.arena.training.tables import Match
-from jubango.arena.training.training import Measuring, Training, TrainingProgress, pace
+from jubango.arena.training.training import Training, TrainingProgress, pace
 from jubango.arena.training.view import TrainingView
 from jubango.bots.config import bot_from_spec
-from jubango.bots.learning import trainer
-from jubango.bots.learning.trainer import TrainingConfig
+from jubango.bots.learning import training_config
+from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.arrays import read_arrays
 from jubango.bots.networks.checkpoint import load_weights
 from jubango.sgf_games.base.errors import UserError
@@ -53,9 +54,9 @@ def rows(path) -> list[dict]:
 
 
 def test_an_accelerator_makes_a_larger_network(monkeypatch):
-    monkeypatch.setattr(trainer, "on_cpu", lambda: True)
+    monkeypatch.setattr(training_config, "on_cpu", lambda: True)
     usual = TrainingConfig(games=("go:9",)).chosen()
-    monkeypatch.setattr(trainer, "on_cpu", lambda: False)
+    monkeypatch.setattr(training_config, "on_cpu", lambda: False)
     larger = TrainingConfig(games=("go:9",)).chosen()
     assert (larger.channels, larger.blocks, larger.lanes) == (128, 8, 1024)
     assert larger.channels > usual.channels
@@ -128,8 +129,8 @@ def test_what_a_run_yields(trained):
     training = progress[-1].training
     assert training.trainer.counts["games"] >= 15_000
     assert 0.1 <= training.trainer.pace < 0.4, "at the end it learns slowly"
-    assert training.elo
-    assert {match.opponent for match in training.matches} >= {"random", "uct:simulations=100"}
+    assert training.measurements.elo
+    assert {match.opponent for match in training.measurements.matches} >= {"random", "uct:simulations=100"}
     losses = [one.step.losses for one in progress if one.step and one.step.losses]
     gap = [float(loss.policy - loss.target) for loss in losses]
     assert np.mean(gap[-5:]) < np.mean(gap[:5])
@@ -233,6 +234,7 @@ def test_who_has_learnt_nothing_is_not_the_best(tmp_path, capsys):
     assert not (tmp_path / "run" / "best.safetensors").exists()
     assert not (tmp_path / "run" / "newest.safetensors").exists()
     stages = [line.split(",")[0] for line in errors.splitlines()]
+    stages = [stage for stage in stages if stage != "compiling"]  # which a slow machine says every 20 s
     assert stages[:2] == ["compiling self-play of tic_tac_toe", "compiling learning from tic_tac_toe"]
     assert command([*words, "--games", "6"]) == 0, "it goes on"
 
@@ -258,29 +260,34 @@ def test_reliability_by_hand():
 def test_the_best_network_is_the_one_that_beat_the_best(trained, tmp_path):
     """By the matches alone, whenever they were interrupted."""
     training = trained[1][-1].training
-    matches = [*training.matches]
+    matches = [*training.measurements.matches]
     try:
-        training.matches.clear()
-        assert training.best == ""
+        training.measurements.matches.clear()
+        assert training.measurements.best == ""
         for number, opponent, wins, best in [
             (1, "random", 4, "net-0001"), (2, "net-0001", 1, "net-0001"), (3, "net-0001", 3, "net-0003"),
             (3, "random", 4, "net-0003"), (4, "net-0003", 2, "net-0003"), (5, "net-0003", 4, "net-0005"),
         ]:  # fmt: skip
-            training.matches.append(Match(60.0 * number, 10, f"net-{number:04d}", opponent, wins, 0, 4 - wins))
-            assert training.best == best
+            training.measurements.matches.append(
+                Match(60.0 * number, 10, f"net-{number:04d}", opponent, wins, 0, 4 - wins)
+            )
+            assert training.measurements.best == best
             training.draw()
     finally:
-        training.matches[:] = matches
+        training.measurements.matches[:] = matches
 
 
 def test_who_cannot_play_is_left_out(trained, monkeypatch):
     """An opponent that does not start costs its matches, and the training goes on."""
     training = trained[1][-1].training
     broken = bot_from_spec('gtp:command="/nowhere/gnugo"', "broken")
-    monkeypatch.setattr("jubango.arena.training.training.ladder", lambda game: [bot_from_spec("random"), broken])
-    before = len(training.matches)
+    monkeypatch.setattr("jubango.arena.training.measuring.ladder", lambda game: [bot_from_spec("random"), broken])
+    before = len(training.measurements.matches)
     list(training.measure())
-    assert {match.opponent for match in training.matches[before:]} <= {"random", *(m.network for m in training.matches)}
+    assert {match.opponent for match in training.measurements.matches[before:]} <= {
+        "random",
+        *(m.network for m in training.measurements.matches),
+    }
     assert any(note.startswith("broken is left out: ") for note in training.notes)
     list(training.measure())
     assert sum(note.startswith("broken is left out: ") for note in training.notes) == 1

@@ -58,7 +58,7 @@ def test_what_is_whole_is_gone_on_with(folder):
     assert training.notes == []
     assert training.trainer.counts["games"] == 20
     assert (training.trainer.steps, len(training.trainer.replays[0])) == (200, 16)
-    assert training.best == "net-0002"
+    assert training.measurements.best == "net-0002"
     assert len(training.rows) == 2
     wanted = load_weights(folder / "networks/net-0002.safetensors").weights
     assert all(np.array_equal(value, wanted[name]) for name, value in training.trainer.weights.items())
@@ -174,7 +174,7 @@ def test_what_is_written_follows_no_link(folder, tmp_path):
     for name in names:
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(tmp_path / ("outside" if name != "best.safetensors" else "nowhere"))
-    training._save_network("best.safetensors")
+    training._run.write("best.safetensors", training._packed_network())
     training.save()
     assert (tmp_path / "outside").read_bytes() == b"mine" and not (tmp_path / "nowhere").exists()
     assert not any((folder / name).is_symlink() for name in names)
@@ -207,7 +207,7 @@ def test_tables_with_garbage_in_them(folder):
         str(folder / "progress.csv"),
     ]
     assert "3 rows cannot be read" in training.notes[0]
-    assert (len(training.matches), len(training.rows)) == (2, 2)
+    assert (len(training.measurements.matches), len(training.rows)) == (2, 2)
     assert b"rubbish" in (folder / "damaged/1-progress.csv").read_bytes()
     assert opened(folder).notes == []
     for garbage in (b"", b"\n\n\n", b"\xff" * 500, b'"' * 500, b"seconds\n", b"a" * 200_000 + b"\n"):
@@ -297,11 +297,11 @@ def test_the_best_network_lies_in_two_files(folder):
     assert opened(folder).notes == []
     assert best.read_bytes() == data
     own.write_bytes(data[:-1])
-    assert (opened(folder).best, own.read_bytes()) == ("net-0002", data)
+    assert (opened(folder).measurements.best, own.read_bytes()) == ("net-0002", data)
     best.write_bytes(b"")
     own.unlink()
     training = opened(folder)
-    assert training.best == "net-0001"
+    assert training.measurements.best == "net-0001"
     assert load_weights(best).how["steps"] == 100
 
 

@@ -42,7 +42,7 @@ def program(spec, observation="pgx"):
 
 @pytest.mark.parametrize(
     ("spec", "observation"),
-    [("go:3", "pgx"), ("go:2", "game"), ("go:2,ko=positional", "pgx"), ("tic_tac_toe", "pgx"), ("tic_tac_toe", "game")],
+    [("go:3", "pgx"), ("go:2,ko=positional", "game"), ("tic_tac_toe", "pgx")],
 )
 def test_a_search_sees_what_the_environment_shows(spec, observation):
     """At every state, and one step further inside the game that the search plays."""

@@ -26,7 +26,7 @@ from jubango.sgf_games.rules.compiled import rules
 pytestmark = pytest.mark.full
 
 SIMULATIONS, MOVES = 24, 8
-PLIES = {"go:5": (0, 1, 3, 6, 10, 14, 18, 22), "connect_four": (0, 2, 8, 14, 18, 22, 26, 30)}
+PLIES = {"go:4": (0, 1, 3, 5, 7, 9, 11, 13), "connect_four": (0, 2, 8, 14, 18, 22, 26, 30)}
 RULES = {"puct": jb.Puct(base=19652.0), "gumbel": jb.Gumbel()}
 
 
@@ -227,7 +227,7 @@ def test_it_is_a_pure_function():
     assert (found.visits.sum(axis=1) == 16).all()
 
 
-@pytest.mark.parametrize("spec", ["go:5", "connect_four"])
+@pytest.mark.parametrize("spec", ["go:3", "connect_four"])
 def test_shard_map_knows_what_varies(spec):
     """Its check of types passes every part of a search: what begins as a constant and becomes each device's own."""
     game = jb.make_game(spec)

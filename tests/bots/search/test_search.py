@@ -26,6 +26,7 @@ from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.results.result import lane_of, search_tree
 from jubango.bots.search.root import final_moves, merged
 from jubango.bots.search.rules.alphago import AlphaGo
+from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.puct import Puct
@@ -42,14 +43,12 @@ from jubango.sgf_games.rules.compiled import initial_state, initial_states, rule
 
 C4, TTT = make_game("connect_four"), make_game("tic_tac_toe")
 
+UCT = Search(C4, Ucb1(), Rollout(), 96, ties="random")
 COMPOSITIONS = {
-    "uct": Search(C4, Ucb1(), Rollout(), 96, ties="random"),
-    "puct": Search(C4, Puct(base=19652.0, fpu="parent"), Uniform(), 96),
     "alphago": Search(C4, AlphaGo(), Mixed(Uniform(), Rollout()), 96, opponent="sampled"),
     "gumbel": Search(C4, Gumbel(), Rollout(2), 96),
     "leaves": Search(C4, Puct(), Rollout(), 96, leaves=8, ties="random"),
-    "width": Search(C4, Ucb1("prior"), Rollout(), 96, width=3),
-    "cutoff": Search(C4, Ucb1(), Rollout(), 96, cutoff="draw"),
+    "width, cutoff": Search(C4, Ucb1("prior"), Rollout(), 96, width=3, cutoff="draw"),
     "draws": Search(TTT, Ucb1(), Rollout(draws="random"), 96, draws="random", ties="random"),
     "ttt": Search(TTT, Ucb1(), Rollout(), 96, ties="random"),
     "go": Search(make_game("go:3"), Ucb1(), Rollout(), 96, ties="random"),
@@ -81,7 +80,7 @@ def begun(search, seeds, numbers):
 def test_a_tree_adds_up_after_every_chunk(name, seeds):
     search = COMPOSITIONS[name]
     budgets = [96, 50, 7, 1]
-    depth = 3 if name == "cutoff" else 0
+    depth = 3 if search.cutoff else 0
     numbers = [SearchParams(n, c, depth=depth) for n, c in zip(budgets, [1.4, 0.5, 1.4, 1.0], strict=True)]
     driver = begun(search, seeds, numbers)
     for chunk in (2, 5, 30, 100):  # the first step evaluates the roots
@@ -129,8 +128,7 @@ def test_a_tree_does_not_feel_its_neighbours(name):
     assert together[2].action == alone.action
     for key in ("parent", "action", "visits", "value"):
         assert np.array_equal(getattr(together[2].tree, key), getattr(alone.tree, key)), key
-    if name != "puct":  # without values every open position looks alike
-        assert any(not np.array_equal(r.visits, alone.visits) for r in together)
+    assert any(not np.array_equal(r.visits, alone.visits) for r in together)
 
 
 @settings(max_examples=5, deadline=None)
@@ -313,6 +311,9 @@ def test_final_moves_by_hand():
     assert {final_move(statistics([2, 2, 2]), seed=k, ties="random") for k in range(30)} == {0, 1, 2}
     assert final_move(statistics([0, 0], prior=[0.3, 0.7])) == 1, "no visits: the prior"
     assert final_move(statistics([9, 1, 0], prior=[0.5, 0.5, 0.0], final=[-np.inf, 2.0, -np.inf]), "gumbel") == 1
+    bounds = statistics([9, 3, 0], [0.3, 0.4, 0.0], final=[0.1, 0.2, -9.0])
+    assert final_move(bounds, "lcb") == 1, "the largest lower bound"
+    assert {final_move(bounds, "lcb", 1e-3, seed=k) for k in range(9)} == {0}, "drawn by visits where it is drawn"
     assert final_move(statistics([9, 1, 3], lower=[-1, 1, -1], upper=[1, 1, 1])) == 1, "a proved win"
     assert final_move(statistics([9, 1, 3], lower=[-1, -1, -1], upper=[-1, 1, 1])) == 2, "not the proved loss"
     assert final_move(statistics([9, 1, 3], lower=[-1, -1, -1], upper=[-1, -1, -1])) == 0
@@ -348,7 +349,7 @@ def test_lots_are_those_of_numpy_on_the_devices_too(cases):
 @pytest.mark.full
 def test_trees_last_as_long_as_somebody_looks_at_them():
     """The arrays of a search whose results are gone are the next one's; those of one that is looked at are not."""
-    search = COMPOSITIONS["uct"]
+    search = UCT
     state = initial_state(search.game)
     first = run(search, state, simulations=40, c=1.1, seed=1)
     second = run(search, state, simulations=40, c=1.1, seed=2)
@@ -363,7 +364,7 @@ def test_trees_last_as_long_as_somebody_looks_at_them():
 
 @pytest.mark.full
 def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
-    search = COMPOSITIONS["uct"]
+    search = UCT
     state = initial_state(search.game)
     first = run_many(search, [state] * 40, simulations=96, seconds=1e-9)  # all of them are stopped on their way
     assert first[0].simulations <= 96
@@ -392,7 +393,7 @@ def test_a_search_that_failed_or_was_stopped_leaves_nothing_to_the_next():
 
 @pytest.mark.full
 def test_a_search_that_is_stopped_at_once_has_an_answer():
-    search = COMPOSITIONS["uct"]
+    search = UCT
     for _ in range(2):  # a program that has run before, too
         found = run(search, initial_state(search.game), simulations=96, on_progress=lambda done, wanted: False)
         assert 0 < found.visits.sum() == found.simulations <= 96
@@ -441,7 +442,7 @@ def test_an_ensemble_merges_visits():
     assert one.visits.tolist() == [[8, 8]]
     assert one.value[0] == pytest.approx([(2 * 0.5 + 6 * 0.1) / 8, -2 / 8])
     assert one.done == 16
-    merged_result = run(COMPOSITIONS["uct"], initial_state(C4), simulations=30, seed=1, ensemble=4)
+    merged_result = run(UCT, initial_state(C4), simulations=30, seed=1, ensemble=4)
     assert merged_result.visits.sum() == merged_result.simulations == 120
 
 
@@ -481,11 +482,11 @@ def test_several_leaves_at_once_find_as_much():
 @pytest.mark.parametrize("solver", [False, True])
 def test_memory_is_as_stated(spec, solver):
     game = make_game(spec)
-    for rule in (Ucb1(), Rave()):
+    for rule in (Ucb1(), Rave(), DynamicPuct()):
         search = Search(game, rule, Rollout(), 50, solver=solver)
         tree = jax.eval_shape(functools.partial(life.idle, search, 3)).tree
         total = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
-        assert total == 3 * tree_bytes(game, 50, solver, rule.amaf)
+        assert total == 3 * tree_bytes(game, 50, rule, solver)
 
 
 def test_which_searches_make_moves_by_themselves():

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from referee.search import TextbookSearch, alphago, puct, rave, ucb1
+from referee.search import TextbookSearch, alphago, dynamic_puct, puct, rave, ucb1
 from tiers import full_but
 from tiny import Table, Telling, Tiny, game_from, random_tree, same_tree
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.bots.search.host.run import run_many
 from jubango.bots.search.rules.alphago import AlphaGo
+from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.gumbel import Gumbel, GumbelRoot, considered_visits
 from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.puct import Puct
@@ -39,12 +40,17 @@ RULES = {
     "puct, loss": (Puct(fpu="loss"), puct, 2.0, {"fpu": "loss"}),
     "puct, win": (Puct(fpu="win"), puct, 0.5, {"fpu": "win"}),
     "alphago": (AlphaGo(), alphago, 3.0, {}),
+    "dynamic-puct": (DynamicPuct(fpu="parent", base=50.0), dynamic_puct, 1.1, {"fpu": "parent", "base": 50.0}),
 }
 SIMULATIONS = 48
+QUICK = "ucb1", "puct", "alphago", "dynamic-puct"
+DYNAMIC = {"stdev": 0.4, "stdev_scale": 0.85, "lcb": 2.0}
 
 
-@pytest.mark.parametrize("leaves", full_but([1], [1, 5]))
-@pytest.mark.parametrize("name", full_but(["ucb1", "puct", "alphago"], RULES))
+@pytest.mark.parametrize(
+    ("name", "leaves"),
+    full_but([(name, 1) for name in QUICK], [*((name, 1) for name in QUICK), *((name, 5) for name in RULES)], True),
+)
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_agrees_with_the_textbook(name, leaves, seed):
@@ -63,8 +69,7 @@ def test_agrees_with_the_textbook(name, leaves, seed):
         assert result.value == pytest.approx(textbook.root.total / textbook.root.visits, abs=1e-4)
 
 
-@pytest.mark.parametrize("leaves", full_but([1], [1, 5]))
-@pytest.mark.parametrize("telling", full_but([True], [False, True]))
+@pytest.mark.parametrize(("telling", "leaves"), full_but([(True, 1)], [(True, 1), (True, 5), (False, 5)], True))
 @settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rave_agrees_with_the_textbook(telling, leaves, seed):
@@ -101,8 +106,9 @@ def worth(lists, position=0):
     return found | {position: best}
 
 
-@pytest.mark.parametrize("leaves", full_but([1], [1, 5]))
-@pytest.mark.parametrize("name", full_but(["ucb1"], ["ucb1", "puct, parent"]))
+@pytest.mark.parametrize(
+    ("name", "leaves"), full_but([("ucb1", 1)], [("ucb1", 1), ("ucb1", 5), ("puct, parent", 5)], True)
+)
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), results=st.sampled_from([1, 2, 0]))
 @example(seed=2610, results=0)  # most visits had a move that was neither sure nor likely to be as good as another
@@ -136,15 +142,15 @@ def test_the_solver_agrees_with_the_textbook(name, leaves, seed, results):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("part", ["width", "transpositions", "depth"])
+@pytest.mark.parametrize("part", ["width and depth", "transpositions"])
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_bound_is_false_with_other_parts(part, seed):
     rng = np.random.default_rng(seed)
     games = [random_tree(rng, results=1) for _ in range(4)]
-    options = {"width": {"width": 2}, "transpositions": {"transpositions": True}, "depth": {}}[part]
+    options = {"width": 2} if part == "width and depth" else {"transpositions": True}
     search = Search(Tiny(), Puct(), Table(), 96, solver=True, **options)
-    numbers = dict(simulations=96, c=1.5, depth=3 if part == "depth" else 0)  # noqa: C408
+    numbers = dict(simulations=96, c=1.5, depth=3 if part == "width and depth" else 0)  # noqa: C408
     for result, (_, lists) in zip(run_many(search, [state for state, _ in games], **numbers), games, strict=True):
         exact, tree, positions = worth(lists), result.tree, [0]
         for node in range(1, len(tree)):
@@ -154,7 +160,7 @@ def test_no_bound_is_false_with_other_parts(part, seed):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("rule", "c"), [(Ucb1(), math.sqrt(2)), (Puct(), 1.25), (AlphaGo(), 5.0)])
+@pytest.mark.parametrize(("rule", "c"), [(Ucb1(), math.sqrt(2)), (AlphaGo(), 5.0)])
 def test_constants_nobody_gave(rule, c):
     """A search without a constant is the search with the rule's usual one, and not another."""
     state, _ = random_tree(np.random.default_rng(3))
@@ -221,6 +227,26 @@ def test_puct_by_hand():
     # The log term: c becomes 2 + ln((1 + 5 + 19652) / 19652).
     c = 2 + math.log(19658 / 19652)
     assert scores(Puct(base=19652.0), e, numbers(2.0))[2] == pytest.approx(c * 0.2 * root5)
+
+
+def test_dynamic_puct_by_hand():
+    """Values 0.1, then 1, 1, -0.5 and -0.5: the mean is 0.22, that of the squares 2.51 / 5 = 0.502, and with two visits
+    of the expected 0.4: s^2 = (2 (0.22^2 + 0.16) + 2.51) / 6 - 0.22^2."""
+    e = edges([3, 1, 0], [1.5, -0.5, 0.0], [0.5, 0.3, 0.2], value=0.1)
+    e = e._replace(square_sum=jnp.array([[2.25, 0.25, 0.0]], jnp.float32))
+    own = numbers(2.0)
+    own = own._replace(own=own.own | {name: jnp.array([x], jnp.float32) for name, x in DYNAMIC.items()})
+    spread = math.sqrt((2 * (0.22**2 + 0.16) + 2.51) / 6 - 0.22**2)
+    c, root5 = 2 * (1 + 0.85 * (spread / 0.4 - 1)), math.sqrt(5)
+    q = [0.5 + c * 0.5 * root5 / 4, -0.5 + c * 0.3 * root5 / 2, c * 0.2 * root5]
+    assert scores(DynamicPuct(), e, own) == pytest.approx(q)
+    # The lower bounds: 0.5 - 2 s / sqrt(3), s^2 being that of the move's own three values and two expected ones.
+    low = [0.5 - 2 * math.sqrt(((2 * (0.25 + 0.16) + 2.25) / 5 - 0.25) / 3), -0.5 - 2 * math.sqrt(2 * 0.16 / 3)]
+    found = np.asarray(DynamicPuct().final(e, own))[0]
+    assert found[:2] == pytest.approx(low)
+    assert found[2] < min(low), "a move without visits is not played"
+    many = e._replace(visits=jnp.array([[30, 4, 0]]), square_sum=10 * e.square_sum)
+    assert np.asarray(DynamicPuct().final(many, own))[0][1] < -5, "nor one with less than 0.15 of the first one's"
 
 
 def test_alphago_by_hand():
@@ -337,10 +363,10 @@ def mctx_tree(game, states, simulations, kind):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("spec", "simulations"), [("tic_tac_toe", 120), ("connect_four", 150), ("go:5", 80)]
-)  # fmt: skip
-@pytest.mark.parametrize("kind", ["gumbel", "puct"])
-def test_the_same_tree_as_mctx(spec, simulations, kind):
+    ("kind", "spec", "simulations"),
+    [("puct", "tic_tac_toe", 120), ("gumbel", "connect_four", 150), ("puct", "go:4", 80)],
+)
+def test_the_same_tree_as_mctx(kind, spec, simulations):
     """Visit counts and values of every node, and the move; Gumbel's noise is off."""
     game = make_game(spec)
     rng = np.random.default_rng(5)

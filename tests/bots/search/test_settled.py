@@ -7,7 +7,7 @@ import pytest
 from final_move import final_move
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_search import COMPOSITIONS, after
+from test_search import UCT, after
 
 import jubango as jb
 from jubango.bots.search.host.driver import Driver
@@ -51,7 +51,7 @@ def test_what_is_settled_stays_whatever_is_still_searched(data):
 @pytest.mark.parametrize("settles", [False, True])
 def test_a_search_by_the_clock_ends_when_its_move_is_settled(settles):
     """Black wins with D4: most simulations go there, and those that are left cannot help the others."""
-    search = COMPOSITIONS["uct"]
+    search = UCT
     state = after(search.game, "D1 A1 D2 A2 D3 A3")
     legal = np.asarray(rules(search.game).view(state).legal)
     driver = Driver(search, 2)

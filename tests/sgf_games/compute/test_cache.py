@@ -149,8 +149,10 @@ def test_half_a_compiled_program_is_written_again(folder):
     shutil.rmtree(folder / "traced")
     done = random_match()
     assert done.returncode == 0 and "Error" not in done.stderr and "Warning" not in done.stderr, done.stderr
-    for path in programs:
-        assert zlib.decompress(path.read_bytes()), "it is there, and whole"
+    again = [path for path in programs if path.exists()]  # what is made in less than 0.03 s is not kept
+    assert again
+    for path in again:
+        assert zlib.decompress(path.read_bytes()), "it is whole"
 
 
 def test_only_what_cannot_be_unpacked_goes(folder):

@@ -46,10 +46,18 @@ def test_fused_equals_plain(values, flag):
         assert found[key].dtype == expected[key].dtype
 
 
+def test_a_loop_over_many_lanes_stays_a_loop_of_kernels():
+    """As one kernel, which JAX 0.12 makes of it by itself, it would not be vectorised."""
+    step = fused(lambda x, y: (x ^ (y << 1), x + y))
+    run = jit(lambda number, x: jax.lax.fori_loop(0, number, lambda _, both: step(*both), (x, x)))
+    compiled = run.lower(jnp.int32(9), jnp.zeros(2048, jnp.uint16)).compile().as_text()
+    assert " while(" in compiled[compiled.index("\nENTRY ") :]
+
+
 def three_moves(start):
     """What three random moves make of ``start``, with the rules traced anew."""
-    step = go_playout.attempt.__wrapped__(5)
-    return jit(lambda p: step(step(step(p, 99), 99), 99))(start)
+    step = go_playout.attempt.__wrapped__(5, 99)
+    return jit(lambda p: step(step(step(p))))(start)
 
 
 @pytest.mark.parametrize(("equations", "arrays"), [(300, 1000), (5000, 30), (1, 1)])

@@ -18,7 +18,14 @@ from jubango.sgf_games.compute.machine import configure, cores
 pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[3]
-CHOICES = ("JUBANGO_CORES", "JUBANGO_CACHE", "JAX_NUM_CPU_DEVICES", "JAX_COMPILATION_CACHE_DIR", "XLA_FLAGS")
+CHOICES = (
+    "JUBANGO_DEVICE",
+    "JUBANGO_CORES",
+    "JUBANGO_CACHE",
+    "JAX_NUM_CPU_DEVICES",
+    "JAX_COMPILATION_CACHE_DIR",
+    "XLA_FLAGS",
+)
 USE = """
 import jubango as jb
 place = jb.position("tic_tac_toe")
@@ -189,3 +196,23 @@ def test_no_number_of_cores():
     code = "try:\n    jb.position('tic_tac_toe')\nexcept jb.UserError as error:\n    print(json.dumps(str(error)))"
     told = python("import json\nimport jubango as jb\n" + code, JUBANGO_CORES="two")
     assert told == "JUBANGO_CORES=two: should be a whole number, 1 or more"
+
+
+@pytest.mark.parametrize(
+    ("variables", "code", "said"),
+    [
+        ({"JUBANGO_DEVICE": "cuda"}, "", "JUBANGO_DEVICE=cuda: should be cpu, gpu or tpu"),
+        ({"JUBANGO_DEVICE": "tpu"}, "", "device tpu: JAX finds no such device here"),
+        ({}, "jb.configure(device='gqu')\n", "configure: device = gqu: should be cpu, gpu or tpu"),
+        ({}, "import jax; jax.devices()\njb.configure(device='tpu')\n", "device tpu: JAX was in use before, on cpu"),
+    ],
+)
+def test_a_device_that_is_not_there_is_one_line(variables, code, said):
+    told = "print(json.dumps('none'))\nexcept jb.UserError as error: print(json.dumps(str(error)))"
+    body = f"{code}place = jb.position('tic_tac_toe')\n{SEARCH}".replace("\n", "\n    ")
+    assert python(f"import json, jubango as jb\ntry:\n    {body}{told}", **variables).startswith(said)
+
+
+def test_the_device_that_is_asked_for_is_taken():
+    code = f"import jubango as jb\njb.configure(device='cpu')\n{USE}{SEARCH}" + TELL
+    assert python(code, JAX_PLATFORMS="")[0] >= 1

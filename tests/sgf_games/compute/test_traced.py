@@ -322,3 +322,22 @@ def test_code_of_the_floors_above_decides_nothing(folder, monkeypatch):
     assert traced._needed(frozenset(["jubango.bots"])) == below
     assert traced._needed(frozenset(["jubango.sgf_games"])) == {"jubango.sgf_games"}
     assert traced._deciding(Counted(), "'counted'") == {"jubango"}, "of others nobody knows what they call"
+
+
+def test_what_is_kept_names_no_lines_of_code_and_the_setting_comes_back(folder):
+    before = jax.config.jax_traceback_in_locations_limit
+    circumstances = traced._circumstances()
+    with traced._nameless(), traced._nameless():
+        assert jax.config.jax_traceback_in_locations_limit == 0
+        assert traced._circumstances() == circumstances  # another thread finds its programs all the same
+    assert jax.config.jax_traceback_in_locations_limit == before
+    call(Counted().program(1))
+    assert jax.config.jax_traceback_in_locations_limit == before
+    (kept,) = traced_files(folder)
+    assert b"test_traced" not in kept
+
+
+def traced_files(folder):
+    """The programs in it, as they are handed to the compiler."""
+    found = [traced._read(path) for path in folder.rglob("*") if path.is_file()]
+    return [exported.mlir_module_serialized for exported, _ in found]

@@ -186,11 +186,11 @@ def test_random_playouts_end_in_finished_positions_of_legal_games():
     playing = go_playout.start(
         bb.unpack(states.own), bb.unpack(states.opp), states.ko, zero, zero > 0, seeds, game.width
     )
-    attempt = jit(go_playout.attempt(game.width))
+    attempt = jit(go_playout.attempt(game.width, 10_000))
     referees = [RefereeGo(5, 5) for _ in range(lanes)]
     first = np.full((game.num_actions, lanes), -1)  # who took a point first
     for _ in range(game.max_plies * 2):
-        before, playing = playing, attempt(playing, 10_000)
+        before, playing = playing, attempt(playing)
         for lane, referee in enumerate(referees):
             if playing.turn[lane] == before.turn[lane]:
                 continue

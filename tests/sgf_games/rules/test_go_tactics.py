@@ -109,9 +109,9 @@ def test_tactical_games_are_legal_and_lanes_do_not_depend_on_each_other():
     assert (np.asarray(first)[:-1] >= 0).mean() > 0.9
     zero, none = jnp.zeros(96, jnp.int32), [jnp.zeros(96, jnp.uint16)] * 6
     light, heavy = (go_playout.start(none, none, zero - 1, zero, zero > 0, seeds, 6, last=x) for x in (None, zero - 1))
-    step = jit(go_playout.attempt(6))
+    step = jit(go_playout.attempt(6, 999))
     for _ in range(60):
-        after = step(heavy, 999)
+        after = step(heavy)
         played = heavy._replace(last=None, amaf=None)
         assert jax.tree.structure(played) == jax.tree.structure(light)
         moved = np.asarray(after.turn > heavy.turn)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jubango as jb
-from jubango.bots.learning.trainer import TrainingConfig
+from jubango.bots.learning.training_config import TrainingConfig
 from jubango.sgf_games.rules.catalogue import CATALOGUE
 from jubango.sgf_games.rules.race import Race, for_two
 

@@ -6,7 +6,7 @@ const BLACK = 1, WHITE = 2;
 
 /** A new element of the page, or of a picture inside it. */
 function made(name, attributes = {}, parent = null, text = null) {
-  const pictured = /^(svg|g|rect|circle|line|path|text|title)$/.test(name);
+  const pictured = /^(svg|g|rect|circle|line|path|text|title|defs|radialGradient|stop)$/.test(name);
   const element = pictured ? document.createElementNS(SVG, name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   if (text !== null) element.textContent = text;
@@ -103,6 +103,7 @@ class Board {
     this.svg = made("svg", { viewBox: `-1 -0.6 ${width + 1.1} ${height + 1.5}`, role: "img",
       class: `board${game.crossings ? "" : " squares"}${Math.max(width, height) > 11 ? " large" : ""}` }, host);
     this.title = made("title", {}, this.svg);
+    Board.stones(made("defs", {}, this.svg));
     made("rect", { x: -0.5, y: -0.5, width, height, class: "ground", transform: "translate(.5 .5)" }, this.svg);
     const out = game.crossings ? 0 : 0.5, more = game.crossings ? 0 : 1;
     let lines = "";
@@ -122,6 +123,14 @@ class Board {
         const column = Math.round(place.x), row = Math.round(place.y);
         if (column >= 0 && column < width && row >= 0 && row < height) onPoint(row * width + column);
       });
+    }
+  }
+
+  /** How light falls on stones: from the upper left. */
+  static stones(defs) {
+    for (const [id, colours] of [["black-stone", ["#6b6b6b", "#2a2a2a", "#0c0c0c"]], ["white-stone", ["#ffffff", "#f4f2ee", "#c9c5bc"]]]) {
+      const light = made("radialGradient", { id, cx: "35%", cy: "30%", r: "75%" }, defs);
+      colours.forEach((colour, i) => made("stop", { offset: ["0%", "45%", "100%"][i], "stop-color": colour }, light));
     }
   }
 
@@ -259,6 +268,7 @@ function watchWide() {
   for (const wide of document.querySelectorAll(".wide")) {
     if (!wide.dataset.watched) wide.addEventListener("scroll", () => look(wide));
     wide.dataset.watched = "yes";
+    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0; // the arrow keys move it
     look(wide);
   }
 }

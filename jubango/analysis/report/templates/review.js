@@ -25,7 +25,7 @@ function heat(position) {
   if (!kind || (position.noise && (kind === "visits" || kind === "value"))) return null;
   const cells = new Map();
   if (kind === "owned") {
-    [...position.owned].forEach((letter, point) => {
+    [...(position.owned ?? "")].forEach((letter, point) => {
       const share = data.levels.indexOf(letter) / (data.levels.length - 1), own = Math.round(200 * share - 100);
       const [fill, ink] = colourOf("sides", share);
       cells.set(point, { fill, ink, text: Math.abs(own) >= 50 ? (own > 0 ? `+${own}` : `−${-own}`) : "", over: true });
@@ -99,12 +99,12 @@ function tell() {
   said.replaceChildren();
   if (played && played.loss !== null) {
     if (played.move === played.best) {
-      said.textContent = "This is what the bot would have played.";
+      said.textContent = `This is what ${data.who} would have played.`;
     } else {
       const points = played.lead === null || played.lead * played.loss <= 0 ? "" : `, ${amount(played.lead)} points`;
       said.append(`${played.grade ? `A${/^i/.test(played.grade) ? "n" : ""} ${played.grade}: it` : "It"} ` +
         `${played.loss < 0 ? "gained" : "lost"} ${amount(played.loss)} % ± ${amount(played.error)}${points}; ` +
-        `the bot's choice is `);
+        `${data.who}'s choice is `);
       const button = made("button", { id: "better" }, said, played.best);
       button.addEventListener("click", () => {
         go(move - 1, true);

@@ -251,9 +251,13 @@ function arrange(table) {
 // -- while the run is being played ---------------------------------------------------------------
 
 async function ask() {
+  if (document.hidden) { // nobody looks
+    setTimeout(ask, 1000);
+    return;
+  }
   let answer;
   try {
-    const response = await fetch(`/new?since=${data.games.length}`);
+    const response = await fetch(`${data.more || "/new"}?since=${data.games.length}`);
     if (!response.ok) throw new Error(response.statusText);
     answer = await response.json();
   } catch {

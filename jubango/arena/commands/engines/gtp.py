@@ -16,7 +16,9 @@ def register(app: typer.Typer) -> None:
         bot: Annotated[
             str, bot_option(help="Who plays.", show_default="the strongest there is, as long as the clock allows")
         ] = "",
-        game: Annotated[str, game_option(help="The game; boardsize and komi change it.")] = "go:19",
+        game: Annotated[
+            str, game_option(help="The game; boardsize and komi change it.", show_default="go:19; go:9 with a level")
+        ] = "",
         seed: Annotated[int, typer.Option(min=0, help="Seed of the bot's random numbers.")] = 1,
         resign_below: Annotated[
             float, typer.Option(min=0, max=50, help="A win rate in %; 0: it never resigns.", show_default="0")
@@ -25,7 +27,7 @@ def register(app: typer.Typer) -> None:
         simulations: Annotated[int, typer.Option(min=1, max=1_000_000, help="An analysis makes at most.")] = 65_536,
     ) -> None:
         """Speak the Go Text Protocol on stdin and stdout."""
-        from jubango.bots.config import bot_from_spec
+        from jubango.bots.config import LevelConfig, bot_from_spec
         from jubango.bots.gtp_server.host import Host, Options
         from jubango.bots.gtp_server.server import Server
         from jubango.bots.gtp_server.wire import Lines, Output
@@ -33,5 +35,7 @@ def register(app: typer.Typer) -> None:
         from jubango.sgf_games.rules.catalogue import make_game
 
         claim()
-        options = Options(bot_from_spec(bot) if bot else None, seed, resign_below / 100, ponder, simulations)
+        player = bot_from_spec(bot) if bot else None
+        game = game or ("go:9" if isinstance(player, LevelConfig) else "go:19")
+        options = Options(player, seed, resign_below / 100, ponder, simulations)
         Server(Host(make_game(game), options, Lines(sys.stdin.fileno()), Output(sys.stdout.fileno()))).serve()

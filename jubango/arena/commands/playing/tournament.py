@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from jubango.arena.commands.terminal.opening import OpenOption
 from jubango.arena.commands.terminal.output import Format, FormatOption, loading, messages
 from jubango.arena.commands.terminal.playing import AgainOption, ClusterOption, play_shown
 from jubango.arena.commands.terminal.ratings import print_run
@@ -32,6 +33,7 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--serve", help="Show the run's page, as it grows, to browsers on this machine alone.")
         ] = False,
         port: Annotated[int, typer.Option(min=0, max=65535, help="Of --serve.", show_default="any that is free")] = 0,
+        shown: OpenOption = False,
         form: FormatOption = Format.table,
     ) -> None:
         """Run a tournament, or go on with it where it stopped, and print the final table."""
@@ -47,6 +49,6 @@ def register(app: typer.Typer) -> None:
 
             print_forecast(plan, folder)
             return
-        run = play_shown(plan, folder, form, again, port if serve else None, cluster)
+        run = play_shown(plan, folder, form, again, port if serve or shown else None, cluster, shown)
         print_run(run, form)
         messages().print(f"games, ratings and crosstable are in {run.folder}", soft_wrap=True)

@@ -51,6 +51,18 @@ def register(app: typer.Typer) -> None:
             float | None, typer.Option(help="Of that draw; large: moves at random.", show_default="1")
         ] = None,
         lanes: Annotated[int | None, typer.Option(help="Games at once.", show_default="the machine's")] = None,
+        records: Annotated[
+            list[str] | None,
+            typer.Option(help="SGF files or folders of games that are learnt from first.", show_default="none"),
+        ] = None,
+        epochs: Annotated[int | None, typer.Option(help="Times that all records are read.", show_default="1")] = None,
+        per_game: Annotated[
+            int | None, typer.Option(help="Positions of each recorded game at a time.", show_default="16")
+        ] = None,
+        alternate: Annotated[
+            list[str] | None,
+            game_option(help="A board: self-play there takes turns with the records.", show_default="none"),
+        ] = None,
         rollouts: Annotated[
             int | None, typer.Option(help="First positions, which come from uct's rollouts.", show_default="0")
         ] = None,
@@ -69,12 +81,14 @@ def register(app: typer.Typer) -> None:
             str, typer.Option(metavar="HOSTS", help="Who plays what is learnt from, as of `tournament --cluster`.")
         ] = "",
     ) -> None:
-        """Train a network by self-play, or go on where it stopped; the best one is DIR/best.safetensors.
+        """Train a network by self-play, first from recorded games if there are any, or go on where it stopped; the best
+        one is DIR/best.safetensors.
 
         A run that is gone on with keeps its settings, but for those that are given again."""
         with loading():
             from jubango.arena.screens.dashboard import clock
-            from jubango.arena.training.training import BEST, CURVE_PICTURE, Measuring
+            from jubango.arena.training.measuring import BEST, Measuring
+            from jubango.arena.training.training import CURVE_PICTURE
             from jubango.arena.training.training import train as training
             from jubango.arena.training.view import TrainingView
 
@@ -83,7 +97,8 @@ def register(app: typer.Typer) -> None:
             "channels": channels, "blocks": blocks, "start": start, "search": search, "simulations": simulations,
             "fast": fast, "share": share, "opening": opening, "opening_temperature": opening_temperature,
             "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse, "batch": batch, "rate": rate,
-            "seed": seed,
+            "seed": seed, "records": tuple(records) if records else None, "epochs": epochs, "per_game": per_game,
+            "alternate": tuple(alternate) if alternate else None,
         }  # fmt: skip
         given = {key: value for key, value in settings.items() if value is not None}
         view = TrainingView(messages())
@@ -111,8 +126,8 @@ def register(app: typer.Typer) -> None:
                 style="yellow", soft_wrap=True,
             )  # fmt: skip
             return
-        if run.elo:
-            _, elo, error = run.elo[-1]
+        if run.measurements.elo:
+            _, elo, error = run.measurements.elo[-1]
             data().print(f"the newest network has {elo:+.0f} ± {error:.0f} Elo over random")
         best = f"gumbel:network={folder / BEST}"
         play = shell.command("play", "--game", run.game.spec, "--black", best, "--white", "human")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jubango.arena.commands.terminal.completion import bot_option
+from jubango.arena.commands.terminal.opening import OpenOption
 from jubango.arena.commands.terminal.output import (
     Format,
     FormatOption,
@@ -58,8 +59,17 @@ def register(app: typer.Typer) -> None:
         bot: Annotated[
             str, bot_option(help="A searching bot.", show_default="the strongest there is for the game")
         ] = "",
+        engine: Annotated[
+            str,
+            typer.Option(
+                metavar="COMMAND",
+                show_default="",
+                help="In the place of a bot, an engine that speaks KataGo's JSON analysis protocol, or GTP with "
+                "kata-analyze or lz-analyze: katago analysis -model M -config C.",
+            ),
+        ] = "",
         simulations: Annotated[
-            int | None, typer.Option(min=1, help="Simulations a search.", show_default="the bot's")
+            int | None, typer.Option(min=1, help="Simulations a search, visits of an engine.", show_default="the bot's")
         ] = None,
         seconds: Annotated[
             float | None, typer.Option(min=0.01, help="A search, in place of the bot's simulations.", show_default="")
@@ -93,6 +103,7 @@ def register(app: typer.Typer) -> None:
         html: Annotated[
             Path | None, typer.Option(help="Review the game as with --all and write it as a page: one file.")
         ] = None,
+        shown: OpenOption = False,
         sgf: Annotated[
             Path | None, typer.Option(help="--all: write the game with the review in it; it may be the file itself.")
         ] = None,
@@ -121,7 +132,28 @@ def register(app: typer.Typer) -> None:
             if review:
                 raise UserError(f"{'--all' if every else '--html'} and {option} exclude each other; give one")
             raise UserError(f"{option} is for the review of a whole game; give --all")
-        wanted = Wanted(bot, simulations, seconds, seed, repeats, thresholds, sure, save, sgf, png, html, csv, cluster)
+        for option, given in {"--bot": bot, "--cluster": cluster, "--seed": seed is not None}.items():
+            if engine and given:
+                raise UserError(f"--engine and {option} exclude each other; give one")
+        if shown and html is None:
+            raise UserError("--open opens the page of a review; give --html FILE")
+        wanted = Wanted(
+            bot,
+            simulations,
+            seconds,
+            seed,
+            repeats,
+            thresholds,
+            sure,
+            save,
+            sgf,
+            png,
+            html,
+            csv,
+            cluster,
+            engine,
+            shown,
+        )
         if review:
             review_files(files, number, wanted, form)
             return
@@ -137,15 +169,18 @@ def _analyze_position(
 ) -> None:
     """One position: print what a bot makes of it, and write what is asked for."""
     with loading():
+        from jubango.analysis.positions.asked import limits_of
         from jubango.analysis.positions.plot import check_format
-        from jubango.analysis.positions.position import analyze, searching_bot
+        from jubango.analysis.positions.position import analyze, asked_of, searching_bot
         from jubango.analysis.tables.export import write_frame
         from jubango.bots.composition import strongest
+        from jubango.bots.players.engines.analysts.analysis_engine import AnalysisEngine, check_known
         from jubango.sgf_games.base.errors import UserError
         from jubango.sgf_games.sgf.positions import position_at
 
-    for name in filter(None, (wanted.bot or "uct", against)):
+    for name in filter(None, ("" if wanted.engine else wanted.bot or "uct", against)):
         searching_bot(name, **wanted.limits)  # what is wrong with them is said before anything else
+    limits = limits_of(wanted.limits)
     for path in filter(None, (wanted.png, wanted.csv)):
         check_writable(path)
     if wanted.png is not None:
@@ -154,20 +189,30 @@ def _analyze_position(
     record = read_record(file, number)
     with shown(messages(), Busy("replaying the game")):
         position = position_at(record.sgf, move)
-    config = searching_bot(wanted.bot or strongest(record.game), **wanted.limits)
-    show_notes(record.game, [config])
-    preparing = Preparing(f"{record.game.spec} for {config.name}")
+    config = None if wanted.engine else searching_bot(wanted.bot or strongest(record.game), **wanted.limits)
+    name = config.name if config else wanted.engine
+    if config:
+        show_notes(record.game, [config])
+    preparing = Busy("starting the engine") if wanted.engine else Preparing(f"{record.game.spec} for {name}")
     with shown(messages(), preparing, everywhere=True, patience=AGAIN) as line:
 
         def report(done: int, total: int) -> None:
-            line.says = f"searching: {done} of {total} simulations"
+            line.says = f"searching: {done} of {total} simulations" if total else "searching"
 
-        found = analyze(position, config, seed=seed, on_progress=report)
+        if config:
+            found = analyze(position, config, seed=seed, on_progress=report)
+        else:
+            check_known(record.game)
+            with AnalysisEngine(wanted.engine) as engine:
+                name = engine.name
+                line.says = f"searching with {name}"
+                (found,) = asked_of([position], engine, limits, report)
         shown_heat = found.heat(heat)
         if against:
             line.says = f"searching with {against}"
             other = searching_bot(against, **wanted.limits)
-            shown_heat = found.less(analyze(position, other, seed=seed), heat, (config.name, other.name))
+            shown_heat = found.less(analyze(position, other, seed=seed), heat, (name, other.name))
+    spec = config.spec if config else found.engine
     if wanted.png is not None:
         try:
             found.save_png(wanted.png, shown_heat if against else heat)
@@ -178,10 +223,10 @@ def _analyze_position(
     if form in (Format.csv, Format.markdown, Format.latex):
         print_frame(found.frame, form)
     elif form is Format.json:
-        print_json(_document(record, found, config.spec))
+        print_json(_document(record, found, spec))
     else:
         noise = found.noise if not against and heat in ("visits", "value") else ""
-        _print_position(found, config.spec, shown_heat, noise)
+        _print_position(found, spec, shown_heat, noise)
 
 
 def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> None:
@@ -207,6 +252,8 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     assert one.best is not None
     alone = "" if noise else f"; after {one.best.move} alone {one.best.win_rate.percent}"
     out.print(f"{side}'s win rate: {one.win_rate.percent}, the mean of the search{alone}")
+    if one.lead is not None:
+        out.print(f"{one.lead_text}, komi included")
     out.print()
     if noise:
         out.print(board_text(position.stones, position.last))
@@ -219,13 +266,15 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     out.print(heat_text(position.stones, position.last, heat, out.width))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("move", "visits", "share", f"{side}'s win rate"):
+    told = ["prior", f"{side}'s lead"] if one.lead is not None else []
+    for heading in ("move", "visits", "share", f"{side}'s win rate", *told):
         table.add_column(heading, justify="right" if heading != "move" else "left", no_wrap=True)
     table.add_column("principal variation", overflow="fold")
     for move in one.moves[:MOVES_SHOWN]:
+        lead = "" if move.lead is None else f"{-move.lead if one.player else move.lead:+.1f}"
         table.add_row(
             move.move, str(move.visits), f"{100 * move.share:.1f} %", move.win_rate.percent if move.visits else "",
-            " ".join(move.variation),
+            *([f"{100 * move.prior:.1f} %", lead] if told else []), " ".join(move.variation),
         )  # fmt: skip
     out.print(table)
     rest = one.moves[MOVES_SHOWN:]
@@ -261,6 +310,7 @@ def _document(record: Record, one: PositionAnalysis, bot: str) -> dict[str, Any]
         "simulations": 0 if one.over else one.simulations,
         "win_rate": round(one.win_rate.mover, 6),
         "win_rate_black": round(one.win_rate.black, 6),
+        **({} if one.lead is None else {"lead_black": round(one.lead, 2)}),
         "next_move": _played(position),
         "moves": [
             {
@@ -269,9 +319,12 @@ def _document(record: Record, one: PositionAnalysis, bot: str) -> dict[str, Any]
                 "share": round(move.share, 6),
                 "win_rate": round(move.win_rate.mover, 6),
                 "win_rate_black": round(move.win_rate.black, 6),
+                **({"prior": round(move.prior, 6)} if one.engine else {}),
+                **({} if move.lead is None else {"lead_black": round(move.lead, 2)}),
                 "variation": list(move.variation),
             }
             for move in one.moves
         ],
         "visits": one.counts().tolist(),
+        **({} if one.ownership is None else {"ownership": one.ownership.round(4).tolist()}),
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from jubango.arena.commands.positions.review_tables import print_review
+from jubango.arena.commands.terminal.opening import open_page
 from jubango.arena.commands.terminal.output import (
     Format,
     Halted,
@@ -23,13 +24,16 @@ from jubango.arena.commands.terminal.output import (
     read_record,
     show_notes,
 )
+from jubango.arena.text.hosts import host_lines, hosts_said
 from jubango.arena.text.preparing import AGAIN, Busy, Line, Preparing, shown
 
 if TYPE_CHECKING:
+    from jubango.analysis.reviews.engine_search import EngineSearcher
     from jubango.analysis.reviews.review import Review
     from jubango.analysis.reviews.review_file import Saved
     from jubango.analysis.reviews.review_moves import Thresholds
-    from jubango.analysis.reviews.reviewing import GameUnderReview, ReviewProgress, Searches
+    from jubango.analysis.reviews.reviewing import GameUnderReview, ReviewProgress
+    from jubango.arena.hosts.work.reviews import ReviewingHosts
     from jubango.bots.config import SearchConfig
     from jubango.sgf_games.sgf.positions import Record
 
@@ -51,6 +55,8 @@ class Wanted:
     html: Path | None = None
     csv: Path | None = None
     cluster: str = ""
+    engine: str = ""  # a command
+    shown: bool = False  # the page, in the browser
 
     @property
     def limits(self) -> dict[str, object]:
@@ -61,7 +67,7 @@ class Wanted:
     @property
     def names_a_search(self) -> bool:
         """Is anything said of who searches and how? Else what is saved is taken as it is."""
-        return bool(self.bot) or not self.simulations is self.seconds is self.seed is None
+        return bool(self.bot or self.engine) or not self.simulations is self.seconds is self.seed is None
 
 
 def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Format) -> None:
@@ -69,23 +75,27 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
     with loading():
         import pandas as pd
 
+        from jubango.analysis.positions.asked import limits_of
         from jubango.analysis.positions.position import searching_bot
         from jubango.analysis.reviews.review import reviews_frame
         from jubango.analysis.reviews.reviewing import AT_ONCE
         from jubango.analysis.tables.export import export_frame
 
     thresholds = _thresholds(wanted)
-    searching_bot(wanted.bot or "uct", **wanted.limits)  # what is wrong with them is said before anything else
+    if wanted.engine:  # what is wrong with them is said before anything else
+        limits_of(wanted.limits)
+    else:
+        searching_bot(wanted.bot or "uct", **wanted.limits)
     files = _readable(files, number)
     targets = _targets(files, wanted)
     if wanted.save:
         _check_apart(files, number)
     documents, frames = [], []
-    with _searching(wanted) as hosts:
+    with _searching(wanted) as hosts, _engine(wanted) as engine:
         for first in range(0, len(files), AT_ONCE):
             group = files[first : first + AT_ONCE]
             which = f"games {first + 1} to {first + len(group)} of {len(files)}: " if len(files) > AT_ONCE else ""
-            found = _reviews(group, number, wanted, thresholds, which, hosts)
+            found = _reviews(group, number, wanted, thresholds, which, hosts, engine)
             for review, own in zip(found, targets[first:], strict=False):
                 _write(review, own)
                 if form is Format.table:
@@ -94,6 +104,10 @@ def review_files(files: Sequence[Path], number: int, wanted: Wanted, form: Forma
                     documents.append(review.document)
                 if wanted.csv is not None or form not in (Format.table, Format.json):
                     frames.append(reviews_frame([review]))
+    if wanted.shown:
+        for own in targets:
+            if own.html is not None:
+                open_page(own.html)
     if wanted.csv is not None:
         export_frame(pd.concat(frames, ignore_index=True), wanted.csv)
     if form is Format.json:
@@ -128,52 +142,80 @@ def _readable(files: Sequence[Path], number: int) -> Sequence[Path]:
 
 
 @contextmanager
-def _searching(wanted: Wanted) -> Iterator[Searches | None]:
+def _searching(wanted: Wanted) -> Iterator[ReviewingHosts | None]:
     """The hosts that search, if there are any. Raises UserError."""
     if not wanted.cluster:
         yield None
         return
-    from jubango.arena.hosts.cluster import Cluster
-    from jubango.arena.hosts.work.reviews import ReviewingHosts
+    from jubango.arena.tournament import reviewing_hosts
 
-    cluster = Cluster.parse(wanted.cluster)
-    hosts = ReviewingHosts(cluster.fleet(), cluster.mixed)
-    try:
-        yield hosts.search
-    finally:
-        hosts.close()
-        for note in hosts.notes:
+    with reviewing_hosts(wanted.cluster) as hosts:
+        assert hosts is not None
+        try:
+            yield hosts
+        finally:
+            for note in hosts.notes:
+                messages().print(note, style="yellow", soft_wrap=True)
+
+
+@contextmanager
+def _engine(wanted: Wanted) -> Iterator[EngineSearcher | None]:
+    """The engine that searches in the place of a bot, if there is one. Raises UserError."""
+    if not wanted.engine:
+        yield None
+        return
+    from jubango.analysis.positions.asked import limits_of
+    from jubango.analysis.reviews.engine_search import EngineSearcher
+    from jubango.bots.players.engines.analysts.analysis_engine import AnalysisEngine
+
+    with shown(messages(), Busy("starting the engine")):
+        engine = AnalysisEngine(wanted.engine)
+    with engine:
+        yield EngineSearcher(engine, limits_of(wanted.limits))
+        for note in engine.notes:
             messages().print(note, style="yellow", soft_wrap=True)
 
 
 def _reviews(
-    files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str, hosts: Searches | None
-) -> list[Review]:
-    """Those of a group of files. ``which`` they are, for who waits. Raises UserError, Halted."""
+    files: Sequence[Path], number: int, wanted: Wanted, thresholds: Thresholds, which: str,
+    hosts: ReviewingHosts | None, engine: EngineSearcher | None,
+) -> list[Review]:  # fmt: skip
+    """Those of a group of files. ``which`` they are, for who waits. Raises UserError, Halted, CannotGoOn."""
+    from jubango.analysis.reviews.engine_search import EngineSearcher
     from jubango.analysis.reviews.reviewing import searched
+    from jubango.sgf_games.base.errors import CannotGoOn
 
     cases, bots = [], []
     with shown(messages(), Busy(f"{which}replaying the games")):
         for path in files:
-            case, bot = _case(path, number, wanted)
+            case, bot = _case(path, number, wanted, engine)
             cases.append(case)
             bots.append(bot)
     for case, bot in zip(cases, bots, strict=True):
-        show_notes(case.record.game, [bot])
-    preparing = Preparing(f"{which}{cases[0].record.game.spec} for {bots[0].name}")
+        if not (isinstance(bot, EngineSearcher) or case.subject.engine):
+            show_notes(case.record.game, [bot])
+    name = bots[0].engine.name if isinstance(bots[0], EngineSearcher) else bots[0].name
+    preparing = Busy(f"{which}asking {name}") if engine else Preparing(f"{which}{cases[0].record.game.spec} for {name}")
     with shown(messages(), preparing, everywhere=True, patience=AGAIN) as line:
         try:
-            searched(cases, bots, _Report(line, which), hosts)
+            searched(cases, bots, _Report(line, which, hosts), hosts.search if hosts else None)
         except KeyboardInterrupt:
             kept = "what was searched is kept, and the same command goes on" if wanted.save else "nothing was saved"
             raise Halted(kept) from None
+        except CannotGoOn as error:
+            if not (engine and wanted.save):
+                raise
+            raise CannotGoOn(f"{error}; what it has said is kept, and the same command goes on") from None
     return [case.review(thresholds) for case in cases]
 
 
 class _Report:
-    """Says on the waiting line how far the searches are."""
+    """Says on the waiting line how far the searches are, and below it what each host does."""
 
-    def __init__(self, line: Line, which: str) -> None:
+    def __init__(self, line: Line, which: str, hosts: ReviewingHosts | None = None) -> None:
+        self.hosts = hosts
+        if hosts is not None:
+            line.below = lambda: host_lines(hosts.hosts)
         self.line, self.which, self.stage, self.began, self.first = line, which, "", 0.0, 0.0
 
     def __call__(self, progress: ReviewProgress) -> None:
@@ -186,6 +228,8 @@ class _Report:
         if made > 0:
             left = (now - self.began) * (progress.total - progress.done) / made
             says += f", {left // 60:.0f}:{left % 60:02.0f} left"
+        if self.hosts is not None:
+            says += f", {hosts_said(self.hosts.hosts)}"
         self.line.says = says
 
 
@@ -286,12 +330,12 @@ def _written(write: Callable[[Path], None], path: Path) -> None:
         raise UserError(f"{path}: cannot be written: {error}") from None
 
 
-def _case(path: Path, number: int, wanted: Wanted) -> tuple[GameUnderReview, SearchConfig]:
+def _case(
+    path: Path, number: int, wanted: Wanted, engine: EngineSearcher | None
+) -> tuple[GameUnderReview, SearchConfig | EngineSearcher]:
     """The game of a file, with what is saved of it, and who searches."""
-    from jubango.analysis.positions.position import searching_bot
-    from jubango.analysis.reviews.review_file import load, review_path, subject_of
-    from jubango.analysis.reviews.reviewing import REPEATS, GameUnderReview
-    from jubango.bots.composition import strongest
+    from jubango.analysis.reviews.review_file import load, review_path
+    from jubango.analysis.reviews.reviewing import REPEATS, GameUnderReview, subject_by
     from jubango.sgf_games.base.errors import UserError
     from jubango.sgf_games.library.folder import own_file
 
@@ -305,20 +349,38 @@ def _case(path: Path, number: int, wanted: Wanted) -> tuple[GameUnderReview, Sea
             raise UserError(f"{error}; --no-save keeps nothing") from None
     saved = load(file) if wanted.save else None
     mine = saved if saved and saved.is_of(record.sgf) and not wanted.names_a_search else None
-    bot = searching_bot(mine.subject.bot if mine else wanted.bot or strongest(record.game), **wanted.limits)
-    seed = mine.subject.seed if mine else 1 if wanted.seed is None else wanted.seed
-    subject = subject_of(record.sgf, bot, seed)
     repeats = wanted.repeats or (mine.repeats if mine else REPEATS)
+    searcher = engine or _bot(record, mine, wanted)
+    if mine and mine.subject.engine:  # what it has said is taken as it is: no file is believed about commands
+        case = GameUnderReview(record, mine.subject, repeats, file, mine)
+        if case.missing:
+            raise UserError(
+                f"{file}: lacks some of what {mine.subject.bot} was to say; go on with its --engine, or give a --bot"
+            )
+        return case, searcher
+    seed = mine.subject.seed if mine else 1 if wanted.seed is None else wanted.seed
+    subject = subject_by(record, searcher, seed)
     if saved and saved.subject != subject:
-        _say_why(file, saved, record, bot)
-    return GameUnderReview(record, subject, repeats, file if wanted.save else None, saved), bot
+        _say_why(file, saved, record, subject.bot)
+    return GameUnderReview(record, subject, repeats, file if wanted.save else None, saved), searcher
 
 
-def _say_why(file: Path, saved: Saved, record: Record, bot: SearchConfig) -> None:
+def _bot(record: Record, mine: Saved | None, wanted: Wanted) -> SearchConfig:
+    """The bot that searches, by default the one that has."""
+    from jubango.analysis.positions.position import searching_bot
+    from jubango.bots.composition import strongest
+
+    known = mine.subject.bot if mine and not mine.subject.engine else ""
+    return searching_bot(known or wanted.bot or strongest(record.game), **wanted.limits)
+
+
+def _say_why(file: Path, saved: Saved, record: Record, bot: str) -> None:
     """Why what is saved is not taken."""
     why = "has another seed or another network"
     if not saved.is_of(record.sgf):
         why = "is of another game"
-    elif saved.subject.bot != bot.spec:
+    elif saved.subject.bot != bot:
         why = f"is by {saved.subject.bot}"
+    elif saved.subject.engine:
+        why = "is by an engine with another command"
     messages().print(f"{file} {why}; it is searched again and replaced", style="yellow", soft_wrap=True)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from jubango.arena.commands.terminal.opening import OpenOption, open_page
 from jubango.arena.commands.terminal.output import check_writable, loading, messages
 
 
@@ -17,6 +18,7 @@ def register(app: typer.Typer) -> None:
         out: Annotated[
             Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page.", show_default="RUN/report.html")
         ] = None,
+        shown: OpenOption = False,
     ) -> None:
         """Write a run as one HTML file: the standings and all that is said of them, and every game to be replayed.
 
@@ -33,3 +35,5 @@ def register(app: typer.Typer) -> None:
         size = path.stat().st_size / 1e6
         said = f"{len(run.results):,} games are in {path}, {size:.1f} MB"
         messages().print(said, soft_wrap=True)
+        if shown:
+            open_page(path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jubango.arena.commands.terminal.opening import open_page
 from jubango.arena.commands.terminal.output import Format, Halted, loading, messages, show_notes
 from jubango.arena.commands.terminal.ratings import print_run
 from jubango.sgf_games.base import shell
@@ -33,10 +34,11 @@ ClusterOption = Annotated[
 
 def play_shown(
     plan: Plan, folder: Path | None, form: Format, again: list[Failure] | None, port: int | None = None,
-    cluster: str = "",
+    cluster: str = "", opened: bool = False,
 ) -> Run:  # fmt: skip
-    """Play on the terminal: the bots' notes, then the dashboard, and with a ``port`` a page for browsers. ``cluster``
-    names hosts that play. Interrupted, it prints the ratings so far; raises Halted, which says how to go on."""
+    """Play on the terminal: the bots' notes, then the dashboard, and with a ``port`` a page for browsers, which may be
+    ``opened`` at once. ``cluster`` names hosts that play. Interrupted, it prints the ratings so far; raises Halted,
+    which says how to go on."""
     with loading():
         from jubango.arena.hosts.cluster import cluster_of
         from jubango.arena.runs.play import Interrupted, play_plan
@@ -49,7 +51,7 @@ def play_shown(
         with dashboard.running():
             if folder is None or port is None:
                 return play_plan(plan, folder, dashboard.show, dashboard.preparing, again or (), hosts)
-            with _served(plan, folder, port, dashboard) as show:
+            with _served(plan, folder, port, dashboard, opened) as show:
                 return play_plan(plan, folder, show, dashboard.preparing, again or (), hosts)
     except Interrupted as interrupted:
         run = interrupted.run
@@ -60,13 +62,17 @@ def play_shown(
 
 
 @contextmanager
-def _served(plan: Plan, folder: Path, port: int, dashboard: Dashboard) -> Iterator[Callable[[Run], None]]:
+def _served(
+    plan: Plan, folder: Path, port: int, dashboard: Dashboard, opened: bool
+) -> Iterator[Callable[[Run], None]]:  # fmt: skip
     """The run's page at a port of this machine; what is shown goes there too."""
-    from jubango.arena.screens.live import Live
+    from jubango.arena.serve.live import Live
 
     live = Live(plan, folder, port)
     messages().print(f"the run's page is at {live.url}", soft_wrap=True)
     dashboard.where = live.url
+    if opened:
+        open_page(live.url)
     said = "The run has stopped; this page stays as it is."
 
     def show(run: Run) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from jubango.arena.hosts.fleet import CAME, GONE, HostEvent, has_worked
 from jubango.arena.hosts.fleets.links import DIED, ProcessLink
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.compute.machine import cores
+from jubango.sgf_games.compute.machine import asked_device, cores
 
 MOST_FAILURES = 3  # of a place one after the other, without a game between them, until it stays empty
 BACK_OFF = 1.0  # seconds until a host is replaced; twice as long after each failure
@@ -119,7 +119,7 @@ class LocalFleet:
         self._selector.close()
 
     def _begin(self, place: _Place) -> None:
-        variables = {"JUBANGO_CORES": str(self._cores)}
+        variables = {"JUBANGO_CORES": str(self._cores)} | ({"JUBANGO_DEVICE": kind} if (kind := asked_device()) else {})
         variables["XLA_PYTHON_CLIENT_PREALLOCATE"] = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = os.environ.get(
             "XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.8 / (len(self._places) + 1):.3f}"

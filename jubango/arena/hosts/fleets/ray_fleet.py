@@ -28,6 +28,7 @@ from jubango.arena.hosts.fleets.local import BACK_OFF, MOST_FAILURES
 from jubango.arena.hosts.fleets.ray_host import RayHost, SharedWeights
 from jubango.arena.hosts.protocol import HostWork
 from jubango.bots.networks.arrays import LARGEST_WEIGHTS
+from jubango.bots.networks.named import weights_path
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
 from jubango.sgf_games.base.extras import need
 from jubango.sgf_games.base.files import read_file
@@ -37,7 +38,10 @@ STARTING_SECONDS = 300.0  # for an actor to start: its node's cores may be taken
 HOPE_SECONDS = 120.0  # for a node to join, once the last one is gone
 HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 CONNECT_SECONDS = 5.0  # for the cluster to answer
+JOIN_TRIES = 3  # a head that is busy may take longer to make a server for a client than Ray waits
 SHARED_BYTES = 100_000  # from which on bytes are put where all hosts of a node find them
+NO_TOKEN_HERE = "no token is here; copy ~/.ray/auth_token of the cluster's first machine, or set RAY_AUTH_TOKEN"
+NO_SERVER = "client server failed"  # Ray says so
 READY = "ready"  # what an actor is asked first
 HANDED_DOWN = ("JUBANGO_PLUGINS", "JUBANGO_DEBUG", "XLA_PYTHON_CLIENT_MEM_FRACTION")  # of the environment
 ADDRESS = re.compile(r"auto|(ray://)?(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})")
@@ -120,21 +124,33 @@ class RayFleet:
         if ray.is_initialized():
             return
         try:
-            with _handlers_kept(), _silence():
-                ray.init(address=self.address, log_to_driver=False, logging_level=logging.CRITICAL)
+            self._join(ray)
         except ImportError as error:
             raise UserError(f"{where}: Ray's client needs more: pip install 'ray[client]' ({error})") from None
         except ConnectionError as error:
             why = f"cannot be joined: is its token here, and the same RAY_AUTH_MODE? ({_line(error)})"
+            if NO_SERVER in str(error):
+                why = f"its head was too busy to take a client in, {JOIN_TRIES} times; try again, or join by HOST:6379"
             if "Could not find" in str(error):
                 why = "no Ray cluster runs on this machine; ray start --head begins one"
             raise UserError(f"{where}: {why}") from None
         except Exception as error:  # other versions of Ray or Python, a token that is missing, and more
-            raise UserError(f"{where}: {_line(error)}") from None
+            why = NO_TOKEN_HERE if "no authentication token was found" in str(error) else _line(error)
+            raise UserError(f"{where}: {why}") from None
         self._mine = True
         with contextlib.suppress(ImportError, AttributeError):  # whose alarms would stand between our lines
             worker: Any = importlib.import_module("ray._private.worker")
             self._printed, worker.print_to_stdstream = worker.print_to_stdstream, _print_nothing
+
+    def _join(self, ray: Any) -> None:
+        for left in reversed(range(JOIN_TRIES)):
+            try:
+                with _handlers_kept(), _silence():
+                    ray.init(address=self.address, log_to_driver=False, logging_level=logging.CRITICAL)
+                return
+            except ConnectionError as error:
+                if not left or NO_SERVER not in str(error):
+                    raise
 
     def _look(self) -> None:
         """Nodes may have come, and others may be gone."""
@@ -259,7 +275,7 @@ class RayFleet:
         found = {}
         for name in dict.fromkeys(str(bot["network"]) for bot in work.bots if bot.get("network")):
             with contextlib.suppress(UserError):
-                data = read_file(Path(name), LARGEST_WEIGHTS, "a file of weights")
+                data = read_file(Path(weights_path(name)), LARGEST_WEIGHTS, "a file of weights")
                 found[name] = SharedWeights(hashlib.sha256(data).hexdigest(), [self._put(data)])
         return found
 

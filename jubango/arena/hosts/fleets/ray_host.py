@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from jubango.arena.hosts.protocol import BotTable, Entered, HostWork, Leased, Signature, Step
 from jubango.arena.hosts.work.every_host import EveryHost
 from jubango.bots.networks.arrays import LARGEST_WEIGHTS
+from jubango.bots.networks.named import moved
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.files import file_digest
 from jubango.sgf_games.compute.cache import cache_folder
@@ -52,7 +53,7 @@ class RayHost(EveryHost):
         """Who it is, with this work."""
         try:
             for name, shared in (weights or {}).items():
-                self._files[name] = str(_brought(shared))
+                self._files[name] = moved(name, str(_brought(shared)))
         except UserError as error:
             return dataclasses.replace(super().hello(None), problem=str(error))
         if work is not None:

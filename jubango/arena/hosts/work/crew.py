@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +36,13 @@ class _Hand:
     asked: float | None = None  # when
     answers: int = 0
 
+    @property
+    def line(self) -> str:
+        """What people are told of it."""
+        doing = "waits" if self.asked is None else "joins" if self.about is None else "works"
+        made = "1 answer" if self.answers == 1 else f"{self.answers:,} answers"
+        return f"{self.name}: {doing}" + f", {made}" * bool(self.answers)
+
 
 class Crew:
     """Hosts of a ``fleet``. ``unlike`` says of two signatures why what one host does is not what the other would.
@@ -62,6 +69,11 @@ class Crew:
     def size(self) -> int:
         """How many hosts there are that can be asked, now or once they have answered."""
         return sum(not hand.refused for hand in self._hands.values())
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """A line for each host that is of use, or may come to be."""
+        return [hand.line for hand in list(self._hands.values()) if not hand.refused]
 
     @property
     def coming(self) -> int:
@@ -92,7 +104,7 @@ class Crew:
         now = time.monotonic()
         for hand in self._hands.values():
             if hand.asked is not None:  # nobody has listened meanwhile
-                hand.asked += now - self._listened
+                hand.asked += now - max(hand.asked, self._listened)
         for host, what, value in self._fleet.poll(seconds):
             if what == CAME:
                 self._hands[host] = _Hand(host)

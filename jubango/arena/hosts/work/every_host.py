@@ -13,7 +13,8 @@ from jubango.analysis.reviews.review_moves import Finding, PositionKey
 from jubango.analysis.reviews.review_search import SearchJob, search
 from jubango.arena.hosts.host import PlayingHost
 from jubango.bots.config import SearchConfig
-from jubango.bots.learning.trainer import PlayedTurn, SelfPlayer, TrainingConfig
+from jubango.bots.learning.self_player import PlayedTurn, SelfPlayer
+from jubango.bots.learning.training_config import TrainingConfig
 from jubango.sgf_games.compute.machine import claim, shard
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.coordinates import Point

@@ -43,6 +43,11 @@ class ReviewingHosts:
         """What people should know of the hosts, one after the other."""
         return self._crew.notes
 
+    @property
+    def hosts(self) -> Sequence[str]:
+        """A line for each host that has not gone."""
+        return self._crew.hosts
+
     def search(
         self, jobs: Sequence[SearchJob], bot: SearchConfig, seed: int,
         on_progress: Callable[[float, int], None] = lambda done, total: None,

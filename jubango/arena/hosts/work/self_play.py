@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
+from collections.abc import Sequence
 
 import jax
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from jubango.arena.hosts.fleet import Fleet
 from jubango.arena.hosts.work.crew import Crew
 from jubango.arena.hosts.work.every_host import SelfPlayed, SelfPlayOrder
-from jubango.bots.learning.trainer import PlayedTurn, Trainer
+from jubango.bots.learning.self_player import PlayedTurn
+from jubango.bots.learning.trainer import Trainer
 
 MOST_BEHIND = 2  # versions of the network; older positions are left out
 MANY_POSITIONS, MANY_SHARE = 1000, 0.05  # left out, from which on it is said; and of those learnt from
@@ -45,6 +47,11 @@ class SelfPlayHosts:
         """Where it is said from now on."""
         notes += self._crew.notes
         self._crew.notes = notes
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """A line for each host that has not gone."""
+        return self._crew.hosts
 
     def begin(self, trainer: Trainer) -> None:
         """Have the hosts begin; returns when one has played. Raises UserError and CannotGoOn."""
@@ -105,8 +112,9 @@ class SelfPlayHosts:
                 self._has[host] = self._version
             turns = int(trainer.counts["turns"])
             (seed,) = np.random.SeedSequence((trainer.settings.seed, turns, self._orders)).generate_state(1)
+            boards = trainer.boards
             order = SelfPlayOrder(
-                trainer.settings, self._orders % len(trainer.games), rollouts, self._version, int(seed),
+                trainer.settings, boards[self._orders % len(boards)], rollouts, self._version, int(seed),
                 trainer.resigning(rollouts),
             )  # fmt: skip
             self._orders += 1

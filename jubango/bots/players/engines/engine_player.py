@@ -34,7 +34,7 @@ class EnginePlayer(BatchPlayer, Generic[E, P]):
         self._living: set[E] = set()
         self._closed = False
         self._idle: list[E] = []
-        self._playing: dict[str, tuple[E, int]] = {}  # game -> (engine, moves it has seen)
+        self._playing: dict[str, tuple[E, Sequence[int]]] = {}  # game -> (engine, moves it has seen)
         self._moves: dict[str, Sequence[int]] = {}  # of the games, which grow
         self._threads = ThreadPoolExecutor(max_workers=bot.processes)
         self._answers: list[Future[MoveAnswer]] = []
@@ -100,7 +100,7 @@ class EnginePlayer(BatchPlayer, Generic[E, P]):
         return [future.result() for future in ready]
 
     def finish(self, game_id: str, result: str = "") -> None:
-        engine, _ = self._playing.pop(game_id, (None, 0))
+        engine, _ = self._playing.pop(game_id, (None, ()))
         moves = self._moves.pop(game_id, ())
         if engine is not None:
             if result:
@@ -122,18 +122,21 @@ class EnginePlayer(BatchPlayer, Generic[E, P]):
     def _answer(self, request: MoveRequest, position: P) -> MoveAnswer:
         """The move that is wanted, or the verdict on a finished game: an engine that fails at that has none, but has
         not lost. One that refuses a move of the others is sound, and can play other games."""
-        engine, seen = self._playing.pop(request.game_id, (None, 0))
+        engine, seen = self._playing.pop(request.game_id, (None, ()))
+        if engine is not None and list(request.moves[: len(seen)]) != list(seen):  # moves were taken back
+            self._idle.append(engine)
+            engine = None
         if engine is None:
-            engine = self._ready_engine(request.game)
+            engine, seen = self._ready_engine(request.game), ()
         try:
-            self._catch_up(engine, request, seen)
+            self._catch_up(engine, request, len(seen))
             if request.wanted == "verdict":
                 answer = MoveAnswer(request.lane, verdict=self._verdict(engine))
             else:
                 answer = self._move(engine, request, position)
         except EngineFailure as failure:
             if failure.kind == "refused":
-                self._playing[request.game_id] = (engine, 0)
+                self._playing[request.game_id] = (engine, ())
             else:
                 self._end(engine)
             if request.wanted == "verdict":
@@ -142,7 +145,8 @@ class EnginePlayer(BatchPlayer, Generic[E, P]):
                     request.lane, verdict=ScoringVerdict(self._bot.name, problem=str(failure), refused=refused)
                 )
             return MoveAnswer(request.lane, event=failure.kind, detail=str(failure))
-        self._playing[request.game_id] = (engine, len(request.moves) + (request.wanted != "verdict"))
+        own = () if request.wanted == "verdict" else (answer.action,)
+        self._playing[request.game_id] = (engine, [*request.moves, *own])
         return answer
 
     def _limit(self, request: MoveRequest) -> float:

@@ -57,15 +57,21 @@ class Advanced(NamedTuple):
 def can_go_on(search: SearchSpec) -> bool:
     """Does a node say all that the next root needs, and is the most visited move all there is to choosing?"""
     plain = type(search.rule).final is Rule.final and not search.rule.prepares
-    return plain and not (search.width or search.solver or search.transpositions) and _remembers(search.game)
+    return (
+        plain and not (search.width or search.solver or search.transpositions) and _remembers(search.game.compiled_as)
+    )
 
 
 @functools.cache
 def _remembers(game: Game) -> bool:
-    """Does :meth:`Game.without_history` leave everything as it is?"""
-    traced = jax.make_jaxpr(game.without_history)(jax.eval_shape(game.init)).jaxpr
+    """Does :meth:`Game.without_history` leave everything that tells which moves are legal?"""
+    first = jax.eval_shape(game.init)
+    traced = jax.make_jaxpr(game.without_history)(first).jaxpr
     pairs = zip(traced.invars, traced.outvars, strict=True)
-    return all(before is after or math.prod(before.aval.shape) == 0 for before, after in pairs)
+    lost = [i for i, (before, after) in enumerate(pairs) if before is not after and math.prod(before.aval.shape)]
+    asking = jax.make_jaxpr(lambda state: (game.legal_action_mask(state), game.is_terminal(state)))(first).jaxpr
+    asked = {id(x) for equation in asking.eqns for x in equation.invars}
+    return not any(id(asking.invars[i]) in asked for i in lost)
 
 
 def advance(

@@ -10,7 +10,7 @@ import functools
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.evaluators.judgement import look_at, plainly
 from jubango.bots.search import lifecycle
 from jubango.bots.search.host import device_selfplay
+from jubango.bots.search.host.stored_trees import stored, with_stored
 from jubango.bots.search.packing import (
     SEEDS,
     DeviceSelfPlay,
@@ -42,12 +43,11 @@ from jubango.bots.search.root import merged, settled
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.state import RootStatistics, SearchState
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
-from jubango.sgf_games.compute.machine import debugging, device_layout, gathered, shard, split_last
+from jubango.sgf_games.compute.machine import debugging, device_layout, gathered, shard, split_last, suited
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import State
 
-HAND_OVER = 6e-3  # seconds, the fixed cost of a chunk (transfer, answers); measured, results barely depend on it
 CHUNK_SECONDS = 0.2  # how long a chunk of simulations should take at most
 MOST_KEPT = 2**25  # bytes of trees that a program keeps between two drivers
 MOST_PROGRAMS = 40  # a compiled search takes up to 1,200 of the 65,530 memory maps that Linux gives a process
@@ -305,6 +305,23 @@ class Driver:
         roll_on(self._script, onward)
         return moved
 
+    def stored(self, lane: int) -> bytes:
+        """The lane's trees as they are after a chunk, for :meth:`restore` of a driver of the same search."""
+        assert not self._waiting, "requests are not handed over yet"
+        return stored(self.searching, self._trees_of(lane))
+
+    def restore(self, lanes: Mapping[int, bytes]) -> list[int]:
+        """Idle lanes have these trees from now on. What was looked for in them goes on with a request that says
+        ``resumed``. Returns the lanes where that cannot be, as these are no trees of this search."""
+        self._stop = [lane for lane in self._stop if lane not in lanes]
+        trees = {self._trees_of(lane): lane for lane in lanes}
+        said = {own: lanes[lane] for own, lane in trees.items()}
+        self._searching, wrong = with_stored(self._taken(), said)
+        return [trees[own] for own in wrong]
+
+    def _trees_of(self, lane: int) -> tuple[int, ...]:
+        return tuple(range(lane * self.ensemble, (lane + 1) * self.ensemble))
+
     def root(self, lane: int) -> State:
         """The position that a lane's trees stand at, on the host, without history."""
         tree = lane * self.ensemble
@@ -339,7 +356,7 @@ class Driver:
         return self._look()
 
     def _hand_over(self, steps: int) -> None:
-        orders, self._waiting = self._waiting, []
+        orders, self._waiting = [order for order in self._waiting if not order.resumed], []
         stop = np.array(self._stop, int)[:, None] * self.ensemble + np.arange(self.ensemble)
         self._stop = []
         kept = self.program.none
@@ -390,7 +407,7 @@ class Driver:
         alone[list(self._onward)] = False
         left = np.sort(self._left[alone])
         rate = len(self._onward) * self._stops / self._paces  # lanes that stop, a step
-        hand_over = (1 + HAND_OVER / self._step_seconds) * (len(left) + len(self._onward))
+        hand_over = (1 + suited().hand_over / self._step_seconds) * (len(left) + len(self._onward))
         ends = np.append(left, min(2**20, round(math.sqrt(2 * hand_over / rate)))) if rate else left
         before = np.searchsorted(left, ends, side="right")  # lanes that end earlier, or as early
         waiting = before * ends - np.concatenate([[0], np.cumsum(left)])[before] + rate * ends**2 / 2

@@ -173,6 +173,8 @@ def search_each(
     if not 0 <= wanted <= search.capacity:
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")
     own_seeds = [one % 2**32 for one in seeds]
+    if (move or search.rule.move) == "lcb" and ensemble > 1:
+        raise UserError("move=lcb needs ensemble=1: bounds of several trees make no bound")
     driver = Driver(search, max(lanes, len(states)), ensemble, params)
     deadline = time.perf_counter() + seconds if seconds else math.inf
     orders = [SearchRequest(i, view.legal[i], one, own_seeds[i], deadline) for i, one in enumerate(each)]

@@ -6,12 +6,11 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
 from jubango.bots.search.tree.state import SearchState
 from jubango.bots.search.tree.tree import CHILD, LOWER, OPEN, UPPER, VALUE_SUM, VISITS
-from jubango.sgf_games.compute.machine import on_cpu
+from jubango.sgf_games.compute.machine import row_of
 
 ARRAYS = ("edges", "parent", "action", "player", "value", "end", "bounds")  # of a tree
 
@@ -74,16 +73,7 @@ class SearchResult:
 
 def lane_of(s: SearchState, index: int, names: tuple[str, ...] = ARRAYS) -> dict[str, np.ndarray]:
     """Arrays of one tree on the host."""
-    return {name: _row(getattr(s.tree, name), index) for name in names}
-
-
-def _row(array: jax.Array, index: int) -> np.ndarray:
-    """A row on the host, quicker than asking JAX for it: where the device's memory is the host's it is copied there."""
-    for part in array.addressable_shards:
-        first, end, _ = part.index[0].indices(array.shape[0])
-        if first <= index < end:
-            return np.array(np.asarray(part.data)[index - first] if on_cpu() else part.data[index - first])
-    raise IndexError(index)
+    return {name: row_of(getattr(s.tree, name), index) for name in names}
 
 
 def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:

@@ -155,6 +155,9 @@ class SearchParamsKeys(TypedDict, total=False):
     fpu_reduction: Number
     equivalence: Number
     bias: Number
+    stdev: Number
+    stdev_scale: Number
+    lcb: Number
     considered: Whole
     gumbel_scale: Number
 

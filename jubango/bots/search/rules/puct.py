@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ class Puct(Rule):
 
     base: float = 0.0
     fpu: Fpu = "zero"
-    params = (
+    params: ClassVar[tuple[Param, ...]] = (
         Param("c", 1.25, 0.0, 1000.0, "exploration: c_puct"),
         Param("base", about="of puct's log term, AlphaZero's is 19652; 0: none"),
         Param("fpu", about="puct's value of an unvisited action"),
@@ -40,11 +40,15 @@ class Puct(Rule):
 
     def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
         total = edges.node_visits.astype(jnp.float32)
-        c = params.c
-        if self.base:
-            c = c + jnp.log((1.0 + total + self.base) / self.base)
+        c = self.exploration(edges, params)
         explore = (c * jnp.sqrt(total))[:, None] * edges.prior / (1 + edges.visits).astype(jnp.float32)
         return jnp.where(edges.visits > 0, edges.q, self._unvisited(edges, params)) + explore
+
+    def exploration(self, edges: Edges, params: TracedParams) -> jax.Array:
+        """float32 [B]: c at the node, with its log term."""
+        if not self.base:
+            return params.c
+        return params.c + jnp.log((1.0 + edges.node_visits.astype(jnp.float32) + self.base) / self.base)
 
     def _unvisited(self, edges: Edges, params: TracedParams) -> jax.Array | float:
         if self.fpu != "parent":

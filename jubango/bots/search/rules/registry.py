@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from jubango.bots.search.rules.alphago import AlphaGo
+from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.params import Param
 from jubango.bots.search.rules.puct import Puct
@@ -16,7 +17,14 @@ from jubango.sgf_games.base.errors import UserError, nearest
 
 # In the order of their keys in a bot's spec string, which names bots and must not change.
 SHIPPED: Mapping[str, type[Rule]] = MappingProxyType(
-    {"puct": Puct, "ucb1": Ucb1, "rave": Rave, "alphago": AlphaGo, "gumbel": Gumbel},
+    {
+        "puct": Puct,
+        "ucb1": Ucb1,
+        "rave": Rave,
+        "alphago": AlphaGo,
+        "gumbel": Gumbel,
+        "dynamic-puct": DynamicPuct,
+    },
 )
 RULES: dict[str, type[Rule]] = dict(SHIPPED)
 

@@ -20,7 +20,7 @@ from jubango.bots.search.rules.params import LARGEST_WHOLE, Param, SearchParams,
 from jubango.bots.search.rules.root_noise import RootNoise
 from jubango.sgf_games.base.errors import UserError
 
-MoveRule = Literal["visits", "value", "prior", "gumbel"]
+MoveRule = Literal["visits", "value", "prior", "gumbel", "lcb"]
 
 
 class Edges(NamedTuple):
@@ -32,6 +32,7 @@ class Edges(NamedTuple):
     value: jax.Array  # float32 [B], what the evaluator said of the node
     amaf_visits: jax.Array | None = None  # float32, games in which the node's player took the action first (AMAF)
     amaf_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
+    square_sum: jax.Array | None = None  # float32, of the values' squares
 
     @property
     def first_visits(self) -> jax.Array | None:
@@ -65,6 +66,7 @@ class Rule(ABC):
     move: ClassVar[MoveRule] = "visits"  # what the final move is chosen by where nobody says
     scheduled: ClassVar[bool] = False  # is every simulation of a root planned beforehand? Then leaves=1, and no clock
     amaf: ClassVar[bool] = False  # does the rule need AMAF statistics in its edges?
+    variance: ClassVar[bool] = False  # does it need the squares of the values?
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

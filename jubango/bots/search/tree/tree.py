@@ -8,11 +8,14 @@ What is known of a node's actions lies in one block, so that a step down the tre
 children are whole numbers, which float32 holds exactly up to MOST_NODES.
 
 Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 56), with a rule that asks who took what
-first 8 A more, with a solver 8 A + 4 more, and with transpositions at least 24 for the table.
+first 8 A more, with one that asks for variances 4 A more, with a solver 8 A + 4 more, and with transpositions at least
+24 for the table.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import jax
@@ -21,8 +24,9 @@ import numpy as np
 from jax import lax
 from jax.typing import ArrayLike
 
-from jubango.bots.search.rules.rule import Edges
+from jubango.bots.search.rules.rule import Edges, Rule
 from jubango.sgf_games.compute.kernels import IN_BOUNDS
+from jubango.sgf_games.compute.machine import suited
 from jubango.sgf_games.rules.game import Game, State
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
@@ -31,15 +35,15 @@ VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the colum
 MOST_NODES = 2**24
 T = TypeVar("T")  # a pytree of arrays
 Array = TypeVar("Array", jax.Array, np.ndarray)
-# When trees get other roots, so many nodes of all trees are moved at once, and at least so many of each.
-NODES_MOVED_AT_ONCE, LEAST_MOVED_AT_ONCE = 1024, 8
+LEAST_MOVED_AT_ONCE = 8  # nodes of each tree, when trees get other roots
 LONGEST_KEPT_LINE = 4  # moves after which a tree can still be kept
 
 
 class Tree(NamedTuple):
     edges: jax.Array  # float32 [B, N, 4, A]: visits; value sum, from the view of the node's player; prior, zero where
     # illegal; child, the node an action leads to, or -1. [B, N, 6, A] for rules that want it: the games from here in
-    # which the node's player was the first to take the action, sooner or later; their value sum
+    # which the node's player was the first to take the action, sooner or later; their value sum. For those that want
+    # it, one row more behind these 4 or 6: the sum of the values' squares
     parent: jax.Array  # int32 [B, N]
     action: jax.Array  # int32 [B, N], the parent's action that leads here
     player: jax.Array  # int32 [B, N]
@@ -52,6 +56,10 @@ class Tree(NamedTuple):
 
 
 Index = jax.Array | int | slice
+
+# The compiler of JAX before 0.9.2 turns an array round, and so copies all trees in every step, where what is added lies
+# along another axis than the last. Number by number it does not, which newer ones take 2 to 8 % longer for.
+WINDOWS_LAST = jax.__version_info__ < (0, 9, 2)
 
 
 def pick(array: jax.Array, *index: Index) -> jax.Array:
@@ -71,10 +79,15 @@ def add(array: jax.Array, value: ArrayLike, *index: Index) -> jax.Array:
 
 def edges_of(tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
     """The actions of ``node`` of tree ``b``, a row each."""
-    columns = [VISITS, VALUE_SUM, PRIOR, *range(FIRST_VISITS, tree.edges.shape[2])]
-    visits, *rest = (pick(tree.edges, b, node, column) for column in columns)
-    value_sum, prior, *amaf = rest
-    return Edges(visits.astype(jnp.int32), value_sum, prior, pick(tree.value, b, node), *amaf)
+    columns = [column for column in range(tree.edges.shape[2]) if column != CHILD]
+    return edges_from([pick(tree.edges, b, node, column) for column in columns], pick(tree.value, b, node))
+
+
+def edges_from(columns: Sequence[jax.Array], value: jax.Array) -> Edges:
+    """The actions of nodes out of their columns but for CHILD, and what the evaluator said of the nodes."""
+    visits, value_sum, prior, *more = columns
+    amaf = more[: len(more) // 2 * 2] or (None, None)
+    return Edges(visits.astype(jnp.int32), value_sum, prior, value, *amaf, *more[len(more) // 2 * 2 :])
 
 
 def child_of(tree: Tree, b: jax.Array, node: jax.Array, action: jax.Array) -> jax.Array:
@@ -82,28 +95,70 @@ def child_of(tree: Tree, b: jax.Array, node: jax.Array, action: jax.Array) -> ja
     return pick(tree.edges, b, node, CHILD, action).astype(jnp.int32)
 
 
+def add_in_order(array: jax.Array, value: jax.Array, leaves: int, same: jax.Array, *index: Index) -> jax.Array:
+    """:func:`add` where equal indices may be those of lanes of one tree, ``leaves`` of which lie side by side: lane
+    after lane, as a CPU adds, on devices that add in any order, too. All lanes of an index find the same sum.
+
+    value: [..., L, ...]. same: [..., T, K, K], whether two lanes of a tree have the same index.
+    """
+    if leaves == 1 or not suited().in_order:
+        return add(array, value, *index)
+    lead = same.ndim - 3
+    rest = value.shape[lead + 1 :]
+    apart = *value.shape[:lead], -1, leaves, *rest
+    values, sums = value.reshape(apart), pick(array, *index).reshape(apart)
+    for k in range(leaves):
+        own = same[..., k].reshape(*same.shape[:-1], *[1] * len(rest))
+        sums = jnp.where(own, sums + lax.index_in_dim(values, k, lead + 1), sums)
+    return put(array, sums.reshape(value.shape), *index)
+
+
+def equal_in_trees(leaves: int, *keys: jax.Array) -> jax.Array:
+    """bool [..., T, K, K]: which lanes of a tree agree in all ``keys``, int32 [..., L]."""
+    apart = [key.reshape(*key.shape[:-1], -1, leaves) for key in keys]
+    return functools.reduce(jnp.logical_and, [x[..., :, None] == x[..., None, :] for x in apart])
+
+
 def count(
-    edges: jax.Array, visits: ArrayLike, gain: jax.Array, b: jax.Array, node: jax.Array, action: jax.Array
-) -> jax.Array:
-    """The trees' edges with so many visits more and so much more value of an action; equal ones add up."""
+    edges: jax.Array, visits: ArrayLike, gain: jax.Array, b: jax.Array, node: jax.Array, action: jax.Array,
+    leaves: int = 1,
+) -> jax.Array:  # fmt: skip
+    """The trees' edges with so many visits more and so much more value of an action; equal ones add up, in the order of
+    the ``leaves`` of a tree. They need none where all lanes add the same."""
     both = jnp.stack([jnp.broadcast_to(jnp.asarray(visits, jnp.float32), gain.shape), gain], axis=-1)
-    return add(edges, both, b, node, slice(VISITS, VALUE_SUM + 1), action)
+    same = equal_in_trees(leaves, node, action)
+    if WINDOWS_LAST:
+        columns = jnp.arange(VISITS, VALUE_SUM + 1, dtype=jnp.int32)
+        b, node, action = (jnp.broadcast_to(x, gain.shape)[..., None] for x in (b, node, action))
+        return add_in_order(edges, both, leaves, same, b, node, columns, action)
+    return add_in_order(edges, both, leaves, same, b, node, slice(VISITS, VALUE_SUM + 1), action)
 
 
-def count_firsts(edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array) -> jax.Array:
+def count_squares(
+    edges: jax.Array, square: jax.Array, b: jax.Array, node: jax.Array, action: jax.Array, leaves: int = 1
+) -> jax.Array:
+    """The trees' edges with so much more in the sum of squares of an action; equal ones add up as in :func:`count`."""
+    same = equal_in_trees(leaves, node, action)
+    return add_in_order(edges, square, leaves, same, b, node, edges.shape[2] - 1, action)
+
+
+def count_firsts(
+    edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array, leaves: int = 1
+) -> jax.Array:
     """The trees' edges with so much more of what the node's player took first, [L, A] each."""
-    return add(edges, jnp.stack([share, gain], axis=-2), b, node, slice(FIRST_VISITS, FIRST_SUM + 1))
+    both, columns = jnp.stack([share, gain], axis=-2), slice(FIRST_VISITS, FIRST_SUM + 1)
+    return add_in_order(edges, both, leaves, equal_in_trees(leaves, node), b, node, columns)
 
 
-def columns_of(amaf: bool) -> int:
+def columns_of(rule: Rule | type[Rule]) -> int:
     """How many numbers an action has."""
-    return 1 + (FIRST_SUM if amaf else CHILD)
+    return 1 + (FIRST_SUM if rule.amaf else CHILD) + rule.variance
 
 
 def no_edges(prior: jax.Array, columns: int) -> jax.Array:
     """float32 [..., columns, A]: the block of a node nothing has gone through."""
     zero = jnp.zeros_like(prior)
-    return jnp.stack([zero, zero, prior, zero - 1, zero, zero][:columns], axis=-2)
+    return jnp.stack([zero, zero, prior, zero - 1, zero, zero, zero][:columns], axis=-2)
 
 
 def first_bounds(legal: jax.Array, over: jax.Array, value: jax.Array) -> jax.Array:
@@ -131,13 +186,13 @@ def in_question(bounds: Array, value: Array, choices: Array) -> Array:
     return better | (sure & ~(better & sure).any(axis=-1, keepdims=True))
 
 
-def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, amaf: bool = False) -> Tree:
+def empty_tree(game: Game, trees: int, capacity: int, rule: Rule, solver: bool = False) -> Tree:
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
     per_node = trees, nodes
     first = jax.eval_shape(lambda: game.without_history(game.init()))
     return Tree(
-        edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(amaf)),
+        edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(rule)),
         parent=jnp.zeros(per_node, jnp.int32),
         action=jnp.zeros(per_node, jnp.int32),
         player=jnp.zeros(per_node, jnp.int32),
@@ -149,12 +204,12 @@ def empty_tree(game: Game, trees: int, capacity: int, solver: bool = False, amaf
     )
 
 
-def tree_bytes(game: Game, capacity: int, solver: bool = False, amaf: bool = False) -> int:
+def tree_bytes(game: Game, capacity: int, rule: Rule | type[Rule], solver: bool = False) -> int:
     """Memory of one tree, transpositions aside."""
     first = jax.eval_shape(lambda: game.without_history(game.init()))
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(first))
     proofs = 8 * game.num_actions + 4 if solver else 0
-    return (capacity + 2) * (4 * columns_of(amaf) * game.num_actions + 17 + proofs + state)
+    return (capacity + 2) * (4 * columns_of(rule) * game.num_actions + 17 + proofs + state)
 
 
 def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Array]:
@@ -169,7 +224,7 @@ def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Ar
     several actions lead to one node, it stays with its parent.
     """
     trees, nodes = tree.parent.shape
-    spare, size = nodes - 1, min(nodes, max(LEAST_MOVED_AT_ONCE, NODES_MOVED_AT_ONCE // trees))
+    spare, size = nodes - 1, min(nodes, max(LEAST_MOVED_AT_ONCE, suited().moved // trees))
     b, piece = jnp.arange(trees)[:, None], jnp.arange(size, dtype=jnp.int32)
     used = jnp.where(root > 0, jnp.minimum(used, spare), 0)[:, None]
 

@@ -14,9 +14,11 @@ import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.kernels import fused, until_settled
+from jubango.sgf_games.rules.go.life import liberty_counts
 
 TOLD_APART = 3  # numbers of liberties; more are many
 PLANES = 7 + TOLD_APART
+LARGEST_BY_POINTS = 100  # of the boards whose liberties are found point by point
 
 Points = list[jax.Array]  # a number for each point of a board, row by row
 
@@ -49,9 +51,14 @@ def liberties(own: jax.Array, opp: jax.Array, width: int) -> jax.Array:
 
     own, opp: rows, uint [H].
 
-    For every chain the liberty with the largest number is found, then the largest below that one, and so on. A stone's
-    largest is handed on along its chain, to and fro over the board, until no stone learns of a larger one.
+    On large boards :func:`jubango.sgf_games.rules.go.life.liberty_counts` counts them. On small ones the program is
+    written point by point, which for 19x19 would take ten minutes to compile: for every chain the liberty with the
+    largest number is found, then the largest below that one, and so on. A stone's largest is handed on along its
+    chain, to and fro over the board, until no stone learns of a larger one.
     """
+    if own.size * width > LARGEST_BY_POINTS:
+        mine, theirs = (bb.to_bits(rows, width) for rows in (own, opp))
+        return jnp.minimum(liberty_counts(mine, theirs, own.size, width), TOLD_APART + 1)
     begin, further, sweep = _kernels(own.size, width)
     colour, bound = begin(bb.unpack(own), bb.unpack(opp))
     total = jnp.zeros(own.size * width, jnp.int32)

@@ -15,9 +15,9 @@ Where rule sets are silent or differ, this is what holds here:
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import ClassVar, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -33,9 +33,11 @@ from jubango.sgf_games.rules.coordinates import Point, star_points
 from jubango.sgf_games.rules.game import Game, square_symmetries
 from jubango.sgf_games.rules.go.area import area_margin, areas
 from jubango.sgf_games.rules.go.features import PLANES, planes
-from jubango.sgf_games.rules.go.moves import allowed_points, chains_with_two_liberties, first_point, placing
+from jubango.sgf_games.rules.go.katago_inputs import InputRules, katago_inputs
+from jubango.sgf_games.rules.go.moves import allowed_points, chains_with_two_liberties, placing
 from jubango.sgf_games.rules.go.playout import endless, playout
 from jubango.sgf_games.rules.go.scoring import dead_by_playouts, only, shares_by_playouts
+from jubango.sgf_games.rules.go.state import GoState, further, no_trail
 
 KO_RULES = ("simple", "positional", "situational")
 
@@ -47,20 +49,6 @@ class Komi(Enum):
 
     def __format__(self, _: str) -> str:
         return "?"
-
-
-class GoState(NamedTuple):
-    """One position. P is ``max_plies + 1`` under a superko rule, else 0, and 0 in tree nodes."""
-
-    own: jax.Array  # uint [H], stones of the player to move
-    opp: jax.Array  # uint [H]
-    ko: jax.Array  # int32, the point (row * W + column) forbidden by simple ko, or -1
-    last: jax.Array  # int32, the point of the last move, or -1: nothing that rules ask for
-    passes: jax.Array  # int32, passes in a row
-    player: jax.Array  # int32, 0 Black, 1 White
-    ply: jax.Array  # int32, moves made
-    komi: jax.Array  # float32; NaN in what no game began
-    past: jax.Array  # uint32 [P, 2], a 64-bit key of the position at each ply up to this one
 
 
 @dataclass(frozen=True)
@@ -116,11 +104,8 @@ class Go(Game[GoState]):
 
     def step(self, state: GoState, action: jax.Array) -> GoState:
         over = self.is_terminal(state)
-        row, column = jnp.divmod(jnp.asarray(action, jnp.int32), self.width)
-        played = (row < self.height) & ~over
-        own, opp, captured, lone = self._place(state.own, state.opp, row, column, played)
-        taken = bb.count(captured)
-        ko = jnp.where(lone & (taken == 1), first_point(captured, self.width), -1)
+        played = (jnp.asarray(action, jnp.int32) < self.pass_action) & ~over
+        own, opp, ko = self._place(state.own, state.opp, action, played)
         player, ply = 1 - state.player, state.ply + 1
         past = state.past
         if past.shape[0]:
@@ -140,6 +125,7 @@ class Go(Game[GoState]):
             ply=unless_over(ply, state.ply),
             komi=state.komi,
             past=unless_over(past, state.past) if past.shape[0] else past,
+            trail=jax.tree.map(unless_over, further(state, action), state.trail),
         )
 
     def legal_action_mask(self, state: GoState) -> jax.Array:
@@ -188,11 +174,23 @@ class Go(Game[GoState]):
         return planes(state.own, state.opp, state.ko, state.last, state.passes, state.player, state.komi, self.width)
 
     def without_history(self, state: GoState) -> GoState:
-        return state._replace(past=jnp.zeros((0, *state.past.shape[1:]), jnp.uint32))
+        def nothing(x: jax.Array) -> jax.Array:
+            return jnp.zeros((0, *x.shape[1:]), x.dtype)
+
+        return state._replace(past=nothing(state.past), trail=jax.tree.map(nothing, state.trail))
+
+    @property
+    def remembering(self) -> Go:
+        own = (getattr(self, field.name) for field in fields(Go))
+        return RememberingGo(*own) if type(self) is Go else self
+
+    def katago_inputs(self, states: GoState, legal: jax.Array) -> tuple[jax.Array, jax.Array]:
+        rules = InputRules(self.width, self.height, self.ko, self.suicide)
+        return katago_inputs(rules, states, legal)
 
     def transposition_key(self, state: GoState) -> jax.Array:
         """Of the position, whatever the last move; the komi is that of the whole tree."""
-        return super().transposition_key(state._replace(last=jnp.zeros(0), komi=jnp.zeros(0)))
+        return super().transposition_key(self.without_history(state)._replace(last=jnp.zeros(0), komi=jnp.zeros(0)))
 
     @property
     def family(self) -> str:
@@ -263,6 +261,7 @@ class Go(Game[GoState]):
             ko=jnp.int32(-1),
             last=jnp.int32(-1),
             passes=jnp.int32(0),
+            trail=no_trail(self.width, self.height),
         )
 
     def resumed(self, state: GoState, passes: int = 0) -> GoState:
@@ -306,20 +305,19 @@ class Go(Game[GoState]):
     # -- inside ------------------------------------------------------------------------------
 
     def _place(
-        self, own: jax.Array, opp: jax.Array, row: jax.Array, column: jax.Array, played: jax.Array
-    ) -> tuple[bb.Rows, bb.Rows, bb.Rows, jax.Array]:
-        """(own, opp, captured, whether the stone played is alone with one liberty) after a move."""
+        self, own: jax.Array, opp: jax.Array, action: jax.Array, played: jax.Array
+    ) -> tuple[bb.Rows, bb.Rows, jax.Array]:
+        """(own, opp, the point that simple ko forbids then, or -1) after a move."""
         put, flood, settle = placing(self.width, self.height)
-        placed, unsettled = put(bb.unpack(own), bb.unpack(opp), row, column, played)
+        placed, unsettled = put(bb.unpack(own), bb.unpack(opp), jnp.asarray(action, jnp.int32), played)
         return settle(*until_settled(flood, unsettled, *placed))
 
     def _points_allowed(self, own: bb.Rows, opp: bb.Rows) -> bb.Rows:
         """Empty points where a stone may go, ko aside."""
         closed, allowed = allowed_points(self.width, self.suicide)
         # A point beside an empty one is free to take; chains matter only to the others.
-        own_safe, opp_safe = where_needed(
-            closed(own, opp), functools.partial(chains_with_two_liberties, self.width), own, opp
-        )
+        needed, own, opp = closed(own, opp)
+        own_safe, opp_safe = where_needed(needed, functools.partial(chains_with_two_liberties, self.width), own, opp)
         return allowed(own, opp, own_safe, opp_safe)
 
     def _key(self, own: jax.Array, opp: jax.Array, player: jax.Array) -> jax.Array:
@@ -336,8 +334,7 @@ class Go(Game[GoState]):
 
     def _repeats(self, state: GoState, action: jax.Array) -> jax.Array:
         """bool: would this stone recreate a position of the past?"""
-        row, column = jnp.divmod(action, self.width)
-        own, opp, _, _ = self._place(state.own, state.opp, row, column, jnp.bool_(True))
+        own, opp, _ = self._place(state.own, state.opp, action, jnp.bool_(True))
         key = self._key(bb.pack(opp), bb.pack(own), 1 - state.player)
         known = jnp.arange(state.past.shape[0]) <= state.ply
         return jnp.any(known & jnp.all(state.past == key, axis=-1))
@@ -387,4 +384,13 @@ def _first_state(
     if size:
         past = past.at[0].set(game._key(mine, theirs, mover))
     none, zero = jnp.int32(-1), jnp.int32(0)
-    return GoState(mine, theirs, none, none, zero, mover, zero, jnp.asarray(komi, jnp.float32), past)
+    trail = no_trail(game.width, game.height)
+    return GoState(mine, theirs, none, none, zero, mover, zero, jnp.asarray(komi, jnp.float32), past, trail)
+
+
+@dataclass(frozen=True)
+class RememberingGo(Go):
+    """Go for searches whose evaluator looks at the last moves: tree nodes keep them."""
+
+    def without_history(self, state: GoState) -> GoState:
+        return super().without_history(state)._replace(trail=state.trail)

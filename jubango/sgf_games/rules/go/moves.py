@@ -34,10 +34,8 @@ def placing(width: int, height: int) -> tuple[Callable, Callable, Callable]:
         return hit, stuck, unsettled
 
     @fused
-    def put(
-        own: bb.Rows, opp: bb.Rows, row: jax.Array, column: jax.Array, played: jax.Array
-    ) -> tuple[Placed, jax.Array]:
-        move = bb.point_rows(row, column, played, height, bb.row_type(width))
+    def put(own: bb.Rows, opp: bb.Rows, action: jax.Array, played: jax.Array) -> tuple[Placed, jax.Array]:
+        move = bb.point_of(action, played, width, height)
         own = bb.either(own, move)
         liberties = bb.near(bb.complement(bb.either(own, opp), width), width)
         placed = own, opp, move, bb.both(own, liberties), bb.both(opp, liberties)
@@ -63,7 +61,7 @@ def placing(width: int, height: int) -> tuple[Callable, Callable, Callable]:
     @fused
     def settle(
         own: bb.Rows, opp: bb.Rows, move: bb.Rows, own_alive: bb.Rows, opp_alive: bb.Rows
-    ) -> tuple[bb.Rows, bb.Rows, bb.Rows, jax.Array]:
+    ) -> tuple[bb.Rows, bb.Rows, jax.Array]:
         hit, stuck, _ = beside(own, opp, move, own_alive, opp_alive)
         captured = bb.only_if(hit, bb.without(opp, opp_alive))
         opp = bb.without(opp, captured)
@@ -71,7 +69,8 @@ def placing(width: int, height: int) -> tuple[Callable, Callable, Callable]:
         empty = bb.complement(bb.either(own, opp), width)
         lone = ~bb.some(bb.both(around, own)) & (bb.count(bb.both(around, empty)) == 1)
         own = bb.choose(stuck & ~hit, bb.both(own, own_alive), own)
-        return own, opp, captured, lone
+        ko = jnp.where(lone & (bb.count(captured) == 1), first_point(captured, width), -1)
+        return own, opp, ko
 
     return put, flood, settle
 
@@ -79,9 +78,9 @@ def placing(width: int, height: int) -> tuple[Callable, Callable, Callable]:
 @functools.cache
 def allowed_points(width: int, suicide: bool) -> tuple[Callable, Callable]:
     @fused
-    def closed(own: bb.Rows, opp: bb.Rows) -> jax.Array:
+    def closed(own: bb.Rows, opp: bb.Rows) -> tuple[jax.Array, bb.Rows, bb.Rows]:
         empty = bb.complement(bb.either(own, opp), width)
-        return bb.some(bb.without(empty, bb.near(empty, width)))
+        return bb.some(bb.without(empty, bb.near(empty, width))), bb.copied(own), bb.copied(opp)
 
     @fused
     def allowed(own: bb.Rows, opp: bb.Rows, own_safe: bb.Rows, opp_safe: bb.Rows) -> bb.Rows:

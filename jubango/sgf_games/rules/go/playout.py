@@ -12,6 +12,8 @@ Then a lane that knows makes its move, or strikes a suicide's point off for this
 in the next step. One that does not know yet (one in thirty) keeps what it reached and its random number, and
 goes on with the same point in the next step. So no lane waits for another, and a step is one fixed piece of
 straight-line code, a single kernel. A lane's game depends on its position and seed alone.
+
+On a GPU whole games are one kernel, if its games are found to be the same there.
 """
 
 from __future__ import annotations
@@ -22,12 +24,15 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, twice
+from jubango.sgf_games.compute.kernels import IN_BOUNDS, fused, in_pallas, one_kernel, twice
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import VECTOR
 from jubango.sgf_games.compute.random_numbers import random_bits
+from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.go.tactics import Last, preferred
 
@@ -57,18 +62,32 @@ def start(
     """Lanes at the beginning of their games. ko, last: int32 [B], points or -1; with the point of the last stone
     tactics come before chance."""
 
-    def point(index: jax.Array) -> bb.Rows:
-        row, column = jnp.divmod(index, width)
-        return bb.point_rows(row, column, index >= 0, len(own), own[0].dtype.type)
-
-    barred = point(ko)
+    own, opp, barred = _begun(width, len(own))(own, opp, ko)
     nothing = [jnp.zeros_like(row) for row in own]
     zero = jnp.zeros(seed.shape, jnp.int32)
     passes = jnp.where(over, 2, passes)
     return PlayoutState(
         own, opp, barred, nothing, passes, zero, zero, zero, seed, (nothing, nothing) if amaf else None,
-        None if last is None else Last.of(point(last)),
+        None if last is None else Last.of(_point(width, len(own))(last)),
     )  # fmt: skip
+
+
+@functools.cache
+def _begun(width: int, height: int) -> Callable[..., tuple[bb.Rows, bb.Rows, bb.Rows]]:
+    @fused
+    def begun(own: bb.Rows, opp: bb.Rows, ko: jax.Array) -> tuple[bb.Rows, bb.Rows, bb.Rows]:
+        return bb.copied(own), bb.copied(opp), bb.point_of(ko, ko >= 0, width, height)
+
+    return begun
+
+
+@functools.cache
+def _point(width: int, height: int) -> Callable[[jax.Array], bb.Rows]:
+    @fused
+    def point(index: jax.Array) -> bb.Rows:
+        return bb.point_of(index, index >= 0, width, height)
+
+    return point
 
 
 def playout(
@@ -80,41 +99,88 @@ def playout(
 
     A quarter of the lanes take as long again as all the others: what is left of many is played on by itself.
     """
-    step = attempt(width)
-
-    def live(p: PlayoutState) -> jax.Array:
-        return (p.passes < 2) & (p.attempts < limit)
-
-    def until(p: PlayoutState, left: int) -> PlayoutState:
-        """Play on while more than so many lanes are live."""
-        return while_loop(lambda p: jnp.sum(live(p), dtype=jnp.int32) > left, twice(lambda p: step(p, limit)), p)
-
     playing = start(own, opp, ko, passes, over, seed, width, amaf, last)
-    if seed.size < 3 * VECTOR:
-        end = until(playing, 0)
+    if in_pallas() and _one_kernel_is_right(width, len(own), amaf, last is not None):
+        end = _in_one_kernel(playing, width, limit)
         return end.own, end.opp, end.turn, end.amaf
-    most = until(playing, VECTOR)
-    few = jnp.nonzero(live(most), size=VECTOR, fill_value=0)[0]  # a lane that is there twice plays the same twice
-    rest = until(jax.tree.map(lambda x: x[few], most), 0)
-    result, new = ((p.own, p.opp, p.turn, p.amaf) for p in (most, rest))
-    return jax.tree.map(lambda x, y: x.at[few].set(y), result, new)
+    return _in_steps(playing, width, limit)
+
+
+def _live(p: PlayoutState, limit: int) -> jax.Array:
+    return (p.passes < 2) & (p.attempts < limit)
+
+
+def _in_one_kernel(playing: PlayoutState, width: int, limit: int) -> PlayoutState:
+    """Every lane played to its end."""
+    step = attempt(width, limit)
+
+    def further(p: PlayoutState) -> tuple[PlayoutState, jax.Array]:
+        after = step(p)
+        return after, _live(after, limit)
+
+    return one_kernel(further, playing, _live(playing, limit))
 
 
 @functools.cache
-def attempt(width: int, restart: bool = False) -> Callable[[PlayoutState, jax.typing.ArrayLike], PlayoutState]:
-    """``step(playing, limit) -> playing``. ``restart`` begins a new game where one has ended."""
+def _one_kernel_is_right(width: int, height: int, amaf: bool, tactics: bool) -> bool:
+    """Are such games the same here as those of :func:`_in_steps`?"""
+    limit, lanes = 4 * width * height + 40, 2 * VECTOR
 
-    def think(p: PlayoutState, limit: jax.Array) -> tuple:
+    def begun(seed: jax.Array) -> PlayoutState:
+        rows, zero = [jnp.zeros(lanes, bb.row_type(width))] * height, jnp.zeros(lanes, jnp.int32)
+        return start(rows, rows, zero - 1, zero, zero > 0, seed, width, amaf, zero - 1 if tactics else None)
+
+    def one(seed: jax.Array) -> tuple:
+        end = _in_one_kernel(begun(seed), width, limit)
+        return end.own, end.opp, end.turn, end.amaf
+
+    def other(seed: jax.Array) -> tuple:
+        return _in_steps(begun(seed), width, limit)
+
+    name = f"playout {width} {height} {amaf} {tactics}"
+    return agrees(name, __file__, one, other, np.arange(lanes, dtype=np.uint32))
+
+
+def _in_steps(
+    playing: PlayoutState, width: int, limit: int
+) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:
+    """What :func:`playout` returns, a step after the other in all lanes."""
+    turn, lanes = twice(attempt(width, limit)), playing.seed.size
+
+    def until(p: PlayoutState, left: int) -> PlayoutState:
+        """Play on while more than so many lanes are live."""
+        return while_loop(lambda p: jnp.sum(_live(p, limit), dtype=jnp.int32) > left, turn, p)
+
+    if lanes < 3 * VECTOR:
+        end = until(playing, 0)
+        return end.own, end.opp, end.turn, end.amaf
+    most = until(playing, VECTOR)
+    # Those that are live, and others that have ended and stay as they are.
+    few = lax.top_k(_live(most, limit).astype(jnp.float32), VECTOR)[1]
+    rest = until(jax.tree.map(lambda x: x.at[few].get(**IN_BOUNDS), most), 0)
+    place = jnp.full(lanes, -1).at[few].set(jnp.arange(VECTOR), **IN_BOUNDS)  # of a lane among these
+    result, new = ((p.own, p.opp, p.turn, p.amaf) for p in (most, rest))
+    # Not written where they were: a compiler makes one kernel for all of this, and one for each array written to.
+    there = jnp.maximum(place, 0)
+    return jax.tree.map(lambda x, y: jnp.where(place >= 0, y.at[there].get(**IN_BOUNDS), x), result, new)
+
+
+@functools.cache
+def attempt(width: int, limit: int, restart: bool = False) -> Callable[[PlayoutState], PlayoutState]:
+    """``step(playing) -> playing``, where a game ends after ``limit`` attempts. ``restart`` begins a new game where one
+    has ended."""
+
+    def think(p: PlayoutState) -> tuple:
         empty = bb.complement(bb.either(p.own, p.opp), width)
         candidates = bb.without(empty, bb.either(p.barred, _eyes(p.own, p.opp, empty, width)))
         bits = random_bits(p.seed, p.counter)
         if p.last is not None:
             candidates = preferred(p.own, p.opp, p.last, candidates, bits, width)
-        return p, limit, candidates, bits
+        return p, candidates, bits
 
-    def pick(p: PlayoutState, limit: jax.Array, candidates: bb.Rows, bits: jax.Array) -> tuple:
+    def choose(p: PlayoutState, candidates: bb.Rows, bits: jax.Array) -> tuple:
         move, found = bb.random_point(candidates, bits)
-        return p, move, found, (p.passes < 2) & (p.attempts < limit)
+        return p, move, found, _live(p, limit)
 
     def flood(p: PlayoutState, move: bb.Rows, found: jax.Array, active: jax.Array) -> tuple:
         own = bb.either(p.own, move)
@@ -172,10 +238,11 @@ def attempt(width: int, restart: bool = False) -> Callable[[PlayoutState, jax.ty
             turn=p.turn + done,
             attempts=p.attempts + decided,
             counter=p.counter + decided,
+            seed=bb.copied([p.seed])[0],  # all comes out that goes in: the two kernels of a turn are then made as one
         )
         if not restart:
             return after
-        over = (passes >= 2) | (after.attempts >= 4 * width * len(p.own) + 40)
+        over = ~_live(after, limit)
         return after._replace(
             own=bb.only_if(~over, after.own),
             opp=bb.only_if(~over, after.opp),
@@ -185,24 +252,24 @@ def attempt(width: int, restart: bool = False) -> Callable[[PlayoutState, jax.ty
             last=None if after.last is None else Last(*bb.only_if(~over, list(after.last))),
         )
 
-    chain = fused(think, pick, flood, judge, make_move, turn_over)
-    return lambda p, limit: chain(p, jnp.broadcast_to(jnp.int32(limit), p.turn.shape))
+    return fused(think, choose, flood, judge, make_move, turn_over)
 
 
 def endless(width: int, height: int) -> EndlessGames:
     """Games from the empty board, passes counted as moves."""
-    move, limit = attempt(width, restart=True), 4 * width * height + 40
+    move = attempt(width, 4 * width * height + 40, restart=True)
 
     def begin(seeds: jax.Array) -> tuple[PlayoutState, jax.Array]:
         rows, zero = [jnp.zeros(seeds.shape, bb.row_type(width))] * height, jnp.zeros(seeds.shape, jnp.int32)
-        return start(rows, rows, zero - 1, zero, zero > 0, seeds, width), zero
+        # Not by start(), whose kernel the compiler would run while it compiles, slowly: nothing here is unknown to it.
+        return PlayoutState(rows, rows, rows, rows, zero, zero, zero, zero, seeds), zero
 
     def turn(carry: tuple[PlayoutState, jax.Array]) -> tuple[PlayoutState, jax.Array]:
         playing, games = carry
-        after = move(playing, limit)
+        after = move(playing)
         return after, games + ((after.attempts == 0) & (playing.attempts > 0))
 
-    return EndlessGames(begin, turn, lambda carry: (carry[0].turn, carry[1]))
+    return EndlessGames(begin, turn, lambda carry: (carry[0].turn, carry[1]), elementwise=True)
 
 
 def _eyes(own: bb.Rows, opp: bb.Rows, empty: bb.Rows, width: int) -> bb.Rows:

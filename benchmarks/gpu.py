@@ -1,0 +1,354 @@
+"""Everything that a GPU is to be asked, in one sitting of ten minutes, and one table of it.
+
+    python benchmarks/gpu.py [--small] [--only equality,puct] [--minutes 10] [--out gpu.md]
+
+First whether the same games come out as on the machine's CPU, then speeds. Every section is a process of its own with
+a time of its own; one that fails, or takes too long, is a line of the table, and the rest goes on. --small asks for
+little of everything, to see on any machine that the script works; its figures say nothing.
+
+On the machine with the GPU only Python need be there. Elsewhere, with the network, for its Python and CUDA:
+
+    pip wheel --no-deps -w wheels .
+    pip download --only-binary :all: -d wheels --python-version 3.12 \
+        --platform manylinux2014_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_28_x86_64 \
+        wheels/jubango-*.whl 'jax[cuda13]' optax mctx pgx
+
+then, with the folders `wheels`, `benchmarks` and `examples` there:
+
+    python3 -m venv own && own/bin/pip install --no-index --find-links wheels jubango 'jax[cuda13]' optax mctx pgx
+    own/bin/python benchmarks/gpu.py --out gpu.md
+
+Where JAX with its CUDA is part of the image, leave out 'jax[cuda13]' and make the environment with
+--system-site-packages. Without mctx and pgx their lines alone are missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+Row = tuple[str, str, str]  # what, how much, more about it
+SMALL = "tic_tac_toe"  # the board of --small
+CUDA_GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,CONDITIONAL,WHILE"
+
+
+# -- sections: each is run in a process of its own --------------------------------------------
+
+
+def device(small: bool) -> Iterator[Row]:
+    import jax
+
+    from jubango.sgf_games.compute import kernels, machine
+
+    found = machine.devices()
+    memory = f"{machine.device_memory_bytes() / 2**30:.0f} GiB for trees"
+    yield "device", f"{len(found)} x {found[0].device_kind}", f"JAX {jax.__version__}, {memory}"
+    began = time.perf_counter()
+    answer = "one of Pallas" if kernels.in_pallas() else "the compiler's" if not machine.on_cpu() else "a CPU's"
+    yield "kernel of a rules step", answer, f"found out in {time.perf_counter() - began:.1f} s"
+
+
+def equality(small: bool) -> Iterator[Row]:
+    """The same by both kinds of devices, each in its own process."""
+    import numpy as np
+
+    found: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("cpu", ""):
+            path = Path(folder) / f"{kind or 'other'}.npz"
+            variables = {**os.environ, "JUBANGO_DEVICE": kind}
+            command = [sys.executable, __file__, "--play", str(path), *(["--small"] if small else [])]
+            subprocess.run(command, check=True, env=variables)
+            found.append(dict(np.load(path)))
+    cpu, other = found
+    for name in cpu:
+        one, two = cpu[name], other[name]
+        if one.shape != two.shape:
+            yield name, "different", f"{one.shape} and {two.shape}"
+        elif one.dtype.kind == "f":
+            apart = float(np.max(np.abs(one - two), initial=0))
+            yield name, f"{np.mean(one == two):.2%} of the bits are equal", f"at most {apart:.1e} apart"
+        else:
+            same = np.all(one == two, axis=tuple(range(1, one.ndim)))
+            yield name, "equal" if same.all() else "DIFFERENT", f"{int((~same).sum())} of {len(same)} differ"
+
+
+def play_for_equality(path: Path, small: bool) -> None:
+    """What both kinds of devices are to find."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    import jubango as jb
+    from jubango.bots.evaluators.network import NetworkEvaluator
+    from jubango.bots.networks.model import new_weights
+    from jubango.bots.networks.shape import Shape
+    from jubango.sgf_games.compute.machine import claim
+    from jubango.sgf_games.compute.programs import jit
+    from jubango.sgf_games.rules.catalogue import make_game
+    from jubango.sgf_games.rules.compiled import initial_state, initial_states
+
+    claim()
+    found: dict[str, np.ndarray] = {}
+    boards = ("tic_tac_toe",) if small else ("go:9", "go:19", "connect_four", "gomoku:9")
+    lanes = 64 if small else 1024
+    for spec in boards:
+        game = make_game(spec)
+        seeds = jnp.arange(lanes, dtype=jnp.uint32)
+        ends = jit(lambda s, x, game=game: game.random_playout_with_amaf(s, x))(initial_states(game, lanes), seeds)
+        found[f"{spec}, random games, who was first"] = np.asarray(ends[1]).T
+    game = make_game("tic_tac_toe" if small else "go:9")
+    simulations, games = (16, 4) if small else (128, 64)
+    searches = [
+        ("uct, 8 leaves at once", jb.Ucb1(), jb.Rollout(), 8),
+        ("uct with rollouts", jb.Ucb1(), jb.Rollout(), 1),
+        ("puct", jb.Puct(), jb.Uniform(), 1),
+    ]
+    for name, rule, evaluator, leaves in searches[: 1 if small else 3]:
+        search = jb.Search(game, rule, evaluator, capacity=simulations, leaves=leaves)
+        results = jb.run_many(search, [initial_state(game)] * games, seed=1)
+        found[f"{game.spec}, {name}, visits"] = np.stack([result.visits for result in results])
+    shape = Shape.of(game, 8, 1) if small else Shape.of(game, 32, 4)
+    rng = np.random.default_rng(0)
+    weights = {
+        name: np.asarray(x) + rng.normal(0, 0.1, x.shape).astype(np.float32) for name, x in new_weights(shape).items()
+    }
+    search = jb.Search(game, jb.Puct(), NetworkEvaluator(shape), capacity=simulations)
+    results = jb.run_many(search, [initial_state(game)] * games, seed=1, params=weights)
+    found[f"{game.spec}, network search, moves"] = np.array([[result.action] for result in results])
+    found[f"{game.spec}, network search, values"] = np.array([result.value for result in results], np.float32)
+    np.savez(path, **jax.device_get(found))
+
+
+def playouts(small: bool) -> Iterator[Row]:
+    from jubango.arena.benchmark import playout_speed
+    from jubango.sgf_games.rules.catalogue import make_game
+
+    for lanes in (64, 512) if small else (64, 1024, 4096, 16_384, 65_536):
+        moves, games = playout_speed(make_game(SMALL if small else "go:9"), lanes, 0.3 if small else 1.5)
+        yield f"random games, {lanes:,} lanes a device", f"{games:,.0f} games/s", f"{moves:,.0f} moves/s"
+
+
+def plain_playouts(small: bool) -> Iterator[Row]:
+    os.environ["JUBANGO_KERNELS"] = "plain"
+    for what, much, more in playouts(small):
+        yield f"{what}, left to the compiler", much, more
+
+
+def timed(spec: str, trees: int, simulations: int, **more: Any) -> str:
+    import statistics
+
+    from jubango.arena.benchmark import SearchCase, search_speed
+
+    return f"{statistics.median(search_speed(SearchCase(spec, trees, simulations, **more), 3)):,.0f}"
+
+
+def puct(small: bool) -> Iterator[Row]:
+    for trees, simulations in ((8, 16), (64, 16)) if small else ((64, 128), (4096, 128), (16_384, 128)):
+        much = timed(SMALL if small else "go:9", trees, simulations)
+        yield f"PUCT, uniform prior, {trees:,} x {simulations}", f"{much} simulations/s", ""
+
+
+def puct_as_graphs(small: bool) -> Iterator[Row]:
+    """Loops and branches as CUDA graphs, so that the host waits for none."""
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {CUDA_GRAPHS}"
+    for what, much, more in puct(small):
+        yield f"{what}, loops in CUDA graphs", much, more
+
+
+def mctx_and_pgx(small: bool) -> Iterator[Row]:
+    import jax
+    import jax.numpy as jnp
+    import mctx
+    import pgx
+
+    env, simulations = pgx.make("tic_tac_toe" if small else "go_9x9"), 16 if small else 128
+
+    def recurrent(params: Any, key: jax.Array, action: jax.Array, state: Any) -> tuple:
+        mover = state.current_player
+        state = jax.vmap(env.step)(state, action)
+        reward = state.rewards[jnp.arange(mover.shape[0]), mover]
+        logits = jnp.where(state.legal_action_mask, 0.0, -1e9)
+        discount = jnp.where(state.terminated, 0.0, -1.0)
+        said = mctx.RecurrentFnOutput(
+            reward=reward, discount=discount, prior_logits=logits, value=jnp.zeros(mover.shape[0])
+        )
+        return said, state
+
+    def search(state: Any) -> Any:
+        legal = state.legal_action_mask
+        root = mctx.RootFnOutput(
+            prior_logits=jnp.where(legal, 0.0, -1e9), value=jnp.zeros(legal.shape[0]), embedding=state
+        )
+        out = mctx.muzero_policy(
+            (), jax.random.PRNGKey(0), root, recurrent, simulations, invalid_actions=~legal, dirichlet_fraction=0.0
+        )
+        return out.action, out.action_weights
+
+    for trees in (8, 64) if small else (64, 512, 2048, 4096):
+        state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), trees))
+        made = jax.jit(search)
+        jax.block_until_ready(made(state))
+        speeds = []
+        for _ in range(3):
+            began = time.perf_counter()
+            jax.device_get(made(state))
+            speeds.append(trees * simulations / (time.perf_counter() - began))
+        yield f"mctx + pgx, {trees:,} x {simulations}", f"{sorted(speeds)[1]:,.0f} simulations/s", ""
+
+
+def networks(small: bool) -> Iterator[Row]:
+    from jubango.bots.evaluators.network import NetworkEvaluator
+    from jubango.bots.networks.model import new_weights
+    from jubango.bots.networks.shape import Shape
+    from jubango.sgf_games.rules.catalogue import make_game
+
+    spec = SMALL if small else "go:9"
+    for channels, blocks in ((8, 1),) if small else ((32, 4), (128, 8)):
+        shape = Shape.of(make_game(spec), channels, blocks)
+        for trees, precision in (
+            ((16, "bfloat16"),) if small else ((1024, "float32"), (4096, "float32"), (4096, "bfloat16"))
+        ):
+            judge = NetworkEvaluator(shape, precision)
+            much = timed(spec, trees, 8 if small else 64, evaluator=judge, params=new_weights(shape))
+            what = f"search with a network of {channels} x {blocks}, {trees:,} trees"
+            yield what, f"{much} evaluations/s", precision
+
+
+def self_play(small: bool) -> Iterator[Row]:
+    import jax
+    import jax.numpy as jnp
+
+    from jubango.bots.learning.self_player import SelfPlayer
+    from jubango.bots.learning.training_config import TrainingConfig
+    from jubango.bots.networks.model import new_weights
+
+    keys: dict[str, Any] = {"channels": 8, "blocks": 1, "lanes": 64, "simulations": 8} if small else {}
+    settings = TrainingConfig.model_validate({"games": (SMALL if small else "go:9",), **keys}).chosen()
+    player = SelfPlayer(settings)
+    weights = new_weights(player.shape)
+    turns = 2 if small else 4
+    player.play(0, False, weights, jax.random.key(0), jax.random.key(1), -2.0)
+    began = time.perf_counter()
+    for i in range(turns):
+        player.play(0, False, weights, jax.random.key(0), jax.random.key(i), -2.0)
+    jax.block_until_ready(jnp.zeros(1))
+    speed = turns * 8 * player.lanes / (time.perf_counter() - began)
+    shown = f"{settings.channels} x {settings.blocks}, {player.lanes:,} games, {settings.simulations} simulations"
+    yield "self-play, a network of " + shown, f"{speed:,.0f} positions/s", "quick moves included"
+
+
+def command(*words: str) -> float:
+    """Seconds that jubango takes."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "jubango.arena.commands", *words], check=True, stdout=sys.stderr)
+    return time.perf_counter() - began
+
+
+def train(small: bool) -> Iterator[Row]:
+    minutes = "0.3" if small else "1.2"
+    keys = ["--channels", "8", "--blocks", "1", "--lanes", "64", "--simulations", "8"] if small else []
+    with tempfile.TemporaryDirectory() as folder:
+        where = ["--out", folder, "--minutes", minutes, "--measure-games", "2"]
+        spent = command("train", "--game", SMALL if small else "go:9", *where, *keys)
+        table = (Path(folder) / "progress.csv").read_text().splitlines()
+        last = dict(zip(table[0].split(","), table[-1].split(","), strict=True))
+    kept = {key: last[key] for key in ("games", "positions", "steps") if key in last}
+    yield (
+        f"jubango train, {minutes} minutes",
+        ", ".join(f"{value} {key}" for key, value in kept.items()),
+        f"{spent:.0f} s",
+    )
+
+
+def demo(small: bool) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        if small:
+            spent = command("match", "uct:simulations=8", "random", "--game", SMALL, "--games", "4", "--out", folder)
+        else:
+            spent = command("tournament", str(ROOT / "examples" / "demo.toml"), "--out", folder)
+    yield "the demo" if not small else "a match", f"{spent:.0f} s", "programs made, games kept"
+
+
+# What, and the share of the time that it may take.
+SECTIONS: dict[str, tuple[Callable[[bool], Iterator[Row]], float]] = {
+    "device": (device, 0.05),
+    "equality": (equality, 0.2),
+    "playouts": (playouts, 0.1),
+    "plain_playouts": (plain_playouts, 0.08),
+    "puct": (puct, 0.1),
+    "puct_as_graphs": (puct_as_graphs, 0.08),
+    "mctx_and_pgx": (mctx_and_pgx, 0.1),
+    "networks": (networks, 0.12),
+    "self_play": (self_play, 0.07),
+    "train": (train, 0.2),
+    "demo": (demo, 0.1),
+}
+
+
+def run(name: str, small: bool, seconds: float) -> list[Row]:
+    """The lines of a section, as far as it came."""
+    began = time.perf_counter()
+    words = [sys.executable, __file__, "--section", name, *(["--small"] if small else [])]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables, start_new_session=True
+    )
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        out, err = process.communicate()
+        err = f"{err}\nstopped after {seconds:.0f} s"
+    rows: list[Row] = [tuple(json.loads(line)) for line in out.splitlines() if line.startswith("[")]
+    if process.returncode:
+        said = [line for line in err.splitlines() if line.strip()] or ["no word"]
+        rows.append((name, "failed", said[-1].strip()[:200]))
+    print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="little of everything: does the script work?")
+    parser.add_argument("--only", default="", help=f"some of {', '.join(SECTIONS)}")
+    parser.add_argument("--minutes", type=float, default=10.0, help="that all of it may take")
+    parser.add_argument("--out", default="", help="a file for the table, besides the terminal")
+    parser.add_argument("--section", choices=SECTIONS, help=argparse.SUPPRESS)
+    parser.add_argument("--play", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.play:
+        play_for_equality(Path(given.play), given.small)
+    elif given.section:
+        for row in SECTIONS[given.section][0](given.small):
+            print(json.dumps(row), flush=True)
+    else:
+        wanted = given.only.split(",") if given.only else list(SECTIONS)
+        if unknown := sorted(set(wanted) - set(SECTIONS)):
+            parser.error(f"--only: there is no {unknown[0]}; there are {', '.join(SECTIONS)}")
+        ends, lines = time.perf_counter() + 60 * given.minutes, ["| what | how much | more |", "|---|---|---|"]
+        print("\n".join(lines), flush=True)
+        for name in wanted:
+            left = ends - time.perf_counter()
+            rows = [(name, "left out", "no time left")]
+            if left > 5:
+                share = SECTIONS[name][1] / min(1.0, sum(SECTIONS[each][1] for each in wanted))
+                rows = run(name, given.small, min(left, 60 * given.minutes * share))
+            new = ["| " + " | ".join(word.replace("|", "/") for word in row) + " |" for row in rows]
+            print("\n".join(new), flush=True)
+            lines += new
+            if given.out:
+                Path(given.out).write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

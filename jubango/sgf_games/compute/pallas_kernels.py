@@ -1,0 +1,120 @@
+"""Elementwise code as one kernel of a GPU, by Pallas and Triton: a thread has a lane, whose integers stay in registers.
+
+Left to the compiler, a rules step is many kernels, which meet the memory in between. A loop whose end is data costs
+the host a wait at every turn, and goes on for all lanes until the last has ended. Here a loop is inside of the kernel,
+and a block of lanes goes on alone until its last lane has ended. What comes out is the same, bit for bit:
+``reduction_check`` looks at it where it is used first, and on a CPU the tests do, where JAX interprets such kernels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+from jax import lax
+
+from jubango.sgf_games.compute.machine import on_cpu
+
+LANES_A_BLOCK = 32  # lanes of a kernel's block: a warp's threads
+# The custom calls that such a kernel becomes: of this machine's versions alone.
+TRITON_CALLS = "__gpu$xla.gpu.triton", "triton_kernel_call_ffi", "triton_kernel_call"
+
+
+def elementwise(lane: Callable, leaves: Sequence[jax.Array]) -> list[jax.Array]:
+    """``lane(*values) -> values``, of one lane, for arrays of one shape."""
+    return _over_blocks(jax.vmap(lane), leaves)
+
+
+def repeated(step: Callable, leaves: Sequence[jax.Array], live: jax.Array) -> list[jax.Array]:
+    """Repeat ``step(*values) -> (*values, live)``, of one lane, while any lane of a block is ``live``: bool, as the
+    arrays ``leaves``. A lane may go on after it has ended; that must not change what matters of it."""
+    turn = jax.vmap(lambda *values: step(*values))
+
+    def block(*values: jax.Array) -> list[jax.Array]:
+        def body(carry: list[jax.Array]) -> list[jax.Array]:
+            *after, alive = turn(*carry[:-1])
+            return [*after, alive.astype(jnp.int32)]
+
+        return lax.while_loop(lambda carry: jnp.max(carry[-1]) > 0, body, list(values))[:-1]
+
+    return _over_blocks(block, [*leaves, live.astype(jnp.int32)])
+
+
+def _over_blocks(compute: Callable, leaves: Sequence[jax.Array]) -> list[jax.Array]:
+    """``compute`` of arrays [LANES_A_BLOCK], for arrays of one shape and whatever size."""
+    from jax.experimental import pallas as pl
+
+    shape, size = leaves[0].shape, math.prod(leaves[0].shape)
+    blocks = max(1, -(-size // LANES_A_BLOCK))
+    flat = [
+        jnp.pad(x.reshape(-1), (0, blocks * LANES_A_BLOCK - size), mode="edge" if size else "constant") for x in leaves
+    ]
+    lanes = [jax.ShapeDtypeStruct((LANES_A_BLOCK,), x.dtype) for x in flat]
+    traced = jax.make_jaxpr(compute)(*lanes)
+
+    def kernel(*refs: Any) -> None:
+        values = _evaluated(traced.jaxpr, traced.consts, *(ref[...] for ref in refs[: len(flat)]))
+        for ref, value in zip(refs[len(flat) :], values, strict=True):
+            ref[...] = value
+
+    block = pl.BlockSpec((LANES_A_BLOCK,), lambda i: (i,))
+    out = pl.pallas_call(
+        kernel,
+        out_shape=[jax.ShapeDtypeStruct((blocks * LANES_A_BLOCK,), x.dtype) for x in traced.out_avals],
+        grid=(blocks,),
+        in_specs=[block] * len(flat),
+        out_specs=[block] * len(traced.out_avals),
+        **_how(),
+    )(*flat)
+    return [x[:size].reshape(shape) for x in out]
+
+
+def _how() -> dict[str, Any]:
+    """By which compiler, and how."""
+    if on_cpu():
+        return {"interpret": True}
+    from jax.experimental.pallas import triton
+
+    own: Any = triton
+    params = getattr(own, "CompilerParams", None) or own.TritonCompilerParams  # its name before JAX 0.7
+    return {"compiler_params": params(num_warps=1, num_stages=1)}
+
+
+def _evaluated(jaxpr: Any, consts: Sequence[Any], *args: jax.Array) -> list[jax.Array]:
+    """``jaxpr`` with nothing in it that Triton has for other types only, or not at all."""
+    known: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
+
+    def value(var: Any) -> Any:
+        return var.val if isinstance(var, jax.extend.core.Literal) else known[var]
+
+    for equation in jaxpr.eqns:
+        name, given = equation.primitive.name, [value(var) for var in equation.invars]
+        if name == "population_count":  # which it has of int32
+            found = [lax.population_count(given[0].astype(jnp.int32)).astype(given[0].dtype)]
+        elif name in ("pjit", "jit", "closed_call", "custom_jvp_call"):
+            inner = equation.params.get("jaxpr") or equation.params["call_jaxpr"]
+            found = _evaluated(inner.jaxpr, inner.consts, *given)
+        elif name == "while":
+            found = _loop(equation.params, given)
+        else:
+            found = equation.primitive.bind(*given, **equation.params)
+            found = found if equation.primitive.multiple_results else [found]
+        known.update(zip(equation.outvars, found, strict=True))
+    return [value(var) for var in jaxpr.outvars]
+
+
+def _loop(params: dict[str, Any], given: list[jax.Array]) -> list[jax.Array]:
+    first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+    asked, done = params["cond_jaxpr"], params["body_jaxpr"]
+
+    def going(carry: list[jax.Array]) -> jax.Array:
+        return _evaluated(asked.jaxpr, asked.consts, *given[:first], *carry)[0]
+
+    def turn(carry: list[jax.Array]) -> list[jax.Array]:
+        return _evaluated(done.jaxpr, done.consts, *given[first:second], *carry)
+
+    return lax.while_loop(going, turn, given[second:])

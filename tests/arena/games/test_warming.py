@@ -1,0 +1,81 @@
+"""Programs that are made beforehand are those that are used."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from jubango.arena.games.warming import warming
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.catalogue import make_game
+
+SMALL = make_game("tic_tac_toe")
+COUNTED = """
+import sys
+import jax
+from jubango.arena.commands import run
+from jubango.arena.text.preparing import programs
+from jubango.sgf_games.compute.machine import claim
+claim()
+jax.config.update("jax_persistent_cache_min_compile_time_secs", float(sys.argv[1]))
+programs()
+try:
+    run(sys.argv[2:])
+finally:
+    print("programs:", dict(programs()), file=sys.stderr)
+"""
+BOT = "uct:simulations=8"
+
+
+def test_what_is_made():
+    steps = warming([SMALL, make_game("go:5")], [BOT, "random", BOT], [20, 128, 20])
+    assert [(step.game.name, step.bot.name, step.used_by) for step in steps] == [
+        (game, bot, used_by)
+        for game in ("mnk", "go")
+        for bot, uses in (
+            (BOT, ("20 games at once", "128 games at once", "gtp, play", "analyze")),
+            ("random", ("20 games at once", "128 games at once")),
+        )
+        for used_by in uses
+    ]
+
+
+def test_by_default_the_strongest_and_uct():
+    assert {step.bot.use for step in warming([make_game("go:7")], [], [1])} == {"rave", "uct"}
+
+
+def test_a_bot_of_which_nothing_is_compiled():
+    with pytest.raises(UserError, match='bot "gnugo": is a program of its own'):
+        warming([SMALL], ["gtp:command=gnugo,name=gnugo"], [1])
+
+
+@pytest.mark.full
+def test_afterwards_nothing_is_compiled(tmp_path):
+    """A match, an engine and an analysis in processes of their own find all they need."""
+
+    def run(arguments, typed="", seconds=0.2):
+        """What is kept, and counted, are programs that take so many ``seconds`` to make, however busy the machine is."""
+        found = subprocess.run(
+            [sys.executable, "-c", COUNTED, str(seconds), *arguments.split()], input=typed, capture_output=True, text=True,
+            cwd=tmp_path, timeout=600, env={**os.environ, "JUBANGO_CACHE": str(tmp_path / "cache")},
+        )  # fmt: skip
+        assert found.returncode == 0, found.stderr
+        return found.stdout, re.search(r"programs: .*", found.stderr)[0], found.stderr
+
+    out, made, said = run(f"warm tic_tac_toe --bot {BOT} --at-once 20 --format csv", seconds=0)
+    assert out.splitlines()[0] == "game,bot,for,compiled,loaded,seconds"
+    assert "compiled" in made
+    assert re.search(r"cache: \d+ files, [0-9.]+ MB of 2,048", said)
+
+    for arguments, typed in (
+        (f"match {BOT} random --game tic_tac_toe --games 20", ""),
+        (f"gtp --bot {BOT} --game tic_tac_toe", "genmove b\nquit\n"),
+        (f"warm tic_tac_toe --bot {BOT} --at-once 20", ""),
+    ):
+        _, made, _ = run(arguments, typed)
+        assert "loaded" in made
+        assert "compiled" not in made, (arguments, made)
