@@ -155,11 +155,12 @@ def test_a_network_says_what_it_was_begun_with_but_not_where_that_lay(trained, t
 
 def test_what_it_has_learnt_plays(trained):
     folder, _ = trained
-    for bot in ("policy", "value", "alphago:simulations=16", "alphazero:simulations=16", "gumbel:simulations=16"):
-        spec = f"{bot}{',' if ':' in bot else ':'}network={folder / 'best.safetensors'}"
-        run = jb.match(spec, "random", "tic_tac_toe", 20)
+    network = f"network={folder / 'best.safetensors'}"
+    searches = [f"{bot}:simulations=16,{network}" for bot in ("alphago", "alphazero", "gumbel")]
+    for spec in (f"policy:temperature=0,{network}", f"value:{network}", *searches):
+        run = jb.match(spec, "random", "tic_tac_toe", 200)
         points = [r.score if r.white == "random" else 1 - r.score for r in run.results]
-        assert np.mean(points) > 0.5, bot
+        assert np.mean(points) > 0.6, spec  # twelve measured had 0.76 at the least
 
 
 def test_a_run_goes_on_only_as_it_was_begun(trained):
