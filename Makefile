@@ -55,6 +55,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/library.py
 	$(BIN)/python benchmarks/env.py
 	$(BIN)/python benchmarks/review.py
+	$(BIN)/python benchmarks/first_contact.py
 	$(BIN)/python benchmarks/starting.py
 	$(BIN)/jubango bench tournament
 

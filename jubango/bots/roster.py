@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 from jubango.bots.composition import composition, player_key
@@ -20,12 +21,14 @@ from jubango.bots.search.host.driver import MOST_PROGRAMS
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
 
+COMPILED_AT_ONCE = 2  # programs that are compiled; half of the time one has work for one core alone
+
 
 def make_players(
-    game: Game, bots: Sequence[BotConfig], lanes: int, before_searches: Callable[[], object] = lambda: None
+    game: Game, bots: Sequence[BotConfig], lanes: int, beside: Callable[[Executor], None] = lambda aside: None
 ) -> dict[str, BatchPlayer]:
-    """A player for every bot, by name. ``before_searches`` is called when the others are there. Raises UserError for a
-    bot that cannot play this game."""
+    """A player for every bot, by name. While the searches are compiled, ``beside`` is told where else to compile
+    something. Raises UserError for a bot that cannot play this game."""
     players: dict[str, BatchPlayer] = {}
     with contextlib.ExitStack() as if_one_cannot:
         for bot in bots:
@@ -39,7 +42,10 @@ def make_players(
                 players[bot.name] = GtpPlayer(game, bot) if isinstance(bot, GtpConfig) else ProcessPlayer(game, bot)
                 if_one_cannot.callback(players[bot.name].close)
         groups = _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)])
-        before_searches()
+        with ThreadPoolExecutor(COMPILED_AT_ONCE) as aside:
+            for group in groups:
+                SearchPlayer.compile_ahead(game, group, lanes, aside)
+            beside(aside)
         for group in groups:
             shared = SearchPlayer(game, group, lanes)
             players.update({bot.name: shared for bot in group})

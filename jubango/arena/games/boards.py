@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future
-from contextvars import copy_context
+from concurrent.futures import Executor
 
 import jax
 import numpy as np
@@ -86,11 +85,9 @@ class Boards:
         return jax.tree.map(lambda x: gathered(x, axis=x.ndim - 1), self.states)
 
 
-def boards_beside(game: Game, lanes: int, aside: Executor) -> Future[Boards]:
-    """Of which the program is compiled while something else is done."""
-    program, _ = _program(game, lanes)
-    program.trace()
-    return aside.submit(copy_context().run, Boards, game, lanes)
+def compile_boards(game: Game, lanes: int, aside: Executor) -> None:
+    """Trace the program of :class:`Boards`, and compile it in ``aside``."""
+    _program(game, lanes)[0].ahead(aside)
 
 
 def _program(game: Game, lanes: int) -> tuple[TableProgram, int]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
 
 from jubango.arena.games.batch import GameBatch
-from jubango.arena.games.boards import Boards, boards_beside
+from jubango.arena.games.boards import Boards, compile_boards
 from jubango.arena.games.slot import Begun, GameSlot
 from jubango.arena.schedule.adjudication import Adjudication
 from jubango.arena.schedule.pairings import GameTask
@@ -200,13 +200,10 @@ class GamePool:
             block.players = self._with_later(block.players)
 
     def _block(self, lanes: int) -> GameBatch:
-        """The program of the rules is compiled while those of the players are traced."""
-        boards: list[Future[Boards]] = []
-        with ThreadPoolExecutor(1) as aside:
-            players = make_players(
-                self.game, self._to_make, lanes, lambda: boards.append(boards_beside(self.game, lanes, aside))
-            )
-        return self._batch(self._with_later({**self._given, **players}), boards[0].result())
+        players = make_players(
+            self.game, self._to_make, lanes, beside=functools.partial(compile_boards, self.game, lanes)
+        )
+        return self._batch(self._with_later({**self._given, **players}), Boards(self.game, lanes))
 
     def _with_later(self, players: dict[str, BatchPlayer]) -> dict[str, BatchPlayer]:
         return {**players, **{name: players[like] for name, like in self._like.items()}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from jubango.bots.composition import evaluator_for, most_visits_decide, params_o
 from jubango.bots.config import SearchConfig
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, RecalledGame
 from jubango.bots.search.host.device_selfplay import can_go_on
-from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.host.driver import Driver, compile_ahead
 from jubango.bots.search.packing import DeviceSelfPlay, SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.root import final_moves
@@ -49,6 +50,13 @@ class SearchPlayer(BatchPlayer):
         self._asked: dict[int, Asked] = {}
         self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at
         self._recalled: set[int] = set()  # lanes whose trees come from another process, until they are asked for
+
+    @staticmethod
+    def compile_ahead(game: Game, bots: Sequence[SearchConfig], lanes: int, aside: Executor) -> None:
+        """Trace what such a player runs, and compile it in ``aside``."""
+        evaluator, params = evaluator_for(game, bots[0])
+        search, reuse = search_for(game, bots, evaluator), any(bot.reuse for bot in bots)
+        compile_ahead(search, lanes, bots[0].ensemble, params, reuse, aside)
 
     @property
     def simulations(self) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import jax
 
 from jubango.sgf_games.compute.machine import on_cpu
-from jubango.sgf_games.compute.traced import traced
+from jubango.sgf_games.compute.traced import traced, tracing
 
 # Passes of the CPU compiler that cost our own large programs more time to make than they gain: a reduction that is
 # split in two is two kernels, and nothing of our loops is the same in every turn. Measured: benchmarks/README.md,
@@ -44,6 +45,13 @@ class Compiled(Generic[P, R]):
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
         """The program for such arguments, not yet compiled."""
         return self._jitted.lower(*args, **kwargs)
+
+    def ahead(self, aside: Executor, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Trace the program for such arguments now and compile it in ``aside``. A call after that finds it made; what
+        is wrong with it the call says."""
+        with tracing():
+            lowered = self.lower(*args, **kwargs)
+        aside.submit(lowered.compile)
 
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Traced:
         """The program for such arguments, traced."""

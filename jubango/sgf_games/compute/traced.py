@@ -13,6 +13,7 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import gc
 import hashlib
 import importlib
 import importlib.metadata
@@ -67,7 +68,7 @@ def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) 
         found = _read(path)
         if found is None:
             try:
-                with _nameless():
+                with tracing():
                     made = export.export(jax.jit(function, **places), disabled_checks=OWN_CALLS)(
                         *jax.tree.unflatten(tree, shapes)
                     )
@@ -85,26 +86,30 @@ def traced(function: Callable[..., Any], parts: object, places: dict[str, Any]) 
 
 
 @contextlib.contextmanager
-def _nameless() -> Iterator[None]:
+def tracing() -> Iterator[None]:
     """Without the lines of code that each operation comes from: a third of what is written down and compiled would be
-    these. The setting is the whole process's; of several threads the last one restores it."""
+    these. And without Python's garbage collector, which takes a fifth of the time and finds nothing. Both settings are
+    the whole process's; of several threads the last one restores them."""
     now: Any = jax.config
     with _changing:
-        if not _named:
-            _named.append(now.jax_traceback_in_locations_limit)
+        if not _tracing:
+            _tracing.append((now.jax_traceback_in_locations_limit, gc.isenabled()))
             now.update("jax_traceback_in_locations_limit", 0)
-        _named.append(0)
+            gc.disable()
+        _tracing.append(None)
     try:
         yield
     finally:
         with _changing:
-            _named.pop()
-            if len(_named) == 1:
-                now.update("jax_traceback_in_locations_limit", _named.pop())
+            _tracing.pop()
+            if len(_tracing) == 1 and (before := _tracing.pop()):
+                now.update("jax_traceback_in_locations_limit", before[0])
+                if before[1]:
+                    gc.enable()
 
 
 _changing = threading.Lock()
-_named: list[int] = []  # what the setting was, and an item for everybody who wants no names
+_tracing: list[tuple[int, bool] | None] = []  # what the settings were, and an item for everybody who traces
 
 
 def identity(value: object) -> str | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from typing import Generic, NamedTuple, TypeVar
 
 import jax
@@ -91,7 +92,7 @@ class TableProgram(NamedTuple):
 
     first: Callable[[], State]
     step: Callable[[State, np.ndarray, np.bool_], tuple[State, jax.Array, jax.Array]]
-    trace: Callable[[], object]  # step beforehand, which is then only compiled when it is first called
+    ahead: Callable[[Executor], None]  # trace step, and compile it in an executor
 
 
 def table_program(game: Game, lanes: int, number: int) -> TableProgram:
@@ -108,16 +109,16 @@ def table_program(game: Game, lanes: int, number: int) -> TableProgram:
     places, step = _table_program(game.compiled_as, lanes, number)
     start = jax.device_put(initial_state(game), shard(number)[1])
 
-    def trace() -> object:
+    def ahead(aside: Executor) -> None:
         shapes = jax.tree.map(
             lambda x, place: jax.ShapeDtypeStruct((*x.shape, lanes), x.dtype, sharding=place), start, places
         )
-        return step.lower(shapes, np.full((MOVES_A_STEP, lanes), LEAVE, np.int32), np.bool_(False), start)
+        step.ahead(aside, shapes, np.full((MOVES_A_STEP, lanes), LEAVE, np.int32), np.bool_(False), start)
 
     return TableProgram(
         first=lambda: jax.device_put(_repeated(game, lanes), places),
         step=lambda states, told, restart: step(states, told.copy(), restart, start),
-        trace=trace,
+        ahead=ahead,
     )
 
 

@@ -6,10 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 
+import jax
 import pytest
 
+from jubango.arena.games.pool import GamePool
 from jubango.arena.games.warming import warming
+from jubango.bots.config import bot_from_spec
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import make_game
 
@@ -79,3 +83,19 @@ def test_afterwards_nothing_is_compiled(tmp_path):
         _, made, _ = run(arguments, typed)
         assert "loaded" in made
         assert "compiled" not in made, (arguments, made)
+
+
+def test_what_is_compiled_side_by_side_is_compiled_once():
+    compiled = Counter()
+
+    def count(event: str, _: float, **what: str) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled[what.get("fun_name", "")] += 1
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    try:
+        GamePool(make_game("mnk:3x4,k=3"), [bot_from_spec(f"{BOT},reuse=true")], 40).close()
+    finally:
+        jax.monitoring.unregister_event_duration_listener(count)
+    assert {"jit(run_chunk)", "jit(keep)", "jit(step)"} <= compiled.keys()
+    assert set(compiled.values()) == {1}, compiled

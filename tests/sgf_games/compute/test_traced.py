@@ -327,7 +327,7 @@ def test_code_of_the_floors_above_decides_nothing(folder, monkeypatch):
 def test_what_is_kept_names_no_lines_of_code_and_the_setting_comes_back(folder):
     before = jax.config.jax_traceback_in_locations_limit
     circumstances = traced._circumstances()
-    with traced._nameless(), traced._nameless():
+    with traced.tracing(), traced.tracing():
         assert jax.config.jax_traceback_in_locations_limit == 0
         assert traced._circumstances() == circumstances  # another thread finds its programs all the same
     assert jax.config.jax_traceback_in_locations_limit == before

@@ -11,6 +11,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -68,6 +69,8 @@ class SearchProgram(NamedTuple):
     no_script: jax.Array  # uint32 [trees, script_words(search)], of trees that make no moves by themselves
     pace: dict[Hashable, float]  # seconds a step, of each kind of weights it has run with
     spare: list[SearchState]  # the trees of a driver that has been closed, for the next
+    shapes: SearchState  # of the trees, with their shardings
+    ahead: set[Hashable]  # kinds of weights for which it has been compiled ahead
 
 
 _programs: OrderedDict[tuple[SearchSpec, int, bool], SearchProgram] = OrderedDict()
@@ -147,7 +150,43 @@ def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
         no_script=jax.device_put(np.zeros((trees, script_words(search)), np.uint32), sharding),
         pace={},
         spare=[],
+        shapes=jax.tree.map(_shape, shapes, places(state)),
+        ahead=set(),
     )  # fmt: skip
+
+
+def _shape(x: jax.ShapeDtypeStruct, sharding: NamedSharding, *more: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((*x.shape, *more), x.dtype, sharding=sharding)
+
+
+def compile_ahead(
+    search: SearchSpec, lanes: int, ensemble: int, params: Params, reuse: bool, aside: Executor
+) -> None:  # fmt: skip
+    """Trace the program of a :class:`Driver` with such arguments, and compile it in ``aside``. An evaluator that is not
+    ours is looked at first, by the driver."""
+    made = program(search, lanes * ensemble)
+    weights = jax.device_put(params, made.whole)
+    kind = _kind(weights, ensemble, reuse)
+    if kind in made.ahead or kind in made.pace or not search.evaluator.trusted:
+        return
+    made.ahead.add(kind)
+    states = jax.tree.map(lambda x, place: _shape(x, place, made.trees), jax.eval_shape(search.game.init), made.roots)
+    packed, steps = pack(search, (), np.zeros(0, int), made.trees, ensemble), np.int32(0)
+    made.run_chunk.ahead(
+        aside, made.shapes, weights, states, packed, made.no_script, made.nothing, made.none, steps
+    )  # fmt: skip
+    made.idle.ahead(aside)
+    if reuse:
+        made.keep.ahead(aside, made.shapes, *_no_lines(made.trees))
+
+
+def _kind(params: Params, ensemble: int, reuse: bool) -> Hashable:
+    """What else decides how fast a program runs, and what of it."""
+    return jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(params))), ensemble, reuse
+
+
+def _no_lines(trees: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(trees, bool), np.full((trees, LONGEST_KEPT_LINE), -1, np.int32)
 
 
 class SearchUpdate(NamedTuple):
@@ -182,7 +221,7 @@ class Driver:
         self._settles = np.zeros(lanes, bool)
         self._busy = np.zeros(lanes, bool)
         self._searching: SearchState | None = self.program.spare.pop() if self.program.spare else self.program.idle()
-        self._kind = jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(self._params))), ensemble, reuse
+        self._kind = _kind(self._params, ensemble, reuse)
         if self._kind not in self.program.pace:
             self._warm_up(reuse)
             self.program.pace[self._kind] = 0.0
@@ -197,7 +236,7 @@ class Driver:
         self.begin((), stacked([first] * self.lanes))
         self.run_chunk(0)
         if reuse:
-            self._keep(np.zeros(self.trees, bool), np.full((self.trees, LONGEST_KEPT_LINE), -1, np.int32))
+            self._keep(*_no_lines(self.trees))
         jax.block_until_ready(self._searching)
 
     @property
@@ -381,7 +420,7 @@ class Driver:
         return self._progress
 
     def _lines(self, orders: Sequence[SearchRequest]) -> tuple[np.ndarray, np.ndarray]:
-        mask, lines = np.zeros(self.trees, bool), np.full((self.trees, LONGEST_KEPT_LINE), -1, np.int32)
+        mask, lines = _no_lines(self.trees)
         for order in orders:
             assert order.line is not None
             own = slice(order.lane * self.ensemble, (order.lane + 1) * self.ensemble)
