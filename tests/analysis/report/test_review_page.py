@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from axe import violations
 from browser import browser, opened  # noqa: F401
 
 from jubango.analysis.positions.ownership import ownership
@@ -228,3 +229,12 @@ def test_what_a_file_says_stays_text(browser, ttt):  # noqa: F811
         assert view.locator("h1").inner_text() == f"{HOSTILE} – 柯潔 이창호"
         assert view.locator("img, script[src], a").count() == 0
         assert view.evaluate("document.scripts.length") == 2
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_axe_finds_nothing(browser, go, phone, dark):  # noqa: F811
+    with opened(browser, go[1], phone, dark=dark) as page:
+        assert violations(page) == []
+        page.keyboard.press("End")
+        assert violations(page) == []

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from axe import violations
 from browser import browser, opened  # noqa: F401
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -341,3 +342,12 @@ def test_boards_of_other_games_are_told_to_the_page(browser, run, tmp_path):  # 
         assert (stones(view, "black"), stones(view, "white")) == (1, 2)
         view.keyboard.press("ArrowLeft")
         assert (stones(view, "black"), stones(view, "white")) == (1, 1)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_axe_finds_nothing(browser, file, phone, dark):  # noqa: F811
+    with opened(browser, file, phone, dark=dark) as page:
+        assert violations(page) == []
+        page.locator("#list tbody tr").first.click()
+        assert violations(page) == []
