@@ -162,6 +162,28 @@ def test_an_sgf_is_pasted_analysed_reviewed_and_its_mistakes_asked_again(browser
         shown.close()
 
 
+@pytest.mark.parametrize("how", ["drop", "paste"])
+def test_an_sgf_comes_from_anywhere_on_the_page(browser, server, how):  # noqa: F811
+    with visited(browser, server) as page:
+        page.click("nav >> text=Analyse")
+        page.wait_for_selector("#game option[value='go:9']", state="attached")
+        page.evaluate(
+            """([how, text]) => {
+              const carried = new DataTransfer();
+              if (how === "drop") carried.items.add(new File([text], "game.sgf"));
+              else carried.setData("text/plain", text);
+              const event = how === "drop"
+                ? new DragEvent("drop", { dataTransfer: carried, bubbles: true, cancelable: true })
+                : new ClipboardEvent("paste", { clipboardData: carried, bubbles: true });
+              document.querySelector("h1, main").dispatchEvent(event);
+            }""",
+            [how, GAME],
+        )
+        page.wait_for_selector("#candidates tbody tr")
+        assert page.inner_text("#heading") == "Ada <b> – Ben"
+        assert page.inner_text("#place") == "Before the first of 5 moves; Black to move"
+
+
 def test_stones_are_set_up(browser, server):  # noqa: F811
     with visited(browser, server) as page:
         page.click("nav >> text=Analyse")
