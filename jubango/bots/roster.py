@@ -42,10 +42,15 @@ def make_players(
                 players[bot.name] = GtpPlayer(game, bot) if isinstance(bot, GtpConfig) else ProcessPlayer(game, bot)
                 if_one_cannot.callback(players[bot.name].close)
         groups = _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)])
-        with ThreadPoolExecutor(COMPILED_AT_ONCE) as aside:
+        aside = ThreadPoolExecutor(COMPILED_AT_ONCE)
+        try:
             for group in groups:
                 SearchPlayer.compile_ahead(game, group, lanes, aside)
             beside(aside)
+            aside.shutdown()
+        except BaseException:  # Ctrl-C waits for no more than is being compiled
+            aside.shutdown(wait=False, cancel_futures=True)
+            raise
         for group in groups:
             shared = SearchPlayer(game, group, lanes)
             players.update({bot.name: shared for bot in group})

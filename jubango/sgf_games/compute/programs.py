@@ -47,8 +47,9 @@ class Compiled(Generic[P, R]):
         return self._jitted.lower(*args, **kwargs)
 
     def ahead(self, aside: Executor, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Trace the program for such arguments now and compile it in ``aside``. A call after that finds it made; what
-        is wrong with it the call says."""
+        """Trace the program for such arguments now and compile it in ``aside``. A call after that finds it made, or
+        says itself why it cannot be compiled. Before JAX 0.9 it is compiled once more where settings of JAX hold for
+        this thread alone."""
         with tracing():
             lowered = self.lower(*args, **kwargs)
         aside.submit(lowered.compile)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 import subprocess
 import sys
@@ -335,6 +336,21 @@ def test_what_is_kept_names_no_lines_of_code_and_the_setting_comes_back(folder):
     assert jax.config.jax_traceback_in_locations_limit == before
     (kept,) = traced_files(folder)
     assert b"test_traced" not in kept
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_the_garbage_collector_rests_meanwhile(collecting):
+    if not collecting:
+        gc.disable()
+    try:
+        with pytest.raises(KeyError), traced.tracing():
+            with traced.tracing():
+                assert not gc.isenabled()
+            assert not gc.isenabled()
+            raise KeyError
+        assert gc.isenabled() == collecting
+    finally:
+        gc.enable()
 
 
 def traced_files(folder):

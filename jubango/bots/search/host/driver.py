@@ -150,27 +150,27 @@ def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
         no_script=jax.device_put(np.zeros((trees, script_words(search)), np.uint32), sharding),
         pace={},
         spare=[],
-        shapes=jax.tree.map(_shape, shapes, places(state)),
+        shapes=jax.tree.map(_placed, shapes, places(state)),
         ahead=set(),
     )  # fmt: skip
 
 
-def _shape(x: jax.ShapeDtypeStruct, sharding: NamedSharding, *more: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct((*x.shape, *more), x.dtype, sharding=sharding)
+def _placed(x: jax.ShapeDtypeStruct, sharding: NamedSharding, *more: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((*x.shape, *more), x.dtype, weak_type=x.weak_type, sharding=sharding)
 
 
 def compile_ahead(
     search: SearchSpec, lanes: int, ensemble: int, params: Params, reuse: bool, aside: Executor
 ) -> None:  # fmt: skip
-    """Trace the program of a :class:`Driver` with such arguments, and compile it in ``aside``. An evaluator that is not
-    ours is looked at first, by the driver."""
-    made = program(search, lanes * ensemble)
-    weights = jax.device_put(params, made.whole)
-    kind = _kind(weights, ensemble, reuse)
-    if kind in made.ahead or kind in made.pace or not search.evaluator.trusted:
+    """Trace the program of a :class:`Driver` with such arguments, and compile it in ``aside``. Raises UserError for a
+    user's evaluator that is not as it should be."""
+    made, kind = program(search, lanes * ensemble), _kind(params, ensemble, reuse)
+    if kind in made.ahead or kind in made.pace:
         return
-    made.ahead.add(kind)
-    states = jax.tree.map(lambda x, place: _shape(x, place, made.trees), jax.eval_shape(search.game.init), made.roots)
+    _check(search, params)
+    first = jax.eval_shape(search.game.init)
+    states = jax.tree.map(lambda x, place: _placed(x, place, made.trees), first, made.roots)
+    weights = jax.tree.map(lambda x: _placed(x, made.whole), _shapes(params))
     packed, steps = pack(search, (), np.zeros(0, int), made.trees, ensemble), np.int32(0)
     made.run_chunk.ahead(
         aside, made.shapes, weights, states, packed, made.no_script, made.nothing, made.none, steps
@@ -178,11 +178,25 @@ def compile_ahead(
     made.idle.ahead(aside)
     if reuse:
         made.keep.ahead(aside, made.shapes, *_no_lines(made.trees))
+    made.ahead.add(kind)
+
+
+def _check(search: SearchSpec, params: Params) -> None:
+    """Look at what a user's evaluator says of the first position."""
+    if not search.evaluator.trusted:
+        first = search.game.without_history(jax.device_get(initial_state(search.game)))
+        look_at(search.evaluator, params, search.game, jax.tree.map(lambda x: np.asarray(x)[..., None], first))
 
 
 def _kind(params: Params, ensemble: int, reuse: bool) -> Hashable:
     """What else decides how fast a program runs, and what of it."""
-    return jax.tree.structure(params), tuple(map(jax.typeof, jax.tree.leaves(params))), ensemble, reuse
+    leaves, tree = jax.tree.flatten(_shapes(params))
+    return tree, tuple(leaves), ensemble, reuse
+
+
+def _shapes(params: Params) -> Params:
+    """As they are on a device."""
+    return jax.eval_shape(lambda own: own, params)
 
 
 def _no_lines(trees: int) -> tuple[np.ndarray, np.ndarray]:
@@ -229,11 +243,9 @@ class Driver:
 
     def _warm_up(self, reuse: bool) -> None:
         """Run all of the program once: compiling is on nobody's clock."""
-        game, first = self.search.game, jax.device_get(initial_state(self.search.game))
-        if not self.search.evaluator.trusted:
-            one = jax.tree.map(lambda x: np.asarray(x)[..., None], game.without_history(first))
-            look_at(self.search.evaluator, self._params, game, one)
-        self.begin((), stacked([first] * self.lanes))
+        if self._kind not in self.program.ahead:
+            _check(self.search, self._params)
+        self.begin((), stacked([jax.device_get(initial_state(self.search.game))] * self.lanes))
         self.run_chunk(0)
         if reuse:
             self._keep(*_no_lines(self.trees))
