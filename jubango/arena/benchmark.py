@@ -32,7 +32,7 @@ from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.sgf_games.compute.kernels import repeat, twice
+from jubango.sgf_games.compute.kernels import STEPS_A_TURN, repeat, turn
 from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.compute.random_numbers import mix
@@ -82,7 +82,7 @@ def _random_play(game: Game, lanes: int) -> tuple[Any, Any, Any]:
     def run(state: Any) -> Any:
         if endless.elementwise:
             return repeat(STEPS_A_CALL, endless.turn, state)
-        return lax.fori_loop(0, STEPS_A_CALL // 2, lambda _, carry: twice(endless.turn)(carry), state)
+        return lax.fori_loop(0, STEPS_A_CALL // STEPS_A_TURN, lambda _, carry: turn(endless.turn)(carry), state)
 
     def progress(state: Any) -> np.ndarray:
         return np.array([np.asarray(count).sum(dtype=np.int64) for count in endless.counts(state)])

@@ -13,7 +13,7 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, in_pallas, one_kernel, twice
+from jubango.sgf_games.compute.kernels import fused, in_pallas, one_kernel, turn
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.compute.reduction_check import agrees
@@ -170,7 +170,7 @@ class LineGame(Game[LineState]):
 
         if one:
             return one_kernel(further, playing, going_on(playing))
-        return while_loop(lambda c: jnp.any(going_on(c)), twice(lambda c: move(*c)), playing)
+        return while_loop(lambda c: jnp.any(going_on(c)), turn(lambda c: move(*c)), playing)
 
     def endless_games(self) -> EndlessGames:
         move = self.random_move(restart=True)

@@ -225,7 +225,7 @@ def test_a_review_is_one_key_away_at_the_end_of_a_game(tmp_path, browser, key):
             keyboard.until("to move: ")
             keyboard.type(f"{move}\n")
         keyboard.until("r reviews it, any other key ends: ")
-        time.sleep(0.3)  # what is typed before it listens to keys is dropped
+        time.sleep(2)  # what is typed before it listens to keys is dropped
         keyboard.type(key)
         if key == "r":
             keyboard.until("the review is game.html", 300)

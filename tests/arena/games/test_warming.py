@@ -63,7 +63,7 @@ def test_a_bot_of_which_nothing_is_compiled():
 def test_afterwards_nothing_is_compiled(tmp_path):
     """A match, an engine and an analysis in processes of their own find all they need."""
 
-    def run(arguments, typed="", seconds=0.2):
+    def run(arguments, typed="", seconds=0.6):
         """What is kept, and counted, are programs that take so many ``seconds`` to make, however busy the machine is."""
         found = subprocess.run(
             [sys.executable, "-c", COUNTED, str(seconds), *arguments.split()], input=typed, capture_output=True, text=True,

@@ -95,8 +95,18 @@ def test_objects_of_this_process_are_refused_before_anything_starts():
     assert not processes()
 
 
+# So that no host has played all before another one has come.
+SLOW = links.PROGRAM.replace(
+    "serve({descriptor}",
+    "import time, jubango.arena.games.pool as pool; tick = pool.GamePool.tick; "
+    "pool.GamePool.tick = lambda *a: (time.sleep(0.05), tick(*a))[1]; "
+    "serve({descriptor}",
+)
+
+
 @pytest.mark.full
-def test_the_games_are_those_of_one_process(tmp_path):
+def test_the_games_are_those_of_one_process(monkeypatch, tmp_path):
+    monkeypatch.setattr(links, "PROGRAM", SLOW)
     run = play_plan(plan_of(60), tmp_path, hosts=QUICK)
     assert not run.missing and played(run) == played(play_plan(plan_of(60)))
     rows = hosts_in(tmp_path)
@@ -115,9 +125,14 @@ def test_a_killed_host_s_games_are_leased_again_and_it_is_replaced(monkeypatch):
     plan = plan_of(400)
     kill = Once(60, lambda pids: os.kill(pids[0], signal.SIGKILL))
     notes = []
-    run = play_plan(
-        plan, hosts=QUICK, on_progress=lambda run: (kill(run), notes.extend(run.table.hosts if run.table else []))
-    )
+
+    def look(run):
+        lines = run.table.hosts if run.table else []
+        notes.extend(lines)
+        if sum(": plays" in line for line in lines) == 2:
+            kill(run)
+
+    run = play_plan(plan, hosts=QUICK, on_progress=look)
     assert kill.done and played(run) == played(play_plan(plan))
     assert any("killed by SIGKILL" in note and "leased again" in note for note in run.notes), run.notes
     assert any(note.startswith("local-1.2") for note in notes), "another one came"

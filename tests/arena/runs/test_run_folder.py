@@ -65,7 +65,7 @@ def test_other_signals_end_a_run_as_ctrl_c_does(tmp_path, number, status):
     engines = psutil.Process(process.pid).children(recursive=True)
     assert engines
     process.send_signal(getattr(signal, number))
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=300)
     assert process.returncode == status, errors
     assert "Traceback" not in errors
     assert "Elo" in out
@@ -85,7 +85,7 @@ def test_engines_end_that_have_not_even_started(tmp_path):
     wait_for(process, lambda: psutil.Process(process.pid).children())
     engines = psutil.Process(process.pid).children()
     process.terminate()
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 143, errors
     assert not any(engine.is_running() and engine.status() != psutil.STATUS_ZOMBIE for engine in engines)
 
@@ -234,7 +234,7 @@ def test_a_database_that_is_deleted_during_play(tmp_path, capsys):
         t.Run.add = taking
     """
     process = started("tournament", str(path), "--out", str(run), before=textwrap.dedent(code))
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "results.sqlite: was deleted or replaced" in errors
     assert "Traceback" not in errors
@@ -256,7 +256,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path):
     path.write_text(make_plan("tic_tac_toe", DICE, {"games": 400, "games_at_once": 4}).text)
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))"
     process = started("tournament", str(path), "--out", str(run), before=limit)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     last = errors.splitlines()[-1]
     assert process.returncode == 1
     assert last.startswith(f"jubango: {run}: finished games cannot be kept: ")

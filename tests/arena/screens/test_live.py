@@ -50,7 +50,7 @@ simulations = 200
 
 
 def asked(url: str, **headers: str) -> str:
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=120) as answer:
         return answer.read().decode()
 
 
@@ -170,7 +170,7 @@ def test_no_visitor_ends_a_run(tmp_path):
             with ExitStack() as held:
                 for connection in visitors(port, idle=200, half=20, slow=20, aborted=40):
                     held.enter_context(connection)
-                _, said = process.communicate(timeout=100)
+                _, said = process.communicate(timeout=300)
         finally:
             process.kill()
     assert process.returncode == 0, said
@@ -180,8 +180,11 @@ def test_no_visitor_ends_a_run(tmp_path):
 def test_a_browser_sees_a_run_to_its_end(browser, tmp_path):  # noqa: F811
     """A real tournament, which is stopped while somebody looks."""
     path = tmp_path / "live.toml"
-    path.write_text(PLAN.format(games=4000))
-    command = [sys.executable, "-m", "jubango.arena.commands", "tournament", str(path), "--out", str(tmp_path / "run")]
+    path.write_text(PLAN.format(games=40_000))
+    code = (
+        "from jubango.arena.serve import live; live.LAST_ANSWER = 60.0; from jubango.arena.commands import main; main()"
+    )
+    command = [sys.executable, "-c", code, "tournament", str(path), "--out", str(tmp_path / "run")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([*command, "--serve"], stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
@@ -190,13 +193,13 @@ def test_a_browser_sees_a_run_to_its_end(browser, tmp_path):  # noqa: F811
                 if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
                     url = found[0]
                     break
-            with opened(browser, url) as view:
-                view.wait_for_selector("table.standings", timeout=120_000)
+            with opened(browser, url, patience=120_000) as view:
+                view.wait_for_selector("table.standings")
                 view.locator("#list tbody tr").first.click()
                 before = view.locator("#count").inner_text()
                 view.wait_for_function("(text) => document.getElementById('count').textContent !== text", arg=before)
                 assert view.locator(".board .last").count() == 1, "the game that was opened stays"
-                assert "of 4000 games" in view.locator("header").inner_text().replace(",", "")
+                assert "of 40000 games" in view.locator("header").inner_text().replace(",", "")
                 process.send_signal(signal.SIGINT)
                 view.wait_for_function("() => document.getElementById('live').textContent.includes('has stopped')")
                 time.sleep(1.5)

@@ -57,9 +57,9 @@ def test_a_whole_game_of_connect_four_by_keyboard(browser, server):  # noqa: F81
 
 def test_a_level_a_hint_a_new_opponent_and_a_clock(browser, server):  # noqa: F811
     with visited(browser, server) as page:
-        begun(page, "tic_tac_toe", "level", clock="60+2")
+        begun(page, "tic_tac_toe", "level", clock="300+5")
         page.wait_for_selector("#heading:text-matches('a person – level=[0-9]+')")
-        page.wait_for_selector("#clock0:text-matches('^0:5[0-9]$')")
+        page.wait_for_selector("#clock0:text-matches('^4:5[0-9]$')")
         inks = [page.locator(f"#clock{i}").evaluate("own => getComputedStyle(own).color") for i in (0, 1)]
         assert inks[0] == inks[1], "the clock that runs is as clear as the other one"
         page.click("#hint")

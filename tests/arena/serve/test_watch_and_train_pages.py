@@ -130,14 +130,14 @@ def test_a_training_is_stopped_and_gone_on_with_even_if_the_server_is_killed(bro
     with serving(folder / "site") as server, opened(browser, server) as page:
         page.goto(f"{server.base}/train")
         page.fill("#game", "tic_tac_toe")
-        page.fill("#minutes", "0.4")
+        page.fill("#minutes", "0.7")
         page.click("button.main")
         page.wait_for_url(f"**/train/run/{TRAINING}")
         page.wait_for_selector("#board svg.board")
         page.locator("#stage", has_text="self-play").wait_for()
         assert violations(page) == []
         page.reload()
-        page.locator("#facts", has_text="0:24").wait_for()
+        page.locator("#facts", has_text="0:42").wait_for()
         page.locator("button", has_text="Stop").click()
         page.locator("button", has_text="Go on").wait_for()
         assert not is_at_play(run)
@@ -155,7 +155,7 @@ def test_a_training_is_stopped_and_gone_on_with_even_if_the_server_is_killed(bro
             page.locator("button", has_text="Stop").wait_for()
         page.locator("#stage", has_text="done").wait_for()
         page.wait_for_selector("#elo circle")
-        assert sitting(folder).seconds >= 24
+        assert sitting(folder).seconds >= 42
         assert page.locator("#matches tr").count() >= 1
         page.fill("#more", "0.1")
         page.click("text=Train on")

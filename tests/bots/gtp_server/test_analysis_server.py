@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import random_network
 
+from jubango.bots.gtp_server import analysis_server
 from jubango.bots.gtp_server.analysis_server import AnalysisServer
 from jubango.bots.gtp_server.query import QueryError, read_query
 from jubango.bots.gtp_server.session import Session
@@ -190,8 +191,10 @@ def test_progress_is_reported():
     assert len(final) == 1 and 0 < final[0]["rootInfo"]["visits"] < 50_000
 
 
-def test_priorities_come_first_and_what_is_ended_is_said(katago):
+def test_priorities_come_first_and_what_is_ended_is_said(katago, monkeypatch):
     """All lines are there before any is worked on."""
+    monkeypatch.setattr(analysis_server, "BURST_SECONDS", 1.0)
+    monkeypatch.setattr(analysis_server, "TICK", 5.0)
     lines = [
         {**QUERY, "id": "first", "analyzeTurns": [0, 1]}, {**QUERY, "id": "urgent", "priority": 5},
         {**QUERY, "id": "each", "analyzeTurns": [0, 1], "priorities": [-1, 9]},
@@ -218,7 +221,8 @@ def test_all_may_be_asked_before_anything_is_read(katago):
 def test_what_is_being_prepared_can_be_ended(katago):
     """Others are answered meanwhile."""
     katago.write(json.dumps({**QUERY, "moves": [["B", "pass"], ["W", "pass"]] * 1000}) + "\n")
-    time.sleep(0.1)
+    while katago.server._current is None:
+        time.sleep(0.01)
     katago.write('{"id": "v", "action": "query_version"}\n{"id": "t", "action": "terminate_all"}\n')
     said = [json.loads(katago.read_until("[^\n]*\n")) for _ in range(3)]
     assert [own["id"] for own in said] == ["v", "t", "q"]

@@ -28,7 +28,7 @@ import numpy as np
 from jax import lax
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import IN_BOUNDS, fused, in_pallas, one_kernel, twice
+from jubango.sgf_games.compute.kernels import IN_BOUNDS, fused, in_pallas, one_kernel, turn
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import VECTOR
 from jubango.sgf_games.compute.random_numbers import random_bits
@@ -145,11 +145,11 @@ def _in_steps(
     playing: PlayoutState, width: int, limit: int
 ) -> tuple[bb.Rows, bb.Rows, jax.Array, tuple[bb.Rows, bb.Rows] | None]:
     """What :func:`playout` returns, a step after the other in all lanes."""
-    turn, lanes = twice(attempt(width, limit)), playing.seed.size
+    on, lanes = turn(attempt(width, limit)), playing.seed.size
 
     def until(p: PlayoutState, left: int) -> PlayoutState:
         """Play on while more than so many lanes are live."""
-        return while_loop(lambda p: jnp.sum(_live(p, limit), dtype=jnp.int32) > left, turn, p)
+        return while_loop(lambda p: jnp.sum(_live(p, limit), dtype=jnp.int32) > left, on, p)
 
     if lanes < 3 * VECTOR:
         end = until(playing, 0)
