@@ -64,6 +64,7 @@ def sent(monkeypatch):
             assert not any(isinstance(x, np.ndarray) for x in jax.tree.leaves(args[:3])), "trees, weights and states"
             return program.run_chunk(*args)
 
+        run_chunk.ahead = program.run_chunk.ahead
         return program._replace(run_chunk=run_chunk)
 
     original = driver.program
