@@ -37,7 +37,7 @@ class BotKeys(TypedDict, total=False):
     rollouts: int
     rollout_moves: Literal["game", "tactical", "uniform", "policy"]
     network: str
-    precision: Literal["float32", "bfloat16"]
+    precision: Literal["float32", "bfloat16", "int8"]
     weight: float
     width: int
     depth: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,16 +10,20 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
 from jubango.bots.networks.checkpoint import load_weights
+from jubango.bots.networks.int8 import quantised
 from jubango.bots.networks.model import Precision, apply
 from jubango.bots.networks.shape import Outputs, Shape
 from jubango.sgf_games.base.checks import one_of
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.loops import alike
-from jubango.sgf_games.compute.machine import suited
+from jubango.sgf_games.compute.machine import on_cpu, suited
+from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.rules.compiled import initial_states
 from jubango.sgf_games.rules.game import Game, State
 
 SATURATING_BATCH = 2  # a batch of 2 already reaches nearly the throughput (positions a second) of a batch of 100
@@ -94,7 +99,8 @@ class NetworkEvaluator(OutputsEvaluator):
     """Any network of one shape. Params: its weights by name, as :func:`jubango.bots.networks.checkpoint.load_weights`
     reads them.
 
-    precision: of the numbers between its layers; "bfloat16" is for accelerators, and moves may be others by it.
+    precision: of the numbers between its layers; "bfloat16" is for accelerators, "int8" for CPUs, and moves may be
+        others by it. With "int8" the params are what :meth:`in_int8` makes of the weights.
 
     On a CPU it evaluates 8 to 24 positions at a time, and only those that are asked for. So a batch with few searched
     games costs little. A position's value is the same to the last bit in every batch of 24 or more a device.
@@ -127,5 +133,41 @@ class NetworkEvaluator(OutputsEvaluator):
     def inputs(self, game: Game, states: State, legal: jax.Array) -> Inputs:
         return jax.vmap(game.observe, in_axes=-1)(states)
 
+    def in_int8(self, game: Game, weights: Params) -> Params:
+        """The params of this evaluator with ``precision="int8"``, for this process.
+
+        game: the game, for whose size of board they are.
+        weights: of float32, by name.
+
+        Raises UserError without onnxruntime, and where there are other devices than CPUs.
+        """
+        if not on_cpu():
+            raise UserError("precision=int8: is for CPUs; on a GPU there is precision=bfloat16")
+        height, width, _ = game.observation_shape
+        sample = functools.partial(sampled_positions, game, self.shape, weights)
+        return quantised.number_of(self.shape, weights, height, width, sample)
+
     def outputs(self, params: Params, game: Game, inputs: Inputs) -> Outputs:
+        if self.precision == "int8":
+            return quantised.apply(self.shape, params, inputs, game.num_actions)
         return apply(self.shape, params, inputs, self.precision)
+
+
+def sampled_positions(game: Game, shape: Shape, weights: Params, seed: int = 0) -> np.ndarray:
+    """float32 [quantised.POSITIONS, H, W, C]: planes of games whose moves are drawn from the network's policy."""
+    height, width, _ = game.observation_shape
+    lanes, plies = 32, max(32, min(128, 2 * height * width))
+
+    def ply(states: State, key: jax.Array) -> tuple[State, jax.Array]:
+        planes = jax.vmap(game.observe, in_axes=-1)(states)
+        legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
+        logits = jnp.where(legal, apply(shape, weights, planes).policy, -jnp.inf)
+        after = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jax.random.categorical(key, logits))
+        over = jax.vmap(game.is_terminal, in_axes=-1)(after)
+        return jax.tree.map(lambda first, now: jnp.where(over, first, now), firsts, after), planes
+
+    firsts = initial_states(game, lanes)
+    _, planes = jit(lambda: lax.scan(ply, firsts, jax.random.split(jax.random.key(seed), plies)))()
+    found = np.asarray(planes).reshape(-1, *planes.shape[2:])
+    chosen = np.random.default_rng(seed).choice(len(found), quantised.POSITIONS, replace=False)
+    return found[chosen].astype(np.float32)

@@ -17,7 +17,7 @@ from jax.nn import relu
 
 from jubango.bots.networks.shape import Outputs, Shape
 
-Precision: TypeAlias = Literal["float32", "bfloat16"]
+Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
 USUAL_SIDE = 9  # points; how much smaller or larger a board is, is one of the things that pooling tells
 # The layers that begin with random weights (He et al. 2015); every other begins as zero.
 RANDOM = "stem", "first", "policy_planes", "value_planes", "value_hidden"

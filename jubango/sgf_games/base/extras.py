@@ -9,6 +9,8 @@ from jubango.sgf_games.base.errors import UserError
 # What each of these packages is for, and the extra that brings it.
 EXTRAS = {
     "matplotlib": ("pictures", "plots"),
+    "onnx": ("precision=int8", "int8"),
+    "onnxruntime": ("precision=int8", "int8"),
     "optax": ("training", "train"),
     "pyarrow": ("Parquet", "parquet"),
     "ray": ("Ray clusters", "cluster"),

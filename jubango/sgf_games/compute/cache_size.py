@@ -27,6 +27,7 @@ CACHE_FILES = (  # folders in the cache, and what the files in them are called
     ((), re.compile(r"fused-[0-9a-f]{16}\.txt")),
     (("xla",), re.compile(r".+-[0-9a-f]{64}(-cache|-atime)")),
     (("traced", re.compile("[0-9a-f]{16}")), re.compile(r"[0-9a-f]{32}(\.\w+\.new)?")),
+    (("int8",), re.compile(r"[0-9a-f]{32}(\.\w+\.new)?")),
 )
 _chosen: list[int] = []  # the limit that was named last
 

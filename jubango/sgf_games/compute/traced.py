@@ -37,6 +37,7 @@ from jax import export
 
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.compute.cache import cache_folder, read_own
+from jubango.sgf_games.compute.host_call import HOST_CALL
 from jubango.sgf_games.compute.pallas_kernels import TRITON_CALLS
 
 OURS = "jubango."
@@ -45,7 +46,7 @@ LIBRARIES = "jax", "jaxlib", "numpy"
 OLD = 30 * 86_400  # seconds after which what other versions of the code have left is thrown away
 LEAF = 0
 # What the next version of JAX may not know: programs are kept for this one alone.
-OWN_CALLS = [export.DisabledSafetyCheck.custom_call(name) for name in TRITON_CALLS]
+OWN_CALLS = [export.DisabledSafetyCheck.custom_call(name) for name in (*TRITON_CALLS, HOST_CALL)]
 MARK = b"traced by jubango\n"  # every file begins with it
 
 

@@ -1,0 +1,125 @@
+"""Functions of the host in the middle of a program for CPUs: a library computes there what XLA would.
+
+A program that calls Python by ``jax.pure_callback`` holds an address of its process: it can neither be exported nor
+kept on disk, and may wait for ever where all threads are busy. Here a program holds a name, of one handler in XLA's
+foreign function interface, and a number among its arguments says which function is meant. The handler is handed XLA's
+own arrays, which are neither copied nor waited for.
+
+The structures are those of ``xla/ffi/api/c_api.h``, version 0.1, which later versions have only added to.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+HOST_CALL = "jubango_host_call"  # the name that programs hold
+EXECUTE = 3  # the stage of a call in which its results are asked for
+METADATA = 1  # the extension by which XLA asks which version the handler is of
+API_VERSION = 0, 1
+
+Function = Callable[..., Sequence[np.ndarray]]  # of float32 arrays
+_functions: dict[int, Function] = {}
+_numbers = itertools.count(1)
+
+
+class _Base(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.c_void_p)]
+
+
+class _Version(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+    ]  # fmt: skip
+
+
+class _Metadata(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("version", _Version), ("traits", ctypes.c_uint32)]
+
+
+class _MetadataAsked(ctypes.Structure):
+    _fields_ = [("base", _Base), ("metadata", ctypes.POINTER(_Metadata))]
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("dtype", ctypes.c_int),
+        ("data", ctypes.c_void_p), ("rank", ctypes.c_int64), ("dims", ctypes.POINTER(ctypes.c_int64)),
+    ]  # fmt: skip
+
+
+class _Buffers(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("size", ctypes.c_int64),
+        ("types", ctypes.c_void_p), ("items", ctypes.POINTER(ctypes.POINTER(_Buffer))),
+    ]  # fmt: skip
+
+
+class _Call(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("api", ctypes.c_void_p),
+        ("context", ctypes.c_void_p), ("stage", ctypes.c_int), ("args", _Buffers), ("rets", _Buffers),
+    ]  # fmt: skip
+
+
+def add(function: Function) -> np.ndarray:
+    """int32 [1]: the number of ``function`` in this process, as long as it lives. It is called by the threads of JAX,
+    several at once, and must not use JAX."""
+    _register()
+    number = next(_numbers)
+    _functions[number] = function
+    return np.array([number], np.int32)
+
+
+def host_call(number: jax.Array, shapes: Sequence[tuple[int, ...]], *args: jax.Array) -> list[jax.Array]:
+    """What the function of this ``number`` (int32 [1]) returns for float32 ``args``: float32 arrays of these shapes.
+    Where it raises something the results are no numbers, and the traceback is printed."""
+    _register()
+    results = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]
+    return [*jax.ffi.ffi_call(HOST_CALL, results)(number, *args)]
+
+
+@functools.cache
+def _register() -> None:
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    address = ctypes.cast(_handle, ctypes.c_void_p).value
+    jax.ffi.register_ffi_target(HOST_CALL, capsule(address, None, None), platform="cpu")
+
+
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Call))
+def _handle(pointer: Any) -> None:
+    """XLA's handler; returning nothing is success."""
+    call: _Call = pointer[0]
+    if call.extension and ctypes.cast(call.extension, ctypes.POINTER(_Base))[0].type == METADATA:
+        version = ctypes.cast(call.extension, ctypes.POINTER(_MetadataAsked))[0].metadata[0].version
+        version.major, version.minor = API_VERSION
+    elif call.stage == EXECUTE:
+        number, *args = (_view(call.args.items[i][0]) for i in range(call.args.size))
+        results = [_view(call.rets.items[i][0]) for i in range(call.rets.size)]
+        try:
+            found = _functions[int(number.view(np.int32)[0])](*args)
+            for result, value in zip(results, found, strict=True):
+                result[...] = value
+        except BaseException as error:
+            for result in results:
+                result[...] = np.nan
+            if not isinstance(error, Exception):  # Ctrl-C
+                raise
+            traceback.print_exc()
+
+
+def _view(buffer: _Buffer) -> np.ndarray:
+    """An array of XLA's, of four bytes an element, as it lies in memory."""
+    shape = tuple(buffer.dims[i] for i in range(buffer.rank))
+    size = 4 * int(np.prod(shape, dtype=np.int64))
+    data: Any = (ctypes.c_char * size).from_address(buffer.data or 0) if size else b""
+    return np.frombuffer(data, np.float32).reshape(shape)

@@ -1,0 +1,117 @@
+"""Networks in eight bits: nearly what they say in float32, in any batch, and made once."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from nets import random_network, random_weights
+
+import jubango as jb
+from jubango.bots.composition import evaluator_for
+from jubango.bots.config import bot_from_spec
+from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.networks.int8 import graph, quantised
+from jubango.bots.networks.model import apply
+from jubango.bots.networks.shape import Shape
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute import machine
+from jubango.sgf_games.rules.catalogue import make_game
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="networks in eight bits: pip install 'jubango[int8]'")
+pytest.importorskip("onnx")
+
+SHAPES = {
+    "points, a pass, a score": (Shape("go", 10, passes=1, scores=True, channels=8, blocks=2), 4, 5),
+    "points": (Shape("mnk,k=5", 3, channels=8, blocks=1), 6, 6),
+    "columns": (Shape("connect_four,k=4", 3, "columns", channels=8, blocks=1), 6, 7),
+    "dense": (Shape("own", 2, "dense", channels=4, blocks=1, height=3, width=4, actions=5), 3, 4),
+}
+
+
+def planes_of(shape, height, width, number):
+    return np.random.default_rng(1).integers(0, 2, (number, height, width, shape.planes)).astype(np.float32)
+
+
+@pytest.mark.parametrize("head", SHAPES)
+def test_the_graph_is_the_network(head):
+    """As float32, before anything is rounded."""
+    shape, height, width = SHAPES[head]
+    weights = random_weights(shape)
+    planes = planes_of(shape, height, width, 7)
+    model, _ = graph.graph(shape, weights, height, width)
+    found = quantised._session(model.SerializeToString()).run(None, {graph.INPUT: planes})
+    expected = apply(shape, weights, planes)
+    assert len(found) == (4 if shape.scores else 2)
+    for name, own in zip(graph.OUTPUTS, found, strict=False):
+        assert own == pytest.approx(np.asarray(getattr(expected, name)), abs=2e-5), name
+
+
+@pytest.mark.parametrize("head", ["points, a pass, a score", "columns"])
+def test_eight_bits_say_nearly_the_same_in_every_batch(head):
+    shape, height, width = SHAPES[head]
+    weights = random_weights(shape, seed=3)
+    planes = planes_of(shape, height, width, quantised.POSITIONS)
+    number = quantised.number_of(shape, weights, height, width, lambda: planes)
+    expected = apply(shape, weights, planes[:64])
+    actions = expected.policy.shape[1]
+    say = jax.jit(lambda number, planes: quantised.apply(shape, number, planes, actions))
+    found = say(number, planes[:64])
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape and one.dtype == np.float32
+        spread = np.std(np.asarray(other)) or 1.0
+        assert np.abs(np.asarray(one - other)).mean() < 0.1 * spread
+    assert not np.array_equal(found.policy, expected.policy)
+    for i in (0, 17):
+        alone = say(number, planes[i : i + 1])
+        for one, other in zip(alone, found, strict=True):
+            assert np.array_equal(one[0], other[i]), "to the last bit"
+
+
+def test_what_was_made_is_kept_and_a_damaged_file_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUBANGO_CACHE", str(tmp_path))
+    monkeypatch.setattr(quantised, "_numbers", {})
+    shape, height, width = SHAPES["points"]
+    planes, asked = planes_of(shape, height, width, 128), []
+
+    def made():
+        quantised._numbers.clear()
+        quantised.number_of(shape, random_weights(shape), height, width, lambda: asked.append(1) or planes)
+        (file,) = (tmp_path / "int8").iterdir()
+        return file
+
+    file = made()
+    whole = file.read_bytes()
+    made()
+    assert len(asked) == 1
+    file.write_bytes(whole[:-1] + b"x")
+    assert made().read_bytes() == whole
+    assert len(asked) == 2
+
+
+@pytest.mark.full
+def test_a_bot_plays_with_it(tmp_path):
+    path = tmp_path / "own.safetensors"
+    random_network(path, make_game("tic_tac_toe"))
+    spec = f"alphazero:network={path},precision=int8,simulations=8,name=small"
+    run = jb.match(spec, "random", "tic_tac_toe", 8)
+    assert len(run.results) == 8
+    assert not run.failures
+    same = jb.match(spec, "random", "tic_tac_toe", 8)
+    assert run.games["moves"].tolist() == same.games["moves"].tolist()
+
+
+def test_who_cannot_have_it_reads_why(monkeypatch):
+    game = make_game("go:9")
+    with pytest.raises(UserError, match="precision=int8: is for networks of jubango's own"):
+        evaluator_for(game, bot_from_spec("uct:precision=int8"))
+    evaluator = NetworkEvaluator(Shape.of(game, 8, 1), "int8")
+    with machine.made_for("gpu"), pytest.raises(UserError, match="precision=int8: is for CPUs"):
+        evaluator.in_int8(game, {})
+    monkeypatch.setattr("jubango.bots.networks.int8.quantised.need", no_onnx)
+    with pytest.raises(UserError, match="no onnx"):
+        evaluator.in_int8(game, {})
+
+
+def no_onnx(package):
+    raise UserError(f"no {package}")

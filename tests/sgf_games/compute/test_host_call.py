@@ -1,0 +1,80 @@
+"""Functions of the host inside of programs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export, lax
+
+from jubango.sgf_games.compute.host_call import add, host_call
+from jubango.sgf_games.compute.traced import OWN_CALLS
+
+ROOT = Path(__file__).parents[3]
+
+
+def both(x, y):
+    return x + y, np.float32(x.sum())
+
+
+def test_a_function_is_called_in_the_middle_of_a_program():
+    number = add(both)
+    x, y = jnp.arange(6, dtype=jnp.float32).reshape(2, 3), jnp.full((2, 3), 10.0)
+
+    @jax.jit
+    def program(number, x, y):
+        def turn(_, x):
+            added, total = host_call(number, [(2, 3), ()], x * 2, y)
+            return added + total * 0
+
+        return lax.fori_loop(0, 3, turn, x), host_call(number, [(2, 3), ()], x, y)[1]
+
+    found, total = program(number, x, y)
+    assert np.array_equal(found, 8 * np.asarray(x) + 70)
+    assert total == 15
+
+
+def test_the_number_says_which_function():
+    one, other = add(lambda x: [x + 1]), add(lambda x: [x * 3])
+    program = jax.jit(lambda number, x: host_call(number, [(2,)], x)[0])
+    x = jnp.array([1.0, 2.0])
+    assert program(one, x).tolist() == [2, 3]
+    assert program(other, x).tolist() == [3, 6]
+
+
+def test_what_it_raises_is_told_and_nothing_is_found(capfd):
+    def fails(x):
+        raise ValueError("no such luck")
+
+    found = jax.jit(lambda number, x: host_call(number, [(3,)], x)[0])(add(fails), jnp.zeros(3))
+    assert np.isnan(found).all()
+    assert "ValueError: no such luck" in capfd.readouterr().err
+    wrong = jax.jit(lambda number, x: host_call(number, [(3,)], x)[0])(add(lambda x: [x[:2]]), jnp.zeros(3))
+    assert np.isnan(wrong).all(), "another shape than was asked for"
+
+
+def test_arrays_of_no_elements():
+    found = jax.jit(lambda number, x: host_call(number, [(0, 3)], x)[0])(add(lambda x: [x]), jnp.zeros((0, 3)))
+    assert found.shape == (0, 3)
+
+
+def test_a_program_goes_to_another_process(tmp_path):
+    exported = export.export(jax.jit(lambda number, x: host_call(number, [(2,)], x)[0]), disabled_checks=OWN_CALLS)(
+        jax.ShapeDtypeStruct((1,), jnp.int32), jax.ShapeDtypeStruct((2,), jnp.float32)
+    )
+    (tmp_path / "program").write_bytes(exported.serialize())
+    code = f"""
+from pathlib import Path
+import jax.numpy as jnp
+from jax import export
+from jubango.sgf_games.compute.host_call import add
+number = add(lambda x: [x * 7])
+called = export.deserialize(bytearray(Path({str(tmp_path / "program")!r}).read_bytes())).call
+print(called(number, jnp.array([1.0, 2.0])).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "[7.0, 14.0]\n"
