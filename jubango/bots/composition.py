@@ -184,7 +184,7 @@ def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
         if not isinstance(network, NetworkEvaluator):
             raise UserError(f"precision={asked.precision}: is for networks of jubango's own, network=FILE")
         network = replace(network, precision=asked.precision)
-        if asked.precision == "int8":
+        if asked.precision == "int8" and (asked.moves == "policy" or asked.evaluator in ("network", "mixed")):
             weights = network.in_int8(game, weights)
     moves = asked.moves if network or asked.moves != "policy" else "game"
     policy = network if moves == "policy" else None

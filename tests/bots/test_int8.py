@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import jax
 import numpy as np
 import pytest
@@ -29,6 +31,11 @@ SHAPES = {
 }
 
 
+def board_of(shape, height, width):
+    """All that is asked of a game."""
+    return SimpleNamespace(spec=shape.game, observation_shape=(height, width, shape.planes))
+
+
 def planes_of(shape, height, width, number):
     return np.random.default_rng(1).integers(0, 2, (number, height, width, shape.planes)).astype(np.float32)
 
@@ -52,7 +59,7 @@ def test_eight_bits_say_nearly_the_same_in_every_batch(head):
     shape, height, width = SHAPES[head]
     weights = random_weights(shape, seed=3)
     planes = planes_of(shape, height, width, quantised.POSITIONS)
-    number = quantised.number_of(shape, weights, height, width, lambda: planes)
+    number = quantised.number_of(shape, weights, board_of(shape, height, width), lambda: planes)
     expected = apply(shape, weights, planes[:64])
     actions = expected.policy.shape[1]
     say = jax.jit(lambda number, planes: quantised.apply(shape, number, planes, actions))
@@ -76,7 +83,8 @@ def test_what_was_made_is_kept_and_a_damaged_file_is_made_again(tmp_path, monkey
 
     def made():
         quantised._numbers.clear()
-        quantised.number_of(shape, random_weights(shape), height, width, lambda: asked.append(1) or planes)
+        board = board_of(shape, height, width)
+        quantised.number_of(shape, random_weights(shape), board, lambda: asked.append(1) or planes)
         (file,) = (tmp_path / "int8").iterdir()
         return file
 
@@ -99,6 +107,34 @@ def test_a_bot_plays_with_it(tmp_path):
     assert not run.failures
     same = jb.match(spec, "random", "tic_tac_toe", 8)
     assert run.games["moves"].tolist() == same.games["moves"].tolist()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "bot", ["policy:", "value:", "alphago:simulations=4,", "uct:simulations=4,rollout_moves=policy,"]
+)
+def test_whoever_has_a_network_can_have_it(tmp_path, bot):
+    path = tmp_path / "own.safetensors"
+    random_network(path, make_game("go:4"))
+    spec = f"{bot}network={path},precision=int8,name=small"
+    assert len(jb.match(spec, "random", "go:4", 2).results) == 2
+    bot = f"alphazero:network={path},precision=int8"
+    assert jb.analyze(jb.position("go:4", "b2 c3"), bot, simulations=8).moves[0].prior
+
+
+def test_weights_in_the_place_of_what_is_made_of_them_are_refused():
+    shape, height, width = SHAPES["points"]
+    with pytest.raises(UserError, match="takes what its in_int8"):
+        NetworkEvaluator(shape, "int8").outputs(
+            random_weights(shape), make_game("gomoku:6"), planes_of(shape, height, width, 2)
+        )
+
+
+def test_what_the_library_cannot_do_is_one_line():
+    shape, height, width = SHAPES["points"]
+    with pytest.raises(UserError, match="precision=int8: onnxruntime could not make the network: "):
+        wrong = planes_of(shape, height, width + 1, 32)
+        quantised.number_of(shape, random_weights(shape, seed=9), board_of(shape, height, width), lambda: wrong)
 
 
 def test_who_cannot_have_it_reads_why(monkeypatch):

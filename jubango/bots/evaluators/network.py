@@ -136,16 +136,15 @@ class NetworkEvaluator(OutputsEvaluator):
     def in_int8(self, game: Game, weights: Params) -> Params:
         """The params of this evaluator with ``precision="int8"``, for this process.
 
-        game: the game, for whose size of board they are.
+        game: the game that they are for.
         weights: of float32, by name.
 
         Raises UserError without onnxruntime, and where there are other devices than CPUs.
         """
         if not on_cpu():
             raise UserError("precision=int8: is for CPUs; on a GPU there is precision=bfloat16")
-        height, width, _ = game.observation_shape
         sample = functools.partial(sampled_positions, game, self.shape, weights)
-        return quantised.number_of(self.shape, weights, height, width, sample)
+        return quantised.number_of(self.shape, weights, game, sample)
 
     def outputs(self, params: Params, game: Game, inputs: Inputs) -> Outputs:
         if self.precision == "int8":

@@ -40,7 +40,8 @@ def apply(
 ) -> Outputs:
     """The network of ``shape`` with these weights: [B, H, W, C] -> its outputs, float32. A pure function.
 
-    precision: of the numbers in between, "float32" or "bfloat16"."""
+    precision: of the numbers in between, "float32" or "bfloat16"; "int8" is not computed here."""
+    assert precision != "int8", "jubango.bots.networks.int8"
     if precision != "float32":
         rough = {name: value.astype(precision) for name, value in weights.items()}
         said = apply(shape, rough, planes.astype(precision))

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,10 +23,13 @@ HOST_CALL = "jubango_host_call"  # the name that programs hold
 EXECUTE = 3  # the stage of a call in which its results are asked for
 METADATA = 1  # the extension by which XLA asks which version the handler is of
 API_VERSION = 0, 1
+INTERNAL = 13  # the code of an error
 
 Function = Callable[..., Sequence[np.ndarray]]  # of float32 arrays
 _functions: dict[int, Function] = {}
 _numbers = itertools.count(1)
+_errors: dict[int, int] = {}  # addresses of XLA's errors
+_error_numbers = itertools.count(2**30)  # not what happens to be returned
 
 
 class _Base(ctypes.Structure):
@@ -63,9 +65,23 @@ class _Buffers(ctypes.Structure):
     ]  # fmt: skip
 
 
+class _ErrorArgs(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("message", ctypes.c_char_p),
+        ("code", ctypes.c_int),
+    ]  # fmt: skip
+
+
+class _Api(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("version", _Version),
+        ("internal", ctypes.c_void_p), ("error_create", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_ErrorArgs))),
+    ]  # fmt: skip
+
+
 class _Call(ctypes.Structure):
     _fields_ = [
-        ("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("api", ctypes.c_void_p),
+        ("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("api", ctypes.POINTER(_Api)),
         ("context", ctypes.c_void_p), ("stage", ctypes.c_int), ("args", _Buffers), ("rets", _Buffers),
     ]  # fmt: skip
 
@@ -81,7 +97,9 @@ def add(function: Function) -> np.ndarray:
 
 def host_call(number: jax.Array, shapes: Sequence[tuple[int, ...]], *args: jax.Array) -> list[jax.Array]:
     """What the function of this ``number`` (int32 [1]) returns for float32 ``args``: float32 arrays of these shapes.
-    Where it raises something the results are no numbers, and the traceback is printed."""
+    Where it raises something, the program raises jax.errors.JaxRuntimeError. Raises TypeError for other arrays."""
+    if any(own.dtype != np.float32 for own in args) or number.dtype != np.int32 or number.shape != (1,):
+        raise TypeError(f"host_call: an int32 [1] and float32 arrays are wanted, not {[number, *args]}")
     _register()
     results = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]
     return [*jax.ffi.ffi_call(HOST_CALL, results)(number, *args)]
@@ -95,31 +113,41 @@ def _register() -> None:
     jax.ffi.register_ffi_target(HOST_CALL, capsule(address, None, None), platform="cpu")
 
 
-@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Call))
-def _handle(pointer: Any) -> None:
-    """XLA's handler; returning nothing is success."""
-    call: _Call = pointer[0]
+def _called(address: int) -> int:
+    """The body of XLA's handler: 0, or the number of an error in ``_errors``."""
+    call = ctypes.cast(address, ctypes.POINTER(_Call))[0]
     if call.extension and ctypes.cast(call.extension, ctypes.POINTER(_Base))[0].type == METADATA:
         version = ctypes.cast(call.extension, ctypes.POINTER(_MetadataAsked))[0].metadata[0].version
         version.major, version.minor = API_VERSION
     elif call.stage == EXECUTE:
-        number, *args = (_view(call.args.items[i][0]) for i in range(call.args.size))
-        results = [_view(call.rets.items[i][0]) for i in range(call.rets.size)]
         try:
+            number, *args = (_view(call.args.items[i][0]) for i in range(call.args.size))
+            results = [_view(call.rets.items[i][0]) for i in range(call.rets.size)]
             found = _functions[int(number.view(np.int32)[0])](*args)
             for result, value in zip(results, found, strict=True):
+                if np.shape(value) != result.shape:
+                    raise ValueError(f"a host's function returned {np.shape(value)} for {result.shape}")
                 result[...] = value
-        except BaseException as error:
-            for result in results:
-                result[...] = np.nan
-            if not isinstance(error, Exception):  # Ctrl-C
-                raise
-            traceback.print_exc()
+        except BaseException as error:  # Ctrl-C among them
+            text = f"{type(error).__name__}: {error}".encode()
+            made = call.api[0].error_create(_ErrorArgs(ctypes.sizeof(_ErrorArgs), None, text, INTERNAL))
+            key = next(_error_numbers)
+            _errors[key] = made
+            return key
+    return 0
+
+
+# XLA takes what is returned for an error's address, and where Python raises something what is returned is anything.
+# So XLA calls the lookup of an error, in which no code of Python's runs, and that calls the body.
+_body = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_called)
+_guarded: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(ctypes.cast(_body, ctypes.c_void_p).value or 0)
+_guarded.restype = _errors.get
+_handle = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(_guarded)
 
 
 def _view(buffer: _Buffer) -> np.ndarray:
     """An array of XLA's, of four bytes an element, as it lies in memory."""
     shape = tuple(buffer.dims[i] for i in range(buffer.rank))
     size = 4 * int(np.prod(shape, dtype=np.int64))
-    data: Any = (ctypes.c_char * size).from_address(buffer.data or 0) if size else b""
+    data: Any = (ctypes.c_char * size).from_address(buffer.data or 0)
     return np.frombuffer(data, np.float32).reshape(shape)

@@ -9,8 +9,10 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import export, lax
 
+from jubango.sgf_games.compute import host_call as module
 from jubango.sgf_games.compute.host_call import add, host_call
 from jubango.sgf_games.compute.traced import OWN_CALLS
 
@@ -46,20 +48,55 @@ def test_the_number_says_which_function():
     assert program(other, x).tolist() == [3, 6]
 
 
-def test_what_it_raises_is_told_and_nothing_is_found(capfd):
-    def fails(x):
-        raise ValueError("no such luck")
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: [x / "no"], "UFuncTypeError|TypeError"),
+        (lambda x: [x[:2]], r"returned \(2,\) for \(3,\)"),
+        (lambda x: [x, x], "zip"),
+    ],
+)
+def test_what_it_raises_the_program_raises(function, said):
+    program = jax.jit(lambda number, x: host_call(number, [(3,)], x)[0])
+    with pytest.raises(jax.errors.JaxRuntimeError, match=said):
+        jax.block_until_ready(program(add(function), jnp.zeros(3)))
+    assert program(add(lambda x: [x + 1]), jnp.zeros(3)).tolist() == [1, 1, 1]
 
-    found = jax.jit(lambda number, x: host_call(number, [(3,)], x)[0])(add(fails), jnp.zeros(3))
-    assert np.isnan(found).all()
-    assert "ValueError: no such luck" in capfd.readouterr().err
-    wrong = jax.jit(lambda number, x: host_call(number, [(3,)], x)[0])(add(lambda x: [x[:2]]), jnp.zeros(3))
-    assert np.isnan(wrong).all(), "another shape than was asked for"
+
+def test_ctrl_c_in_it_is_an_error_like_others():
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    program, number = jax.jit(lambda number, x: host_call(number, [(3,)], x)[0]), add(interrupted)
+    for _ in range(20):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="KeyboardInterrupt"):
+            jax.block_until_ready(program(number, jnp.zeros(3)))
 
 
-def test_arrays_of_no_elements():
-    found = jax.jit(lambda number, x: host_call(number, [(0, 3)], x)[0])(add(lambda x: [x]), jnp.zeros((0, 3)))
-    assert found.shape == (0, 3)
+def test_a_failure_before_all_else_is_no_crash(monkeypatch):
+    """As a signal may be handled anywhere."""
+
+    def fails(*_):
+        raise KeyboardInterrupt
+
+    heard = []
+    monkeypatch.setattr(sys, "unraisablehook", heard.append)
+    program, number = jax.jit(lambda number, x: host_call(number, [(3,)], x)[0]), add(lambda x: [x])
+    jax.block_until_ready(program(number, jnp.zeros(3)))
+    with monkeypatch.context() as patch:
+        patch.setattr(module.ctypes, "cast", fails)
+        for _ in range(20):
+            jax.block_until_ready(program(number, jnp.zeros(3)))
+    assert len(heard) == 20
+    assert program(number, jnp.ones(3)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("number", "x"), [(np.zeros(1, np.float32), np.zeros(3, np.float32)), (np.zeros(1, np.int32), np.zeros(3, bool))]
+)
+def test_other_arrays_are_refused(number, x):
+    with pytest.raises(TypeError, match="int32"):
+        host_call(jnp.asarray(number), [(3,)], jnp.asarray(x))
 
 
 def test_a_program_goes_to_another_process(tmp_path):

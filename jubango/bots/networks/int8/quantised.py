@@ -1,8 +1,8 @@
 """Networks whose convolutions are in eight bits, evaluated by onnxruntime: on processors with VNNI twice as fast.
 
-Weights have a scale for each channel that a convolution makes, what goes into it has one, found on positions of the
-game (the 99.99th percentile). All else is float32: pooling, the heads, the sums of the blocks. So outputs are nearly
-those of float32, and the same in every batch.
+Weights have a scale for each channel that a convolution makes; what goes into it and what comes out have one, found on
+positions of the game (the 99.99th percentile). All else is float32: pooling, the heads, the sums of the blocks. So
+outputs are nearly those of float32, and the same in every batch.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import logging
 import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,43 +25,51 @@ import numpy as np
 
 from jubango.bots.networks.int8 import graph
 from jubango.bots.networks.shape import Outputs, Shape
+from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.extras import need
+from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.compute.cache import cache_folder, read_own
 from jubango.sgf_games.compute.host_call import add, host_call
+from jubango.sgf_games.rules.game import Game
 
 if TYPE_CHECKING:
     import onnxruntime
 
+QUANTISE = Path(__file__).with_name("quantise.py")
 POSITIONS = 1024  # on which scales are found
-BATCH = 128
-PERCENTILE = 99.99
+_making = threading.Lock()
 _numbers: dict[str, np.ndarray] = {}  # of sessions, by the digests of what they were made of
 
 
 def number_of(
-    shape: Shape, weights: Mapping[str, jax.Array], height: int, width: int, positions: Callable[[], np.ndarray]
-) -> np.ndarray:
-    """int32 [1]: what :func:`apply` takes for these weights on boards of this size, in this process.
+    shape: Shape, weights: Mapping[str, jax.Array], game: Game, positions: Callable[[], np.ndarray]
+) -> np.ndarray:  # fmt: skip
+    """int32 [1]: what :func:`apply` takes for these weights and this game, in this process.
 
-    positions: float32 [POSITIONS, H, W, C], planes of positions as they occur; asked for where the cache has no scales.
+    positions: float32 [N, H, W, C], planes of positions as they occur; asked for where the cache has no scales.
 
     Raises UserError without onnx and onnxruntime.
     """
     for package in ("onnx", "onnxruntime"):
         need(package)
     arrays = {name: np.asarray(value) for name, value in weights.items()}
-    digest = _digest(shape, arrays, height, width)
-    if digest not in _numbers:
-        model = _kept(digest)
-        if model is None:
-            model = _quantised(*graph.graph(shape, arrays, height, width), positions())
-            _keep(digest, model)
-        _numbers[digest] = add(functools.partial(_run, _session(model)))
+    digest = _digest(shape, arrays, game)
+    with _making:
+        if digest not in _numbers:
+            model = _kept(digest)
+            if model is None:
+                height, width, _ = game.observation_shape
+                model = _quantised(*graph.graph(shape, arrays, height, width), positions())
+                _keep(digest, model)
+            _numbers[digest] = add(functools.partial(_run, _session(model)))
     return _numbers[digest]
 
 
 def apply(shape: Shape, number: jax.Array, planes: jax.Array, actions: int) -> Outputs:
-    """The network that has this ``number``: [B, H, W, C] -> its outputs, float32."""
+    """The network that has this ``number``: [B, H, W, C] -> its outputs, float32. Raises UserError for weights in its
+    place."""
+    if not hasattr(number, "dtype") or number.dtype != np.int32 or number.shape != (1,):
+        raise UserError("a network with precision=int8 takes what its in_int8(game, weights) returns, not its weights")
     batch, height, width, _ = planes.shape
     sizes: list[tuple[int, ...]] = [(batch, actions), (batch, 3)]
     if shape.scores:
@@ -82,57 +92,35 @@ def _session(model: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors
+    options.add_session_config_entry("session.x64quantprecision", "1")  # no sums that overflow where there is no VNNI
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def _quantised(model: Any, heads: list[str], planes: np.ndarray) -> bytes:
-    from onnxruntime.quantization import (
-        CalibrationDataReader,
-        CalibrationMethod,
-        QuantFormat,
-        QuantType,
-        quantize_static,
-    )
+def _quantised(model: Any, stay: list[str], planes: np.ndarray) -> bytes:
+    """Raises UserError where that cannot be done."""
+    import onnx
 
-    class Reader(CalibrationDataReader):
-        def __init__(self) -> None:
-            self.left = [{graph.INPUT: planes[i : i + BATCH]} for i in range(0, len(planes), BATCH)]
-
-        def get_next(self) -> dict[str, np.ndarray] | None:
-            return self.left.pop() if self.left else None
-
-    with tempfile.TemporaryDirectory() as folder, _quiet():
-        import onnx
-
-        before, after = (os.path.join(folder, name) for name in ("before.onnx", "after.onnx"))
-        onnx.save(model, before)
-        quantize_static(
-            before, after, Reader(), quant_format=QuantFormat.QDQ, op_types_to_quantize=["Conv"], per_channel=True,
-            activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, nodes_to_exclude=heads,
-            calibrate_method=CalibrationMethod.Percentile, extra_options={"CalibPercentile": PERCENTILE},
-        )  # fmt: skip
-        return Path(after).read_bytes()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        onnx.save(model, folder / "before.onnx")
+        np.save(folder / "planes.npy", planes)
+        words = [sys.executable, "-P", str(QUANTISE), str(folder), *stay]
+        done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            raise UserError(
+                f"precision=int8: onnxruntime could not make the network: {printable(' '.join(said[-2:])[:300])}"
+            )
+        return (folder / "after.onnx").read_bytes()
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without what the quantiser prints and logs of its progress."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with contextlib.redirect_stdout(None):
-            yield
-    finally:
-        logging.disable(before)
-
-
-def _digest(shape: Shape, weights: Mapping[str, np.ndarray], height: int, width: int) -> str:
+def _digest(shape: Shape, weights: Mapping[str, np.ndarray], game: Game) -> str:
     """Of all that decides a quantised network, the code and the library among it."""
     import onnx
     import onnxruntime
 
-    digest = hashlib.sha256(f"{shape} {height} {width} {onnx.__version__} {onnxruntime.__version__}".encode())
-    for code in (__file__, graph.__file__):
+    digest = hashlib.sha256(f"{shape} {game.spec} {onnx.__version__} {onnxruntime.__version__}".encode())
+    for code in (__file__, graph.__file__, str(QUANTISE)):
         digest.update(Path(code).read_bytes())
     for name in sorted(weights):
         digest.update(name.encode() + weights[name].tobytes())
