@@ -128,7 +128,7 @@ class SearchConfig(_RuleKeys):
     )
     network: str = _key("", "a file of weights, or katago:FILE; none: rollouts stand in; by default the package's own")
     precision: Literal["float32", "bfloat16", "int8"] = _key(
-        "float32", "of jubango's networks; bfloat16: for GPUs, int8: for CPUs, twice as fast; other moves"
+        "float32", "of jubango's networks; bfloat16: for GPUs, int8: for CPUs with VNNI, faster; other moves"
     )
     weight: Annotated[float, Field(ge=0, le=1)] = _key(0.5, "of the rollouts in evaluator=mixed")
     width: Annotated[int, Field(ge=0, le=10_000)] = _key(0, "actions considered at a node, by prior; 0: all")

@@ -1,4 +1,4 @@
-"""Networks whose convolutions are in eight bits, evaluated by onnxruntime: on processors with VNNI twice as fast.
+"""Networks whose convolutions are in eight bits, evaluated by onnxruntime: faster on processors with VNNI.
 
 Weights have a scale for each channel that a convolution makes; what goes into it and what comes out have one, found on
 positions of the game (the 99.99th percentile). All else is float32: pooling, the heads, the sums of the blocks. So
@@ -30,6 +30,7 @@ from jubango.sgf_games.base.extras import need
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.compute.cache import cache_folder, read_own
 from jubango.sgf_games.compute.host_call import add, host_call
+from jubango.sgf_games.compute.machine import processor
 from jubango.sgf_games.rules.game import Game
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 QUANTISE = Path(__file__).with_name("quantise.py")
 POSITIONS = 1024  # on which scales are found
+VNNI = {"avx512_vnni", "avx_vnni"}  # instructions that add products of eight bits to 32
 _making = threading.Lock()
 _numbers: dict[str, np.ndarray] = {}  # of sessions, by the digests of what they were made of
 
@@ -92,7 +94,8 @@ def _session(model: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors
-    options.add_session_config_entry("session.x64quantprecision", "1")  # no sums that overflow where there is no VNNI
+    if not VNNI & set(processor().split()):  # sums of products would overflow; with VNNI this way is as slow as float32
+        options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
