@@ -13,7 +13,7 @@ MAKE_VENV = $(PYTHON) -m venv
 endif
 # Where new versions of JAX may change something, and the Pythons: of the oldest, today's and the newest versions, and of
 # two of JAX between them.
-COMPAT_TESTS := $(foreach name,kernels games go_rules search selection door extras,$(wildcard tests/*/test_$(name).py tests/*/*/test_$(name).py))
+COMPAT_TESTS := $(foreach name,kernels host_call games go_rules search selection door extras,$(wildcard tests/*/test_$(name).py tests/*/*/test_$(name).py))
 COMPAT := compat-oldest compat-0.8 compat-todays compat-0.12 compat-newest
 OLDEST ?= python3.11
 MIDDLE ?= python3.12

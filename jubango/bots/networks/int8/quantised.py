@@ -106,7 +106,8 @@ def _quantised(model: Any, stay: list[str], planes: np.ndarray) -> bytes:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         onnx.save(model, folder / "before.onnx")
-        np.save(folder / "planes.npy", planes)
+        arrays: dict[str, Any] = {graph.INPUT: planes}
+        np.savez(folder / "input.npz", **arrays)
         words = [sys.executable, "-P", str(QUANTISE), str(folder), *stay]
         done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode:
