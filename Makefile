@@ -13,12 +13,14 @@ MAKE_VENV = $(PYTHON) -m venv
 endif
 # Where new versions of JAX may change something, and the Pythons: of the oldest, today's and the newest versions, and of
 # two of JAX between them.
-COMPAT_TESTS := $(foreach name,kernels host_call games go_rules search selection door extras,$(wildcard tests/*/test_$(name).py tests/*/*/test_$(name).py))
+COMPAT_TESTS := $(foreach name,kernels host_call games go_rules search selection lowering door extras,$(wildcard tests/*/test_$(name).py tests/*/*/test_$(name).py))
 COMPAT := compat-oldest compat-0.8 compat-todays compat-0.12 compat-newest
 OLDEST ?= python3.11
 MIDDLE ?= python3.12
 TODAYS ?= $(PYTHON)
-NEWEST ?= python3.13
+RECENT ?= python3.13
+# The newest there is, 3.14 or 3.13.
+NEWEST ?= $(or $(shell command -v python3.14),$(RECENT))
 # Tests lie side by side, most of their time being one core's compiling; a worker takes up to 3 GB.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
@@ -64,12 +66,12 @@ compat: $(COMPAT)
 compat-oldest: WITH = PYTHON=$(OLDEST) CONSTRAINTS=constraints-oldest.txt
 compat-0.8: WITH = PYTHON=$(MIDDLE) CONSTRAINTS=constraints-0.8.txt
 compat-todays: WITH = PYTHON=$(TODAYS) CONSTRAINTS=constraints.txt
-compat-0.12: WITH = PYTHON=$(NEWEST) CONSTRAINTS=constraints-0.12.txt
+compat-0.12: WITH = PYTHON=$(RECENT) CONSTRAINTS=constraints-0.12.txt
 compat-newest: WITH = PYTHON=$(NEWEST) CONSTRAINTS=
 compat-oldest: AN = $(OLDEST)
 compat-0.8: AN = $(MIDDLE)
 compat-todays: AN = $(TODAYS)
-compat-0.12: AN = $(NEWEST)
+compat-0.12: AN = $(RECENT)
 compat-newest: AN = $(NEWEST)
 $(COMPAT):
 	@if $(AN) -c "" 2>/dev/null; then \

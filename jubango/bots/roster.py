@@ -17,7 +17,7 @@ from jubango.bots.players.one_by_one import OneByOnePlayer
 from jubango.bots.players.player import PlayerConfig
 from jubango.bots.players.random import RandomPlayer
 from jubango.bots.players.search import SearchPlayer
-from jubango.bots.search.host.driver import MOST_PROGRAMS
+from jubango.bots.search.host.search_program import MOST_PROGRAMS
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
 

@@ -26,7 +26,7 @@ from jubango.bots.networks.shape import Shape
 from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
 from jubango.bots.roster import make_players
 from jubango.bots.run_bot import run_bot
-from jubango.bots.search.host import driver
+from jubango.bots.search.host import search_program
 from jubango.bots.sizing import affordable_lanes, idle_note, with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import device_layout, full_lanes
@@ -151,9 +151,9 @@ def test_other_numbers_need_no_other_program():
     for n in (1, 2, 3, 400, 65_536, 65_537, 1_000_000):
         assert n <= room_for(n) < 2 * n + 65_536 * (n > 65_536)
     run_bot(C4, bot_from_spec("uct:simulations=33,leaves=1"), [initial_state(C4)], [1])
-    made = len(driver._programs)
+    made = len(search_program._programs)
     (result,) = run_bot(C4, bot_from_spec("uct:simulations=50,leaves=1"), [initial_state(C4)], [1])
-    assert (len(driver._programs), result.simulations) == (made, 50)
+    assert (len(search_program._programs), result.simulations) == (made, 50)
 
 
 def parallel(game, bot, lanes):

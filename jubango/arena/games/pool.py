@@ -22,7 +22,7 @@ from jubango.bots.config import BotConfig, EngineConfig, SearchConfig
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer
 from jubango.bots.players.player import PlayerConfig
 from jubango.bots.roster import make_players
-from jubango.bots.search.host.driver import MOST_PROGRAMS
+from jubango.bots.search.host.search_program import MOST_PROGRAMS
 from jubango.bots.sizing import idle_note, with_parallel_leaves
 from jubango.sgf_games.compute.machine import block_lanes, full_lanes, on_cpu
 from jubango.sgf_games.records.record import GameRecord

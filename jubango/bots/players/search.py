@@ -13,7 +13,8 @@ from jubango.bots.composition import evaluator_for, most_visits_decide, params_o
 from jubango.bots.config import SearchConfig
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest, RecalledGame
 from jubango.bots.search.host.device_selfplay import can_go_on
-from jubango.bots.search.host.driver import Driver, compile_ahead
+from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.host.search_program import compile_ahead
 from jubango.bots.search.packing import DeviceSelfPlay, SearchRequest
 from jubango.bots.search.passing import without_early_passes
 from jubango.bots.search.root import final_moves

@@ -367,14 +367,14 @@ def test_tables_that_pad_to_one_are_one_program(way):
 LIFE = """
 import json, psutil
 import jubango as jb
-from jubango.bots.search.host import driver
+from jubango.bots.search.host import search_program
 from jubango.sgf_games.rules.compiled import initial_state, initial_states, rules
 
 def tell(visits=0):
     maps = len(open("/proc/self/maps").readlines())
     print(json.dumps([visits, maps, psutil.Process().memory_info().rss >> 20]), flush=True)
 
-driver.MOST_PROGRAMS = 4  # so that few sizes are already too many
+search_program.MOST_PROGRAMS = 4  # so that few sizes are already too many
 game = jb.make_game("tic_tac_toe")
 for size in range(10):
     capacity, number = (8 + size, 2) if size % 3 else (8, 32 * (size // 3 + 1))

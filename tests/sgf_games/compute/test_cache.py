@@ -7,10 +7,10 @@ import shutil
 import stat
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
+from jax._src.compilation_cache import compress_executable, decompress_executable
 
 from jubango.sgf_games.base.errors import SetupWarning
 from jubango.sgf_games.compute import cache
@@ -152,13 +152,13 @@ def test_half_a_compiled_program_is_written_again(folder):
     again = [path for path in programs if path.exists()]  # what is made in less than 0.03 s is not kept
     assert again
     for path in again:
-        assert zlib.decompress(path.read_bytes()), "it is whole"
+        assert decompress_executable(path.read_bytes()), "it is whole"
 
 
 def test_only_what_cannot_be_unpacked_goes(folder):
     said = "Error reading persistent compilation cache entry for 'jit_run': zlib.error"
     place = cache_folder("xla")
-    for name, data in (("jit_run-1-cache", b"half"), ("jit_run-2-cache", zlib.compress(b"x")), ("jit_run-3", b""), ("jit_other-1-cache", b"")):  # fmt: skip
+    for name, data in (("jit_run-1-cache", b"half"), ("jit_run-2-cache", compress_executable(b"x")), ("jit_run-3", b""), ("jit_other-1-cache", b"")):  # fmt: skip
         (place / name).write_bytes(data)
     assert not cache.drop_unreadable("another warning")
     assert cache.drop_unreadable(said)

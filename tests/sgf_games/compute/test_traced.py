@@ -20,7 +20,7 @@ from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Uniform
 from jubango.bots.evaluators.registry import as_evaluator
 from jubango.bots.evaluators.rollout import Rollout
-from jubango.bots.search.host.driver import program
+from jubango.bots.search.host.search_program import program
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.base.errors import SetupWarning
 from jubango.sgf_games.compute import traced
