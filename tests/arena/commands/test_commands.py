@@ -49,6 +49,14 @@ def status_of(capsys, *arguments: str) -> tuple[int, str, str]:
 FAST = ["--simulations", "60"]
 
 
+def test_the_package_is_the_command(tmp_path):
+    said = subprocess.run(
+        [sys.executable, "-m", "jubango", "match", "nobody", "random"], cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert said.returncode == 2 and said.stderr.startswith("jubango: ") and said.stderr.count("\n") == 1
+
+
 @pytest.mark.full
 def test_analyze_prints_a_table_json_and_csv(files, capsys):
     status, out, _ = status_of(capsys, "analyze", "game.sgf", *FAST)

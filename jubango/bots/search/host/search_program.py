@@ -152,7 +152,6 @@ def compile_ahead(
     if kind in made.ahead or kind in made.pace:
         return
     check(search, params)
-    made.idle.ahead(aside)  # compiled while the larger one is traced
     first = jax.eval_shape(search.game.init)
     states = jax.tree.map(lambda x, place: _placed(x, place, made.trees), first, made.roots)
     weights = jax.tree.map(lambda x: _placed(x, made.whole), _shapes(params))
@@ -160,6 +159,7 @@ def compile_ahead(
     made.run_chunk.ahead(
         aside, made.shapes, weights, states, packed, made.no_script, made.nothing, made.none, steps
     )  # fmt: skip
+    made.idle.ahead(aside)
     if reuse:
         made.keep.ahead(aside, made.shapes, *no_lines(made.trees))
     made.ahead.add(kind)
