@@ -27,6 +27,7 @@ SHIPPED_NETWORKS = (
     Shipped("go", "go-large.safetensors", 13, 19, modest=True),
     Shipped("mnk,k=3", "tic_tac_toe.safetensors", 3, 3),
     Shipped("mnk,k=5", "gomoku.safetensors", 9, 9),
+    Shipped("mnk,k=5", "gomoku-large.safetensors", 10, 19),
 )
 
 
