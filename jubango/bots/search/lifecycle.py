@@ -21,6 +21,7 @@ from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.rule import Edges
 from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.tree.node_states import packed
 from jubango.bots.search.tree.state import Paths, RootStatistics, SearchState
 from jubango.bots.search.tree.transpositions import empty_table
 from jubango.bots.search.tree.tree import (
@@ -68,7 +69,7 @@ def begin(search: SearchSpec, s: SearchState, new_roots: NewRoots) -> SearchStat
     prior = noisy(normalised(prior, choices, 0), new_roots.params.noise, new_roots.params.dirichlet)
     root = jnp.where(mask, 0, search.spare)
     tree = tree._replace(
-        state=jax.tree.map(lambda x, y: put(x, y, b, root), tree.state, lanes_first(new_roots.roots)),
+        state=put(tree.state, packed(lanes_first(new_roots.roots), batch=1), b, root),
         end=put(tree.end, OPEN, b, root),
         edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
     )

@@ -31,6 +31,7 @@ from jubango.bots.search.packing import (
 )
 from jubango.bots.search.root import merged, settled
 from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.tree.node_states import unpacked
 from jubango.bots.search.tree.state import RootStatistics, SearchState
 from jubango.sgf_games.compute.machine import gathered, suited
 from jubango.sgf_games.rules.compiled import initial_state, stacked
@@ -212,7 +213,7 @@ class Driver:
     def root(self, lane: int) -> State:
         """The position that a lane's trees stand at, on the host, without history."""
         tree = lane * self.ensemble
-        return jax.tree.map(lambda x: np.asarray(x[tree, 0]), self.searching.tree.state)
+        return jax.device_get(unpacked(self.searching.tree.state[tree, 0], self.search.game))
 
     def least_done(self, lanes: int) -> int:
         """Simulations of the tree that has made the fewest, of the first so many lanes."""

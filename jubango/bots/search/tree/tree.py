@@ -7,7 +7,7 @@ it moves to the front. Per-action arrays belong to the parent, so that one row t
 What is known of a node's actions lies in one block, so that a step down the tree meets the memory once. Its visits and
 children are whole numbers, which float32 holds exactly up to MOST_NODES.
 
-Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 56), with a rule that asks who took what
+Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 64), with a rule that asks who took what
 first 8 A more, with one that asks for variances 4 A more, with a solver 8 A + 4 more, and with transpositions at least
 24 for the table.
 """
@@ -25,9 +25,10 @@ from jax import lax
 from jax.typing import ArrayLike
 
 from jubango.bots.search.rules.rule import Edges, Rule
+from jubango.bots.search.tree.node_states import words_of
 from jubango.sgf_games.compute.kernels import IN_BOUNDS
 from jubango.sgf_games.compute.machine import suited
-from jubango.sgf_games.rules.game import Game, State
+from jubango.sgf_games.rules.game import Game
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 LOWER, UPPER = range(2)  # the rows of a node's bounds
@@ -49,7 +50,7 @@ class Tree(NamedTuple):
     player: jax.Array  # int32 [B, N]
     value: jax.Array  # float32 [B, N], the evaluator's, or the exact value where that is known
     end: jax.Array  # int8 [B, N]: OPEN, EXACT or CUT_OFF
-    state: State  # the game's state, batch axes [B, N] first
+    state: jax.Array  # uint32 [B, N, W], the words of the game's state (node_states)
     bounds: jax.Array  # float32 [B, N, 2, A]: what is proved of an action's value for the node's player, from LOWER to
     # UPPER: -1 to 1 at first, -1 to -1 where illegal, the result where the game is over; A is 0 without a solver
     sure: jax.Array  # float32 [B, N], the best LOWER of a node's actions; N is 0 without a solver
@@ -190,7 +191,6 @@ def empty_tree(game: Game, trees: int, capacity: int, rule: Rule, solver: bool =
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
     per_node = trees, nodes
-    first = jax.eval_shape(lambda: game.without_history(game.init()))
     return Tree(
         edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(rule)),
         parent=jnp.zeros(per_node, jnp.int32),
@@ -198,7 +198,7 @@ def empty_tree(game: Game, trees: int, capacity: int, rule: Rule, solver: bool =
         player=jnp.zeros(per_node, jnp.int32),
         value=jnp.zeros(per_node, jnp.float32),
         end=jnp.zeros(per_node, jnp.int8),
-        state=jax.tree.map(lambda x: jnp.zeros((trees, nodes, *x.shape), x.dtype), first),
+        state=jnp.zeros((*per_node, words_of(game)), jnp.uint32),
         bounds=jnp.zeros((*per_node, 2, actions if solver else 0), jnp.float32),
         sure=jnp.zeros((trees, nodes if solver else 0), jnp.float32),
     )
@@ -206,10 +206,8 @@ def empty_tree(game: Game, trees: int, capacity: int, rule: Rule, solver: bool =
 
 def tree_bytes(game: Game, capacity: int, rule: Rule | type[Rule], solver: bool = False) -> int:
     """Memory of one tree, transpositions aside."""
-    first = jax.eval_shape(lambda: game.without_history(game.init()))
-    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(first))
     proofs = 8 * game.num_actions + 4 if solver else 0
-    return (capacity + 2) * (4 * columns_of(rule) * game.num_actions + 17 + proofs + state)
+    return (capacity + 2) * (4 * columns_of(rule) * game.num_actions + 17 + proofs + 4 * words_of(game))
 
 
 def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Array]:

@@ -1,0 +1,53 @@
+"""A game's states in the tree: the words of all their arrays side by side, so that one row is read or written."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jubango.sgf_games.rules.game import Game, State
+
+
+def packed(states: State, batch: int = 0) -> jax.Array:
+    """uint32 [..., W]: the words of states that have so many batch axes first."""
+    return jnp.concatenate([_words(x, batch) for x in jax.tree.leaves(states)], axis=-1)
+
+
+def unpacked(words: jax.Array, game: Game) -> State:
+    """uint32 [..., W] -> what a node keeps of a state, batch axes first."""
+    leaves, tree = jax.tree.flatten(_of_node(game))
+    batch, found, at = words.shape[:-1], [], 0
+    for one in leaves:
+        bits = _bits(one.dtype)
+        size = -(-one.size * bits.itemsize // 4)
+        part = words[..., at : at + size]
+        part = part.reshape(*batch, -1, 2) if bits.itemsize == 8 else part
+        numbers = lax.bitcast_convert_type(part, bits).reshape(*batch, -1)[..., : one.size].reshape(*batch, *one.shape)
+        found.append(numbers != 0 if one.dtype == jnp.bool_ else lax.bitcast_convert_type(numbers, one.dtype))
+        at += size
+    return jax.tree.unflatten(tree, found)
+
+
+def words_of(game: Game) -> int:
+    """W, the words of a state of this game."""
+    return int(jax.eval_shape(packed, _of_node(game)).shape[0])
+
+
+def _of_node(game: Game) -> State:
+    """Shapes and dtypes."""
+    return jax.eval_shape(lambda: game.without_history(game.init()))
+
+
+def _bits(dtype: jnp.dtype) -> jnp.dtype:
+    """The whole numbers that are as large."""
+    return jnp.dtype(f"uint{8 * dtype.itemsize}")
+
+
+def _words(x: jax.Array, batch: int) -> jax.Array:
+    x = x.astype(jnp.uint8) if x.dtype == jnp.bool_ else lax.bitcast_convert_type(x, _bits(x.dtype))
+    x = x.reshape(*x.shape[:batch], -1)
+    if (in_a_word := 4 // x.dtype.itemsize) > 1:
+        x = jnp.pad(x, [(0, 0)] * batch + [(0, -x.shape[-1] % in_a_word)])
+        x = x.reshape(*x.shape[:-1], -1, in_a_word)
+    return lax.bitcast_convert_type(x, jnp.uint32).reshape(*x.shape[:batch], -1)
