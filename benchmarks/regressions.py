@@ -10,6 +10,7 @@ of GNU Go's authors, not theorems.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import subprocess
 import sys
@@ -31,7 +32,7 @@ class Question(NamedTuple):
     wrong: bool  # these are the moves not to play
 
     def right(self, move: str) -> bool:
-        return (move.upper() in self.moves) != self.wrong
+        return move != "resign" and (move.upper() in self.moves) != self.wrong
 
 
 def questions(folder: Path, suite: str) -> list[Question]:
@@ -63,9 +64,14 @@ class Engine:
     def ask(self, command: str) -> str:
         """Its answer, with "=" or "?" in front."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        print(command, file=self._process.stdin, flush=True)
-        lines = iter(self._process.stdout.readline, "\n")
-        return " ".join(line.strip() for line in lines)
+        with contextlib.suppress(BrokenPipeError):  # it has ended, as the next line says
+            print(command, file=self._process.stdin, flush=True)
+        said = []
+        while (line := self._process.stdout.readline()) != "\n":
+            if not line:
+                raise SystemExit(f"the engine has ended, status {self._process.wait()}")
+            said.append(line.strip())
+        return " ".join(said)
 
 
 def main() -> None:

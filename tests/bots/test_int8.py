@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from types import SimpleNamespace
 
 import jax
@@ -137,11 +138,40 @@ def test_what_the_library_cannot_do_is_one_line():
         quantised.number_of(shape, random_weights(shape, seed=9), board_of(shape, height, width), lambda: wrong)
 
 
+def test_a_library_that_does_not_work_is_one_line(tmp_path, monkeypatch):
+    shape, height, width = SHAPES["points"]
+
+    def killed(words, **_):
+        return subprocess.CompletedProcess(words, -9, "", "WARNING:root:Please consider to run pre-processing")
+
+    def number():
+        return quantised.number_of(shape, random_weights(shape, seed=8), board_of(shape, height, width), lambda: planes)
+
+    planes = planes_of(shape, height, width, 32)
+    monkeypatch.setattr(quantised.subprocess, "run", killed)
+    with pytest.raises(UserError, match=r"ended by SIGKILL \(perhaps there is too little memory\)$"):
+        number()
+    monkeypatch.setattr(quantised.tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match="a temporary folder is wanted: No such file"):
+        number()
+
+    def broken(name):
+        raise ImportError("numpy.core.multiarray failed to import")
+
+    monkeypatch.setattr(quantised.importlib, "import_module", broken)
+    with pytest.raises(UserError, match="onnx cannot be imported: numpy.core"):
+        number()
+
+
 def test_who_cannot_have_it_reads_why(monkeypatch):
     game = make_game("go:9")
     with pytest.raises(UserError, match="precision=int8: is for networks of jubango's own"):
         evaluator_for(game, bot_from_spec("uct:precision=int8"))
     evaluator = NetworkEvaluator(Shape.of(game, 8, 1), "int8")
+    with pytest.raises(UserError, match="was made for go, not for gomoku:9"):
+        evaluator.in_int8(make_game("gomoku:9"), {})
+    with pytest.raises(UserError, match='precision="int8", not with "float32"'):
+        NetworkEvaluator(Shape.of(game, 8, 1)).in_int8(game, {})
     with machine.made_for("gpu"), pytest.raises(UserError, match="precision=int8: is for CPUs"):
         evaluator.in_int8(game, {})
     monkeypatch.setattr("jubango.bots.networks.int8.quantised.need", no_onnx)

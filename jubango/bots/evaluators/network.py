@@ -139,8 +139,13 @@ class NetworkEvaluator(OutputsEvaluator):
         game: the game that they are for.
         weights: of float32, by name.
 
-        Raises UserError without onnxruntime, and where there are other devices than CPUs.
+        Raises UserError without onnxruntime, where there are other devices than CPUs, and for another precision or a
+        game that the network is not for.
         """
+        if self.precision != "int8":
+            raise UserError(f'in_int8: is for an evaluator with precision="int8", not with "{self.precision}"')
+        if Shape.of(game, self.shape.channels, self.shape.blocks) != self.shape:
+            raise UserError(f"in_int8: the network was made for {self.shape.game}, not for {game.spec}")
         if not on_cpu():
             raise UserError("precision=int8: is for CPUs; on a GPU there is precision=bfloat16")
         sample = functools.partial(sampled_positions, game, self.shape, weights)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,9 +28,9 @@ INTERNAL = 13  # the code of an error
 
 Function = Callable[..., Sequence[np.ndarray]]  # of float32 arrays
 _functions: dict[int, Function] = {}
-_numbers = itertools.count(1)
-_errors: dict[int, int] = {}  # addresses of XLA's errors
-_error_numbers = itertools.count(2**30)  # not what happens to be returned
+_numbers = itertools.count(1 + secrets.randbelow(2**30))  # those of another process are none of ours
+GOOD = 2**30 - 1  # what the body returns; neither this nor the number of an error is what happens to be returned
+_error_numbers = itertools.count(2**30)
 
 
 class _Base(ctypes.Structure):
@@ -86,6 +87,16 @@ class _Call(ctypes.Structure):
     ]  # fmt: skip
 
 
+class _Errors(dict[int, int | None]):
+    """Addresses of XLA's errors by what the body has returned; 0 for GOOD. Of whatever else it is a new error, which no
+    code of Python's makes."""
+
+    __missing__: Any = staticmethod({}.get)  # until XLA has said how errors are made
+
+
+_errors = _Errors({GOOD: None})
+
+
 def add(function: Function) -> np.ndarray:
     """int32 [1]: the number of ``function`` in this process, as long as it lives. It is called by the threads of JAX,
     several at once, and must not use JAX."""
@@ -97,12 +108,13 @@ def add(function: Function) -> np.ndarray:
 
 def host_call(number: jax.Array, shapes: Sequence[tuple[int, ...]], *args: jax.Array) -> list[jax.Array]:
     """What the function of this ``number`` (int32 [1]) returns for float32 ``args``: float32 arrays of these shapes.
-    Where it raises something, the program raises jax.errors.JaxRuntimeError. Raises TypeError for other arrays."""
+    Where it raises something, the program raises jax.errors.JaxRuntimeError, or ValueError if it has run before. Under
+    ``vmap`` it is called once for each. Raises TypeError for other arrays."""
     if any(own.dtype != np.float32 for own in args) or number.dtype != np.int32 or number.shape != (1,):
         raise TypeError(f"host_call: an int32 [1] and float32 arrays are wanted, not {[number, *args]}")
     _register()
     results = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]
-    return [*jax.ffi.ffi_call(HOST_CALL, results)(number, *args)]
+    return [*jax.ffi.ffi_call(HOST_CALL, results, vmap_method="sequential")(number, *args)]
 
 
 @functools.cache
@@ -114,34 +126,40 @@ def _register() -> None:
 
 
 def _called(address: int) -> int:
-    """The body of XLA's handler: 0, or the number of an error in ``_errors``."""
+    """The body of XLA's handler: GOOD, or the number of an error in ``_errors``."""
     call = ctypes.cast(address, ctypes.POINTER(_Call))[0]
     if call.extension and ctypes.cast(call.extension, ctypes.POINTER(_Base))[0].type == METADATA:
         version = ctypes.cast(call.extension, ctypes.POINTER(_MetadataAsked))[0].metadata[0].version
         version.major, version.minor = API_VERSION
+        lost = _ErrorArgs(ctypes.sizeof(_ErrorArgs), None, b"a function of the host was interrupted", INTERNAL)
+        _Errors.__missing__ = staticmethod(functools.partial(call.api[0].error_create, lost))
     elif call.stage == EXECUTE:
         try:
             number, *args = (_view(call.args.items[i][0]) for i in range(call.args.size))
             results = [_view(call.rets.items[i][0]) for i in range(call.rets.size)]
-            found = _functions[int(number.view(np.int32)[0])](*args)
+            function = _functions.get(int(number.view(np.int32)[0]))
+            if function is None:
+                raise LookupError("this number is of another process, where the function was added")
+            found = function(*args)
             for result, value in zip(results, found, strict=True):
                 if np.shape(value) != result.shape:
                     raise ValueError(f"a host's function returned {np.shape(value)} for {result.shape}")
                 result[...] = value
         except BaseException as error:  # Ctrl-C among them
-            text = f"{type(error).__name__}: {error}".encode()
+            text = f"{type(error).__name__}: {error}".encode(errors="replace")
             made = call.api[0].error_create(_ErrorArgs(ctypes.sizeof(_ErrorArgs), None, text, INTERNAL))
             key = next(_error_numbers)
             _errors[key] = made
             return key
-    return 0
+    return GOOD
 
 
-# XLA takes what is returned for an error's address, and where Python raises something what is returned is anything.
-# So XLA calls the lookup of an error, in which no code of Python's runs, and that calls the body.
+# XLA takes what is returned for an error's address, and where Python raises something, as it may on the way into the
+# body and out of it, what is returned is anything. So XLA calls the lookup of an error, in which no code of Python's
+# runs, and that calls the body.
 _body = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_called)
 _guarded: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(ctypes.cast(_body, ctypes.c_void_p).value or 0)
-_guarded.restype = _errors.get
+_guarded.restype = _errors.__getitem__
 _handle = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(_guarded)
 
 

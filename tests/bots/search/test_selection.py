@@ -245,6 +245,8 @@ def test_dynamic_puct_by_hand():
     found = np.asarray(DynamicPuct().final(e, own))[0]
     assert found[:2] == pytest.approx(low)
     assert found[2] < min(low), "a move without visits is not played"
+    wide = own._replace(own=own.own | {"stdev": jnp.array([10.0], jnp.float32)})
+    assert np.asarray(DynamicPuct().final(e, wide))[0].argmin() == 2, "however wide the others' bounds are"
     many = e._replace(visits=jnp.array([[30, 4, 0]]), square_sum=10 * e.square_sum)
     assert np.asarray(DynamicPuct().final(many, own))[0][1] < -5, "nor one with less than 0.15 of the first one's"
 

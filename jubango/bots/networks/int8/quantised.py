@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -50,10 +52,14 @@ def number_of(
 
     positions: float32 [N, H, W, C], planes of positions as they occur; asked for where the cache has no scales.
 
-    Raises UserError without onnx and onnxruntime.
+    Raises UserError without onnx and onnxruntime, and where they do not work.
     """
     for package in ("onnx", "onnxruntime"):
         need(package)
+        try:
+            importlib.import_module(package)
+        except Exception as error:  # whatever it is that a library's own parts do not like
+            raise _cannot(f"{package} cannot be imported: {error}") from None
     arrays = {name: np.asarray(value) for name, value in weights.items()}
     digest = _digest(shape, arrays, game)
     with _making:
@@ -62,8 +68,11 @@ def number_of(
             if model is None:
                 height, width, _ = game.observation_shape
                 model = _quantised(*graph.graph(shape, arrays, height, width), positions())
+                session = _session(model)
                 _keep(digest, model)
-            _numbers[digest] = add(functools.partial(_run, _session(model)))
+            else:
+                session = _session(model)
+            _numbers[digest] = add(functools.partial(_run, session))
     return _numbers[digest]
 
 
@@ -96,30 +105,42 @@ def _session(model: bytes) -> onnxruntime.InferenceSession:
     options.log_severity_level = 3  # errors
     if not VNNI & set(processor().split()):  # sums of products would overflow; with VNNI this way is as slow as float32
         options.add_session_config_entry("session.x64quantprecision", "1")
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has many of its own
+        raise _cannot(f"onnxruntime {onnxruntime.__version__} does not take the network: {error}") from None
 
 
 def _quantised(model: Any, stay: list[str], planes: np.ndarray) -> bytes:
     """Raises UserError where that cannot be done."""
     import onnx
 
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with contextlib.ExitStack() as afterwards:
+        try:
+            folder = Path(afterwards.enter_context(tempfile.TemporaryDirectory()))
+        except OSError as error:
+            raise _cannot(f"a temporary folder is wanted: {error.strerror}") from None
         onnx.save(model, folder / "before.onnx")
         arrays: dict[str, Any] = {graph.INPUT: planes}
         np.savez(folder / "input.npz", **arrays)
         words = [sys.executable, "-P", str(QUANTISE), str(folder), *stay]
         done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise UserError(
-                f"precision=int8: onnxruntime could not make the network: {printable(' '.join(said[-2:])[:300])}"
-            )
+            said = [line for line in done.stderr.strip().splitlines() if not line.startswith("WARNING")]
+            status = [f"exit status {done.returncode}"]
+            if done.returncode < 0:
+                status = [f"ended by {signal.Signals(-done.returncode).name} (perhaps there is too little memory)"]
+            why = status if done.returncode < 0 else said[-2:] or status
+            raise _cannot(f"onnxruntime could not make the network: {' '.join(why)}")
         return (folder / "after.onnx").read_bytes()
 
 
+def _cannot(why: str) -> UserError:
+    return UserError(f"precision=int8: {printable(' '.join(why.split())[:300])}")
+
+
 def _digest(shape: Shape, weights: Mapping[str, np.ndarray], game: Game) -> str:
-    """Of all that decides a quantised network, the code and the library among it."""
+    """Of what decides a quantised network but the positions, the code and the libraries among it."""
     import onnx
     import onnxruntime
 
