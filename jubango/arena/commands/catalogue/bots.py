@@ -11,7 +11,7 @@ from jubango.arena.commands.terminal.output import Format, FormatOption, data, l
 from jubango.sgf_games.base import shell
 from jubango.sgf_games.base.errors import UserError
 
-STANDS_IN = "; without network=FILE a uniform prior and rollouts stand in"
+STANDS_IN = "; takes network=FILE or the one that comes with jubango, else a uniform prior and rollouts stand in"
 
 
 def register(app: typer.Typer) -> None:
