@@ -27,7 +27,8 @@ from jubango.bots.config import MinimaxConfig
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
-from jubango.bots.search.tree.tree import add, lanes_first, lanes_last, pick, put
+from jubango.bots.search.tree.node_states import lanes_first, lanes_last
+from jubango.bots.search.tree.tree import add, pick, put
 from jubango.sgf_games.compute.machine import device_layout, gathered, shard, split_last
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.compute.random_numbers import mix

@@ -21,7 +21,6 @@ from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.rule import Edges
 from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.node_states import packed
 from jubango.bots.search.tree.state import Paths, RootStatistics, SearchState
 from jubango.bots.search.tree.transpositions import empty_table
 from jubango.bots.search.tree.tree import (
@@ -37,14 +36,12 @@ from jubango.bots.search.tree.tree import (
     edges_from,
     empty_tree,
     in_question,
-    lanes_first,
     put,
     rerooted,
     within,
 )
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import suited
-from jubango.sgf_games.rules.game import State
 
 
 class NewRoots(NamedTuple):
@@ -52,7 +49,7 @@ class NewRoots(NamedTuple):
 
     mask: jax.Array  # bool [B], those that do
     kept: jax.Array  # bool [B], those that have kept something for it
-    roots: State  # without history, trees LAST
+    roots: jax.Array  # uint32 [B, W], the words of their states
     legal: jax.Array  # bool [B, A], exact at the root
     params: TracedParams
     seeds: jax.Array  # uint32 [B]
@@ -69,7 +66,7 @@ def begin(search: SearchSpec, s: SearchState, new_roots: NewRoots) -> SearchStat
     prior = noisy(normalised(prior, choices, 0), new_roots.params.noise, new_roots.params.dirichlet)
     root = jnp.where(mask, 0, search.spare)
     tree = tree._replace(
-        state=put(tree.state, packed(lanes_first(new_roots.roots), batch=1), b, root),
+        state=put(tree.state, new_roots.roots, b, root),
         end=put(tree.end, OPEN, b, root),
         edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
     )

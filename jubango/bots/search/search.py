@@ -22,7 +22,8 @@ from jubango.bots.search.rules.registry import check_numbers
 from jubango.bots.search.rules.root_noise import KeyedNoise
 from jubango.bots.search.rules.rule import Rule, numbers_of
 from jubango.bots.search.spec import Cutoff, Draws, Opponent, SearchSpec, Ties
-from jubango.bots.search.tree.tree import in_question, lanes_last
+from jubango.bots.search.tree.node_states import lanes_last, words_of_lanes
+from jubango.bots.search.tree.tree import in_question
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.compute.random_numbers import random_bits
@@ -150,7 +151,7 @@ class Search(SearchSpec):
         seeds = jax.random.bits(for_ties, (trees,), jnp.uint32)
         open_ = jnp.any(legal, axis=-1)
         nothing = jnp.zeros(trees, bool)
-        new_roots = lifecycle.NewRoots(open_, nothing, positions, legal, traced_params, seeds)
+        new_roots = lifecycle.NewRoots(open_, nothing, words_of_lanes(positions, game), legal, traced_params, seeds)
         s = lifecycle.begin(self, lifecycle.idle(self, trees), new_roots)
         s, found = lifecycle.advance(self, params, s, jnp.int32(self.capacity + 1))
         edges = lifecycle.root_edges(s)

@@ -18,7 +18,7 @@ from jubango.bots.evaluators.judgement import judged
 from jubango.bots.search.backup import back_up, back_up_firsts, prove
 from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.node_states import packed, unpacked
+from jubango.bots.search.tree.node_states import lanes_of, words_of_lanes
 from jubango.bots.search.tree.state import Leaf, Paths, SearchState
 from jubango.bots.search.tree.transpositions import look_up, remember
 from jubango.bots.search.tree.tree import (
@@ -33,8 +33,6 @@ from jubango.bots.search.tree.tree import (
     count,
     edges_of,
     first_bounds,
-    lanes_first,
-    lanes_last,
     no_edges,
     pick,
     put,
@@ -219,7 +217,7 @@ def expand(
     """Make a node of each leaf that is new. Returns also the nodes, their values for their players, and who took what
     first after them."""
     tree, b, fresh = s.tree, s.tree_of_lanes, per_lane(search, s.fresh)
-    parents = lanes_last(unpacked(pick(tree.state, b, leaf.parent), search.game))
+    parents = lanes_of(pick(tree.state, b, leaf.parent), search.game)
     stepped = jax.vmap(search.game.step, in_axes=(-1, 0), out_axes=-1)(parents, leaf.action)
     states = jax.tree.map(
         lambda old, new: jnp.where(fresh, old, lax.convert_element_type(new, old.dtype)), parents, stepped
@@ -324,5 +322,5 @@ def write(
         player=put(tree.player, player, *at),
         value=put(tree.value, value, *at),
         end=put(tree.end, end, *at),
-        state=put(tree.state, packed(lanes_first(states), batch=1), *at),
+        state=put(tree.state, words_of_lanes(states, search.game), *at),
     )

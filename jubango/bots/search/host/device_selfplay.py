@@ -26,9 +26,8 @@ from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.ties import drawn_on_device
-from jubango.bots.search.tree.node_states import unpacked
 from jubango.bots.search.tree.state import RootStatistics, SearchState
-from jubango.bots.search.tree.tree import EXACT, PRIOR, child_of, lanes_last, pick
+from jubango.bots.search.tree.tree import EXACT, PRIOR, child_of, pick
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.rules.game import Game
 
@@ -133,7 +132,7 @@ def _played(
     action = first_largest((jnp.cumsum(best, axis=-1) > which[:, None]).astype(jnp.int32))
     visits, value, prior = (pick(x, b, action) for x in (found.visits, found.value, found.prior))
     child = jnp.maximum(child_of(tree, b, jnp.zeros_like(b), action), 0)
-    states = lanes_last(unpacked(pick(tree.state, b, child), search.game))
+    states = pick(tree.state, b, child)
     legal, player = pick(tree.edges, b, child, PRIOR) > 0, pick(tree.player, b, child)
     over = (pick(tree.end, b, child) == EXACT) | ~jnp.any(legal, axis=-1)
     mask = ready & ~over & (visits > 0)

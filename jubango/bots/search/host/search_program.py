@@ -27,6 +27,7 @@ from jubango.bots.search.packing import (
     unpack,
 )
 from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.tree.node_states import words_of_lanes
 from jubango.bots.search.tree.state import SearchState
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.compute.machine import debugging, device_layout, shard, split_last
@@ -90,7 +91,12 @@ def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
         s = lifecycle.stop(s, unpacked.stop)
         roots = jax.vmap(search.game.without_history, in_axes=-1, out_axes=-1)(states)
         new_roots = lifecycle.NewRoots(
-            unpacked.begin, kept & unpacked.begin, roots, unpacked.legal, unpacked.params, unpacked.seed
+            unpacked.begin,
+            kept & unpacked.begin,
+            words_of_lanes(roots, search.game),
+            unpacked.legal,
+            unpacked.params,
+            unpacked.seed,
         )
         s, now = device_selfplay.advance(search, params, s, new_roots, read_script(search, script), steps)
         found, taken = now.found, jnp.broadcast_to(now.steps, s.done.shape)

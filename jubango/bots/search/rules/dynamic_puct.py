@@ -13,7 +13,7 @@ from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Edges, MoveRule, steady_sum
 
 PRIOR_VISITS = 2.0  # that the expected standard deviation counts as
-LOWEST = -1e9  # below every bound
+NOT_PLAYED = -1e9  # below every bound
 VISITS_SHARE = 0.15  # of the first move's visits, that a move needs to be played for its bound
 
 
@@ -62,4 +62,4 @@ class DynamicPuct(Puct):
         squares = (expected * PRIOR_VISITS + edges.square_sum) / (PRIOR_VISITS + n)
         error = jnp.sqrt(jnp.maximum(squares - jnp.square(edges.q), 0.0) / jnp.maximum(n, 1.0))
         asked = n >= VISITS_SHARE * jnp.max(n, axis=-1, keepdims=True)
-        return jnp.where(asked & (n > 0), edges.q - params.lcb[:, None] * error, LOWEST)
+        return jnp.where(asked & (n > 0), edges.q - params.lcb[:, None] * error, NOT_PLAYED)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jubango.sgf_games.rules.game import Game, State
+
+T = TypeVar("T")  # a pytree of arrays
 
 
 def packed(states: State, batch: int = 0) -> jax.Array:
@@ -27,6 +31,26 @@ def unpacked(words: jax.Array, game: Game) -> State:
         found.append(numbers != 0 if one.dtype == jnp.bool_ else lax.bitcast_convert_type(numbers, one.dtype))
         at += size
     return jax.tree.unflatten(tree, found)
+
+
+def words_of_lanes(states: State, game: Game) -> jax.Array:
+    """uint32 [B, W]: the words of what a node keeps of states, with their lanes last, as the rules have them."""
+    kept = jax.tree.map(lambda x, one: x.astype(one.dtype), states, _of_node(game))
+    return packed(lanes_first(kept), batch=1)
+
+
+def lanes_of(words: jax.Array, game: Game) -> State:
+    """uint32 [B, W] -> states with their lanes last."""
+    return lanes_last(unpacked(words, game))
+
+
+def lanes_last(states: T) -> T:
+    """[B, ...] -> [..., B]: from the tree's layout to the rules'."""
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), states)
+
+
+def lanes_first(states: T) -> T:
+    return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), states)
 
 
 def words_of(game: Game) -> int:

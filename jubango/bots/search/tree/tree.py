@@ -267,12 +267,3 @@ def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Ar
         return start + size, jax.tree.map(lambda x, y: put(x, y, b, to) if x.shape[1] else x, tree, new)
 
     return lax.while_loop(lambda c: c[0] < jnp.max(number), move, (jnp.int32(0), tree))[1], number[:, 0]
-
-
-def lanes_last(states: T) -> T:
-    """[B, ...] -> [..., B]: from the tree's layout to the rules'."""
-    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), states)
-
-
-def lanes_first(states: T) -> T:
-    return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), states)
