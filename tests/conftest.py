@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jax
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from limit import pytest_runtest_call as pytest_runtest_call
 
 from jubango.sgf_games.compute.machine import configure
@@ -17,7 +17,7 @@ MAPS = 20_000  # memory maps of one process: Linux allows 65,530, and these come
 
 configure(cores=2)
 # The same examples in every run, so that what fails is what was changed. Others: pytest --hypothesis-profile=default
-settings.register_profile("jubango", derandomize=True)
+settings.register_profile("jubango", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("jubango")
 # Who started the tests may have had signals ignored or blocked (a shell in the background, nohup, a container), which
 # every process inherits; what the tests start is to be interrupted and ended all the same.

@@ -22,14 +22,15 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("pages are tested in Chromium, which is not installed: apt install chromium")
     with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=240_000)
         yield chromium
         chromium.close()
 
 
 @contextmanager
 def opened(
-    browser, where: Path | str, phone: bool = False, fragment: str = "", dark: bool = False, patience: int = 20_000,
+    browser, where: Path | str, phone: bool = False, fragment: str = "", dark: bool = False, patience: int = 120_000,
     popups: bool = False, said: str = "(?!)",
 ) -> Iterator:  # fmt: skip
     """The page of a file or an address. It must ask nothing of anybody else, pop nothing up unless it may, have nothing

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import termios
 import time
 import webbrowser
 from pathlib import Path
@@ -225,7 +226,10 @@ def test_a_review_is_one_key_away_at_the_end_of_a_game(tmp_path, browser, key):
             keyboard.until("to move: ")
             keyboard.type(f"{move}\n")
         keyboard.until("r reviews it, any other key ends: ")
-        time.sleep(2)  # what is typed before it listens to keys is dropped
+        while (
+            termios.tcgetattr(keyboard.ours)[3] & termios.ICANON
+        ):  # what is typed before it listens to keys is dropped
+            time.sleep(0.01)
         keyboard.type(key)
         if key == "r":
             keyboard.until("the review is game.html", 300)

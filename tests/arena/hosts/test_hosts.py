@@ -122,7 +122,8 @@ def test_the_games_are_those_of_one_process(monkeypatch, tmp_path):
 @pytest.mark.full
 def test_a_killed_host_s_games_are_leased_again_and_it_is_replaced(monkeypatch):
     monkeypatch.setattr(local, "BACK_OFF", 0.01)
-    plan = plan_of(400)
+    monkeypatch.setattr(links, "PROGRAM", SLOW)
+    plan = plan_of(200)
     kill = Once(60, lambda pids: os.kill(pids[0], signal.SIGKILL))
     notes = []
 
@@ -142,7 +143,8 @@ def test_a_killed_host_s_games_are_leased_again_and_it_is_replaced(monkeypatch):
 def test_a_host_that_sleeps_too_long_is_compared(monkeypatch, tmp_path):
     monkeypatch.setattr(driving, "SILENCE_SECONDS", 0.5)
     monkeypatch.setattr(driving, "GIVE_UP", 1000.0)
-    plan, stopped = plan_of(500), []
+    monkeypatch.setattr(links, "PROGRAM", SLOW)
+    plan, stopped = plan_of(200), []
 
     def stop(pids):
         stopped.extend(pids)

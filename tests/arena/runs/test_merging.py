@@ -316,7 +316,12 @@ def test_kill_9_in_a_merge_loses_and_doubles_nothing(tmp_path):
     for number, part in enumerate(parts, 1):
         play_plan(make_plan("tic_tac_toe", DICE, {**keys, "part": f"{number}/2"}), part)
     out, counts = tmp_path / "x", [0]
-    code = "from jubango.arena.runs import merging; merging.MERGED_AT_ONCE = 5\nfrom jubango.arena.commands import main; main()"
+    code = (
+        "import time; from jubango.arena.runs import merging; merging.MERGED_AT_ONCE = 5\n"
+        "from jubango.arena.runs.run_folder import RunFolder; add = RunFolder.add\n"
+        "RunFolder.add = lambda *a: (time.sleep(0.05), add(*a))[1]\n"
+        "from jubango.arena.commands import main; main()"
+    )
     while len(counts) < 4:
         words = [sys.executable, "-c", code, "merge", *map(str, parts), "--out", str(out)]
         process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -34,7 +34,10 @@ def test_a_persons_flag_falls_though_nobody_asks(tmp_path):
     async def lost():
         site = Site(Folder(tmp_path))
         table = await Tables(site).new(lambda: game(clock="0.3", bots=(None, RandomConfig(name="random"))))
-        await asyncio.sleep(0.8)
+        for _ in range(300):
+            await asyncio.sleep(0.1)
+            if table.shown["phase"] == OVER:
+                break
         await site.end()
         return table
 

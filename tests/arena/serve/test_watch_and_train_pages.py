@@ -99,6 +99,9 @@ def test_a_tournament_is_stopped_and_gone_on_with(browser, folder):  # noqa: F81
         page.locator("button", has_text="Stop").wait_for()
         page.wait_for_selector("#boards svg.board circle.black")
         server.end(signal.SIGINT)
+        until = time.monotonic() + 120  # it is told to end, and may be busy for a while
+        while is_at_play(run) and time.monotonic() < until:
+            time.sleep(0.1)
         assert not is_at_play(run), "what a server has begun ends with it"
         assert len(jb.open_run(run).results) >= before
 

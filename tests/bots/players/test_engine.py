@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import shlex
@@ -47,6 +48,7 @@ def assert_gone(*processes: int) -> None:
 
 
 def descriptors() -> int:
+    gc.collect()  # what other tests have left
     return psutil.Process().num_fds()
 
 
@@ -59,7 +61,7 @@ def test_an_engine_ends_with_all_it_has_started():
     assert_gone(*family)
     engine.kill()  # a second time does no harm
     assert failure_of(engine, "genmove w", 20).kind == "crash"
-    assert descriptors() == before
+    assert descriptors() <= before
 
 
 def test_killing_an_engine_that_has_ended_kills_nobody_else(monkeypatch):
@@ -87,7 +89,7 @@ def test_an_engine_that_cannot_be_started_says_why_and_leaves_nothing_open(tmp_p
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         said.add(str(caught.value).partition(": ")[2])
-        assert descriptors() == before
+        assert descriptors() <= before
     assert said == {"Too many open files", ""}
     (tmp_path / "text").write_text("no program")
     (tmp_path / "text").chmod(0o755)
@@ -99,7 +101,7 @@ def test_an_engine_that_cannot_be_started_says_why_and_leaves_nothing_open(tmp_p
     ):
         with pytest.raises(EngineFailure, match=f"^cannot start .*{reason}"):
             GtpEngine(command).ask("name", 20)
-    assert descriptors() == before
+    assert descriptors() <= before
 
 
 @pytest.mark.parametrize(

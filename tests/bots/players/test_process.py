@@ -173,4 +173,4 @@ def test_the_examples_of_the_page_play(tmp_path, language):
     for game in ("connect_four", "gomoku:5,k=4"):
         run = jb.match(bot, "random", game, games=4)
         assert not run.failures, run.games["detail"].tolist()
-    assert time.perf_counter() - began < 60
+    assert time.perf_counter() - began < 300
