@@ -91,7 +91,13 @@ class _Errors(dict[int, int | None]):
     """Addresses of XLA's errors by what the body has returned; 0 for GOOD. Of whatever else it is a new error, which no
     code of Python's makes."""
 
-    __missing__: Any = staticmethod({}.get)  # until XLA has said how errors are made
+    __missing__: Any = staticmethod({}.get)
+    unknown = True  # how errors are made, until the first call
+
+    def made_by(self, api: _Api) -> None:
+        lost = _ErrorArgs(ctypes.sizeof(_ErrorArgs), None, b"a function of the host was interrupted", INTERNAL)
+        _Errors.__missing__ = staticmethod(functools.partial(api.error_create, lost))
+        self.unknown = False
 
 
 _errors = _Errors({GOOD: None})
@@ -131,10 +137,10 @@ def _called(address: int) -> int:
     if call.extension and ctypes.cast(call.extension, ctypes.POINTER(_Base))[0].type == METADATA:
         version = ctypes.cast(call.extension, ctypes.POINTER(_MetadataAsked))[0].metadata[0].version
         version.major, version.minor = API_VERSION
-        lost = _ErrorArgs(ctypes.sizeof(_ErrorArgs), None, b"a function of the host was interrupted", INTERNAL)
-        _Errors.__missing__ = staticmethod(functools.partial(call.api[0].error_create, lost))
     elif call.stage == EXECUTE:
         try:
+            if _errors.unknown:
+                _errors.made_by(call.api[0])
             number, *args = (_view(call.args.items[i][0]) for i in range(call.args.size))
             results = [_view(call.rets.items[i][0]) for i in range(call.rets.size)]
             function = _functions.get(int(number.view(np.int32)[0]))
