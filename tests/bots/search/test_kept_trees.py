@@ -24,6 +24,7 @@ from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
 from jubango.bots.search.tree import tree
+from jubango.bots.search.tree.node_states import packed, unpacked
 from jubango.bots.search.tree.tree import CHILD, VISITS
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.catalogue import make_game
@@ -184,6 +185,7 @@ def test_shared_nodes_stay_what_they_are(monkeypatch):
     monkeypatch.setattr(machine, "CPU", machine.CPU._replace(moved=16))
     search = Search(C4, Ucb1(), Rollout(), 400, transpositions=True, ties="random")
     driver, state, line, more = Driver(search, 1), initial_state(C4), None, 0
+    state_at, words_at = jax.jit(lambda words: unpacked(words, C4)), jax.jit(packed)
     for ply in range(4):
         legal = np.asarray(C4.legal_action_mask(state))
         driver.begin([SearchRequest(0, legal, SearchParams(400, 0.2), ply, line=line)], stacked([state] * driver.trees))
@@ -194,13 +196,12 @@ def test_shared_nodes_stay_what_they_are(monkeypatch):
         under, queue = {0: 0}, [0]  # what each node that can be reached has under it, by the chains of parents
         while queue:
             node = queue.pop()
-            here = jax.tree.map(lambda x, node=node: x[0, node], now.state)
+            here = state_at(now.state[0, node])
             for action in np.flatnonzero(edges[node, CHILD] > 0):
                 child = int(edges[node, CHILD, action])
                 assert child <= last
                 there = C4.without_history(rules(C4).step(here, int(action)))
-                for x, y in zip(jax.tree.leaves(there), jax.tree.leaves(now.state), strict=True):
-                    assert np.array_equal(np.asarray(x), y[0, child])
+                assert np.array_equal(words_at(there), now.state[0, child])
                 if child not in under:
                     under[child] = 0
                     queue.append(child)
