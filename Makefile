@@ -19,7 +19,7 @@ OLDEST ?= python3.11
 MIDDLE ?= python3.12
 TODAYS ?= $(PYTHON)
 RECENT ?= python3.13
-# The newest there is, 3.14 or 3.13.
+# 3.14 where it is there.
 NEWEST ?= $(or $(shell command -v python3.14),$(RECENT))
 # Tests lie side by side, most of their time being one core's compiling; a worker takes up to 3 GB.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal

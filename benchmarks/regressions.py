@@ -45,7 +45,7 @@ def questions(folder: Path, suite: str) -> list[Question]:
             load, size, asked = f"loadsgf {record}{words[2].rstrip()}", of_board[1] if of_board else "19", None
         elif words := re.match(r"(\d+) reg_genmove (\w+)", line):
             asked = words[1], words[2]
-        elif (words := re.match(r"#\? \[(!?)(?:\()?([A-Za-z0-9|]+)(?:\))?\]", line)) and asked:
+        elif (words := re.match(r"#\? \[(!?)\(?([A-Za-z0-9|]+)\)?\]", line)) and asked:
             moves = frozenset(words[2].upper().split("|"))
             found.append(Question(suite, asked[0], load, size, asked[1], moves, wrong=bool(words[1])))
             asked = None
@@ -81,6 +81,8 @@ def main() -> None:
     parser.add_argument("--bot", default=BOT, help=f"by default {BOT}")
     parser.add_argument("--most", type=int, default=200, help="questions in all, the first ones (200)")
     given = parser.parse_args()
+    if absent := [suite for suite in given.suites if not (given.folder / f"{suite}.tst").is_file()]:
+        parser.error(f"{given.folder}: there is no {absent[0]}.tst; name the folder regression/ of GNU Go's sources")
     asked = [one for suite in given.suites for one in questions(given.folder.resolve(), suite)][: given.most]
     engine, number, right = Engine(given.bot), Counter[str](), Counter[str]()
     for question in asked:
@@ -93,10 +95,9 @@ def main() -> None:
         for group in (question.suite, f"{question.size} x {question.size}", "all"):
             number[group] += 1
             right[group] += question.right(move)
-        said = f"{'not ' if question.wrong else ''}{' or '.join(sorted(question.moves))}"
-        print(
-            f"{question.suite} {question.number}: {move}, {'right' if question.right(move) else f'{said}'}", flush=True
-        )
+        wanted = f"{'not ' if question.wrong else ''}{' or '.join(sorted(question.moves))}"
+        said = "right" if question.right(move) else wanted
+        print(f"{question.suite} {question.number}: {move}, {said}", flush=True)
     for group, total in number.items():
         print(f"{group:12} {right[group]:4} of {total:4} {100 * right[group] / total:6.1f} %")
 

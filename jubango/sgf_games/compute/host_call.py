@@ -88,8 +88,8 @@ class _Call(ctypes.Structure):
 
 
 class _Errors(dict[int, int | None]):
-    """Addresses of XLA's errors by what the body has returned; 0 for GOOD. Of whatever else it is a new error, which no
-    code of Python's makes."""
+    """Addresses of XLA's errors by what the body has returned; None for GOOD. Of whatever else it is a new error, which
+    no code of Python's makes."""
 
     __missing__: Any = staticmethod({}.get)
     unknown = True  # how errors are made, until the first call

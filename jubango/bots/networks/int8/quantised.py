@@ -64,14 +64,13 @@ def number_of(
     digest = _digest(shape, arrays, game)
     with _making:
         if digest not in _numbers:
-            model = _kept(digest)
+            model = kept = _kept(digest)
             if model is None:
                 height, width, _ = game.observation_shape
                 model = _quantised(*graph.graph(shape, arrays, height, width), positions())
-                session = _session(model)
+            session = _session(model)
+            if kept is None:
                 _keep(digest, model)
-            else:
-                session = _session(model)
             _numbers[digest] = add(functools.partial(_run, session))
     return _numbers[digest]
 
@@ -127,11 +126,10 @@ def _quantised(model: Any, stay: list[str], planes: np.ndarray) -> bytes:
         done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode:
             said = [line for line in done.stderr.strip().splitlines() if not line.startswith("WARNING")]
-            status = [f"exit status {done.returncode}"]
+            why = " ".join(said[-2:]) or f"exit status {done.returncode}"
             if done.returncode < 0:
-                status = [f"ended by {signal.Signals(-done.returncode).name} (perhaps there is too little memory)"]
-            why = status if done.returncode < 0 else said[-2:] or status
-            raise _cannot(f"onnxruntime could not make the network: {' '.join(why)}")
+                why = f"ended by {signal.Signals(-done.returncode).name} (perhaps there is too little memory)"
+            raise _cannot(f"onnxruntime could not make the network: {why}")
         return (folder / "after.onnx").read_bytes()
 
 

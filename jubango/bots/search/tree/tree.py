@@ -34,7 +34,6 @@ OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 LOWER, UPPER = range(2)  # the rows of a node's bounds
 VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the columns of a node's actions
 MOST_NODES = 2**24
-T = TypeVar("T")  # a pytree of arrays
 Array = TypeVar("Array", jax.Array, np.ndarray)
 LEAST_MOVED_AT_ONCE = 8  # nodes of each tree, when trees get other roots
 LONGEST_KEPT_LINE = 4  # moves after which a tree can still be kept
