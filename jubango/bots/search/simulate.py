@@ -289,7 +289,7 @@ def judge(
         returns = jax.vmap(search.game.returns, in_axes=-1, out_axes=-1)(states)
         return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0].astype(jnp.float32), said)
 
-    value = lax.cond(jnp.any(terminal), exact, lambda: said)
+    value = lax.cond(jnp.any(terminal), exact, lambda: said) if suited().branches else exact()
     return player, terminal, normalised(weights, legal, search.width), value, amaf
 
 

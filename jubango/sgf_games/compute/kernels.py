@@ -381,11 +381,13 @@ def until_settled(step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]], unsettled
 
 
 def where_needed(needed: jax.Array, function: Callable[[*Ts], R], *args: *Ts) -> R:
-    """``function(*args)``, computed only if any lane needs it, else zeros.
+    """``function(*args)``, computed only if any lane needs it, else zeros. On accelerators it is always computed.
 
     ``function`` must treat its lanes alike, whatever their shape, and a lane that does not need it must
     not care which it gets. Under ``vmap`` all lanes share one decision.
     """
+    if not machine.suited().branches:
+        return function(*args)
     leaves, tree = jax.tree.flatten(args)
     out_tree: Any = None
 

@@ -44,19 +44,20 @@ class Suited(NamedTuple):
     hand_over: float  # seconds, the fixed cost of a chunk of simulations
     in_order: bool  # whether what several leaves add to one number has to be put in order by us
     kernels: bool  # whether elementwise code is one kernel of Pallas, where that is right
+    branches: bool  # whether what no lane needs is left out; the host of an accelerator would wait to know
 
 
 DEVICE_KINDS = "cpu", "gpu", "tpu"
 # Measured.
 CPU = Suited(
     fill=32, block=256, games=128, together=24, descent=1, climb=4, moved=1024, hand_over=6e-3, in_order=False,
-    kernels=False,
+    kernels=False, branches=True,
 )  # fmt: skip
 # Chosen by reading, not measured: a turn of a loop whose end is data costs the host a wait, lanes are cheap, atomic
 # additions come in any order.
 ACCELERATOR = Suited(
     fill=1024, block=2**20, games=2048, together=1024, descent=4, climb=16, moved=2**18, hand_over=2e-3,
-    in_order=True, kernels=True,
+    in_order=True, kernels=True, branches=False,
 )  # fmt: skip
 
 

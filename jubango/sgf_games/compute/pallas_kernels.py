@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.extend.core
@@ -34,43 +34,72 @@ def repeated(step: Callable, leaves: Sequence[jax.Array], live: jax.Array) -> li
     arrays ``leaves``. A lane may go on after it has ended; that must not change what matters of it."""
     turn = jax.vmap(lambda *values: step(*values))
 
+    def some(live: jax.Array) -> jax.Array:
+        return jnp.max(live) > 0
+
     def block(*values: jax.Array) -> list[jax.Array]:
         def body(carry: list[jax.Array]) -> list[jax.Array]:
             *after, alive = turn(*carry[:-1])
-            return [*after, alive.astype(jnp.int32)]
+            return [*after, some(alive.astype(jnp.int32))]
 
-        return lax.while_loop(lambda carry: jnp.max(carry[-1]) > 0, body, list(values))[:-1]
+        return lax.while_loop(lambda carry: carry[-1], body, [*values[:-1], some(values[-1])])[:-1]
 
     return _over_blocks(block, [*leaves, live.astype(jnp.int32)])
 
 
 def _over_blocks(compute: Callable, leaves: Sequence[jax.Array]) -> list[jax.Array]:
-    """``compute`` of arrays [LANES_A_BLOCK], for arrays of one shape and whatever size."""
+    """``compute`` of arrays [LANES_A_BLOCK], for arrays of one shape and whatever size.
+
+    Arrays of one type are the rows of one array: a kernel of the compiler's puts them together, where one each would
+    bring them otherwise."""
     from jax.experimental import pallas as pl
 
     shape, size = leaves[0].shape, math.prod(leaves[0].shape)
     blocks = max(1, -(-size // LANES_A_BLOCK))
-    flat = [
-        jnp.pad(x.reshape(-1), (0, blocks * LANES_A_BLOCK - size), mode="edge" if size else "constant") for x in leaves
-    ]
+    padding = 0, blocks * LANES_A_BLOCK - size
+    flat = [jnp.pad(x.reshape(-1), padding, mode="edge" if size else "constant") for x in leaves]
     lanes = [jax.ShapeDtypeStruct((LANES_A_BLOCK,), x.dtype) for x in flat]
     traced = jax.make_jaxpr(compute)(*lanes)
+    given, made = _Rows.of([x.dtype for x in flat]), _Rows.of([x.dtype for x in traced.out_avals])
 
     def kernel(*refs: Any) -> None:
-        values = _evaluated(traced.jaxpr, traced.consts, *(ref[...] for ref in refs[: len(flat)]))
-        for ref, value in zip(refs[len(flat) :], values, strict=True):
-            ref[...] = value
+        read, written = refs[: len(given.types)], refs[len(given.types) :]
+        values = _evaluated(traced.jaxpr, traced.consts, *(read[k][row, :] for k, row in given.places))
+        for (k, row), value in zip(made.places, values, strict=True):
+            written[k][row, :] = value
 
-    block = pl.BlockSpec((LANES_A_BLOCK,), lambda i: (i,))
+    def block(rows: int) -> Any:
+        return pl.BlockSpec((rows, LANES_A_BLOCK), lambda i: (0, i))
+
     out = pl.pallas_call(
         kernel,
-        out_shape=[jax.ShapeDtypeStruct((blocks * LANES_A_BLOCK,), x.dtype) for x in traced.out_avals],
+        out_shape=[jax.ShapeDtypeStruct((rows, blocks * LANES_A_BLOCK), t) for t, rows in made.types.items()],
         grid=(blocks,),
-        in_specs=[block] * len(flat),
-        out_specs=[block] * len(traced.out_avals),
+        in_specs=[block(rows) for rows in given.types.values()],
+        out_specs=[block(rows) for rows in made.types.values()],
         **_how(),
-    )(*flat)
-    return [x[:size].reshape(shape) for x in out]
+    )(*given.stacked(flat))
+    return [out[k][row, :size].reshape(shape) for k, row in made.places]
+
+
+class _Rows(NamedTuple):
+    """Arrays as the rows of one array for each type."""
+
+    types: dict[Any, int]  # how many there are of each
+    places: list[tuple[int, int]]  # of every array: (which type, which row)
+
+    @staticmethod
+    def of(types: Sequence[Any]) -> _Rows:
+        counts: dict[Any, int] = {}
+        rows = []
+        for one in types:
+            rows.append(counts.get(one, 0))
+            counts[one] = rows[-1] + 1
+        kinds = list(counts)
+        return _Rows(counts, [(kinds.index(one), row) for one, row in zip(types, rows, strict=True)])
+
+    def stacked(self, arrays: Sequence[jax.Array]) -> list[jax.Array]:
+        return [jnp.stack([x for x in arrays if x.dtype == one]) for one in self.types]
 
 
 def _how() -> dict[str, Any]:
@@ -115,6 +144,7 @@ def _loop(params: dict[str, Any], given: list[jax.Array]) -> list[jax.Array]:
         return _evaluated(asked.jaxpr, asked.consts, *given[:first], *carry)[0]
 
     def turn(carry: list[jax.Array]) -> list[jax.Array]:
-        return _evaluated(done.jaxpr, done.consts, *given[first:second], *carry)
+        after = _evaluated(done.jaxpr, done.consts, *given[first:second], *carry[:-1])
+        return [*after, going(after)]
 
-    return lax.while_loop(going, turn, given[second:])
+    return lax.while_loop(lambda carry: carry[-1], turn, [*given[second:], going(given[second:])])[:-1]
