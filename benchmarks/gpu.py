@@ -1,6 +1,6 @@
 """Everything that a GPU is to be asked, in one sitting of ten minutes, and one table of it.
 
-    python benchmarks/gpu.py [--small] [--only equality,puct] [--minutes 10] [--out gpu.md]
+    python benchmarks/gpu.py [--small] [--only equality,puct] [--ahead 3] [--minutes 10] [--out gpu.md]
 
 First whether the same games come out as on the machine's CPU, then speeds. Every section is a process of its own with
 a time of its own; one that fails, or takes too long, is a line of the table, and the rest goes on. --small asks for
@@ -32,11 +32,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 Row = tuple[str, str, str]  # what, how much, more about it
+SHARED = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # for processes that share a card
 SMALL = "tic_tac_toe"  # the board of --small
 CUDA_GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,CONDITIONAL,WHILE"
 
@@ -57,19 +59,44 @@ def device(small: bool) -> Iterator[Row]:
     yield "kernel of a rules step", answer, f"found out in {time.perf_counter() - began:.1f} s"
 
 
+BOARDS = "go:9", "connect_four", "gomoku:9", "go:19"
+SEARCHES = "uct with rollouts", "uct, 8 leaves at once", "puct", "a network"
+
+
 def equality(small: bool) -> Iterator[Row]:
-    """The same by both kinds of devices, each in its own process."""
+    """The same by both kinds of devices, each part in a process of its own, as many at once as there are cores for."""
     import numpy as np
 
-    found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for kind in ("cpu", ""):
-            path = Path(folder) / f"{kind or 'other'}.npz"
-            variables = {**os.environ, "JUBANGO_DEVICE": kind}
-            command = [sys.executable, __file__, "--play", str(path), *(["--small"] if small else [])]
-            subprocess.run(command, check=True, env=variables)
-            found.append(dict(np.load(path)))
-    cpu, other = found
+    from jubango.sgf_games.compute.machine import cores
+
+    parts = [SMALL, *SEARCHES[2:]] if small else [*BOARDS, *SEARCHES]
+
+    def found(task: tuple[str, str]) -> dict[str, Any] | str:
+        part, kind = task
+        path = Path(folder) / f"{parts.index(part)}-{kind or 'other'}.npz"
+        variables = {**os.environ, "JUBANGO_DEVICE": kind, "JUBANGO_CORES": "1", **SHARED}
+        command = [sys.executable, __file__, "--play", str(path), "--part", part, *(["--small"] if small else [])]
+        ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        return dict(np.load(path)) if not ended.returncode else ended.stderr.strip()[-200:] or str(ended.returncode)
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max(1, cores() - 1)) as pool:
+        begun = {pool.submit(found, (part, kind)): part for part in parts for kind in ("cpu", "")}
+        ended: dict[str, list[dict[str, Any] | str]] = {part: [] for part in parts}
+        for task in as_completed(begun):  # what has come is told, however long the others take
+            part = begun[task]
+            ended[part].append(task.result())
+            if len(ended[part]) < 2:
+                continue
+            one, two = ended[part]
+            if isinstance(one, str) or isinstance(two, str):
+                yield part, "failed", one if isinstance(one, str) else str(two)
+            else:
+                yield from compared(one, two)
+
+
+def compared(cpu: dict[str, Any], other: dict[str, Any]) -> Iterator[Row]:
+    import numpy as np
+
     for name in cpu:
         one, two = cpu[name], other[name]
         if one.shape != two.shape:
@@ -82,7 +109,7 @@ def equality(small: bool) -> Iterator[Row]:
             yield name, "equal" if same.all() else "DIFFERENT", f"{int((~same).sum())} of {len(same)} differ"
 
 
-def play_for_equality(path: Path, small: bool) -> None:
+def play_for_equality(path: Path, small: bool, part: str) -> None:
     """What both kinds of devices are to find."""
     import jax
     import jax.numpy as jnp
@@ -98,34 +125,36 @@ def play_for_equality(path: Path, small: bool) -> None:
     from jubango.sgf_games.rules.compiled import initial_state, initial_states
 
     claim()
-    found: dict[str, np.ndarray] = {}
-    boards = ("tic_tac_toe",) if small else ("go:9", "go:19", "connect_four", "gomoku:9")
-    lanes = 64 if small else 1024
-    for spec in boards:
-        game = make_game(spec)
+    if part not in SEARCHES:
+        game = make_game(part)
+        lanes = 64 if small else 1024
         seeds = jnp.arange(lanes, dtype=jnp.uint32)
-        ends = jit(lambda s, x, game=game: game.random_playout_with_amaf(s, x))(initial_states(game, lanes), seeds)
-        found[f"{spec}, random games, who was first"] = np.asarray(ends[1]).T
-    game = make_game("tic_tac_toe" if small else "go:9")
+        ends = jit(game.random_playout_with_amaf)(initial_states(game, lanes), seeds)
+        np.savez(path, **{f"{part}, random games, who was first": np.asarray(ends[1]).T})
+        return
+    found: dict[str, np.ndarray] = {}
+    game = make_game(SMALL if small else "go:9")
     simulations, games = (16, 4) if small else (128, 64)
-    searches = [
-        ("uct, 8 leaves at once", jb.Ucb1(), jb.Rollout(), 8),
-        ("uct with rollouts", jb.Ucb1(), jb.Rollout(), 1),
-        ("puct", jb.Puct(), jb.Uniform(), 1),
-    ]
-    for name, rule, evaluator, leaves in searches[: 1 if small else 3]:
-        search = jb.Search(game, rule, evaluator, capacity=simulations, leaves=leaves)
-        results = jb.run_many(search, [initial_state(game)] * games, seed=1)
-        found[f"{game.spec}, {name}, visits"] = np.stack([result.visits for result in results])
-    shape = Shape.of(game, 8, 1) if small else Shape.of(game, 32, 4)
-    rng = np.random.default_rng(0)
-    weights = {
-        name: np.asarray(x) + rng.normal(0, 0.1, x.shape).astype(np.float32) for name, x in new_weights(shape).items()
-    }
-    search = jb.Search(game, jb.Puct(), NetworkEvaluator(shape), capacity=simulations)
+    rule, evaluator, leaves = {
+        "uct with rollouts": (jb.Ucb1(), jb.Rollout(), 1),
+        "uct, 8 leaves at once": (jb.Ucb1(), jb.Rollout(), 8),
+    }.get(part, (jb.Puct(), jb.Uniform(), 1))
+    weights: Any = ()
+    if part == "a network":
+        shape = Shape.of(game, 8, 1) if small else Shape.of(game, 32, 4)
+        rng = np.random.default_rng(0)
+        weights = {
+            name: np.asarray(x) + rng.normal(0, 0.1, x.shape).astype(np.float32)
+            for name, x in new_weights(shape).items()
+        }
+        evaluator = NetworkEvaluator(shape)
+    search = jb.Search(game, rule, evaluator, capacity=simulations, leaves=leaves)
     results = jb.run_many(search, [initial_state(game)] * games, seed=1, params=weights)
-    found[f"{game.spec}, network search, moves"] = np.array([[result.action] for result in results])
-    found[f"{game.spec}, network search, values"] = np.array([result.value for result in results], np.float32)
+    if part == "a network":
+        found[f"{game.spec}, network search, moves"] = np.array([[result.action] for result in results])
+        found[f"{game.spec}, network search, values"] = np.array([result.value for result in results], np.float32)
+    else:
+        found[f"{game.spec}, {part}, visits"] = np.stack([result.visits for result in results])
     np.savez(path, **jax.device_get(found))
 
 
@@ -206,22 +235,27 @@ def mctx_and_pgx(small: bool) -> Iterator[Row]:
         yield f"mctx + pgx, {trees:,} x {simulations}", f"{sorted(speeds)[1]:,.0f} simulations/s", ""
 
 
-def networks(small: bool) -> Iterator[Row]:
+def small_network(small: bool) -> Iterator[Row]:
+    yield from network(small, 32, 4)
+
+
+def large_network(small: bool) -> Iterator[Row]:
+    yield from network(small, 128, 8)
+
+
+def network(small: bool, channels: int, blocks: int) -> Iterator[Row]:
     from jubango.bots.evaluators.network import NetworkEvaluator
     from jubango.bots.networks.model import new_weights
     from jubango.bots.networks.shape import Shape
     from jubango.sgf_games.rules.catalogue import make_game
 
     spec = SMALL if small else "go:9"
-    for channels, blocks in ((8, 1),) if small else ((32, 4), (128, 8)):
-        shape = Shape.of(make_game(spec), channels, blocks)
-        for trees, precision in (
-            ((16, "bfloat16"),) if small else ((1024, "float32"), (4096, "float32"), (4096, "bfloat16"))
-        ):
-            judge = NetworkEvaluator(shape, precision)
-            much = timed(spec, trees, 8 if small else 64, evaluator=judge, params=new_weights(shape))
-            what = f"search with a network of {channels} x {blocks}, {trees:,} trees"
-            yield what, f"{much} evaluations/s", precision
+    shape = Shape.of(make_game(spec), *((8, 1) if small else (channels, blocks)))
+    for trees, precision in ((16, "bfloat16"),) if small else ((4096, "float32"), (4096, "bfloat16")):
+        judge = NetworkEvaluator(shape, precision)
+        much = timed(spec, trees, 8 if small else 64, evaluator=judge, params=new_weights(shape))
+        what = f"search with a network of {shape.channels} x {shape.blocks}, {trees:,} trees of 64"
+        yield what, f"{much} evaluations/s", precision
 
 
 def self_play(small: bool) -> Iterator[Row]:
@@ -284,22 +318,35 @@ SECTIONS: dict[str, tuple[Callable[[bool], Iterator[Row]], float]] = {
     "device": (device, 0.05),
     "equality": (equality, 0.2),
     "playouts": (playouts, 0.1),
-    "plain_playouts": (plain_playouts, 0.08),
     "puct": (puct, 0.1),
     "puct_as_graphs": (puct_as_graphs, 0.08),
     "mctx_and_pgx": (mctx_and_pgx, 0.1),
-    "networks": (networks, 0.12),
+    "plain_playouts": (plain_playouts, 0.08),
+    "small_network": (small_network, 0.08),
+    "large_network": (large_network, 0.12),
     "self_play": (self_play, 0.07),
     "train": (train, 0.2),
     "demo": (demo, 0.1),
 }
 
 
-def run(name: str, small: bool, seconds: float) -> list[Row]:
+# Whose programs are worth making beforehand; of the others the making is part of the time. Equality is no speed.
+MADE_AHEAD = ("playouts", "puct", "mctx_and_pgx", "small_network", "large_network", "self_play", "plain_playouts")
+
+
+def made_ahead(names: list[str], small: bool, seconds: float) -> list[Row]:
+    """These sections side by side, for the programs that they leave in the cache. Returns what equality says."""
+    os.environ.setdefault("JUBANGO_CACHE", tempfile.mkdtemp())
+    with ThreadPoolExecutor(len(names)) as pool:
+        begun = {name: pool.submit(run, name, small, seconds, **SHARED) for name in names}
+    return begun["equality"].result() if "equality" in begun else []
+
+
+def run(name: str, small: bool, seconds: float, **more: str) -> list[Row]:
     """The lines of a section, as far as it came."""
     began = time.perf_counter()
     words = [sys.executable, __file__, "--section", name, *(["--small"] if small else [])]
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    variables = {**os.environ, **more, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables, start_new_session=True
     )
@@ -322,25 +369,38 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="little of everything: does the script work?")
     parser.add_argument("--only", default="", help=f"some of {', '.join(SECTIONS)}")
     parser.add_argument("--minutes", type=float, default=10.0, help="that all of it may take")
+    parser.add_argument(
+        "--ahead", type=float, default=0.0, metavar="MINUTES", help="make programs side by side before, for so long"
+    )
     parser.add_argument("--out", default="", help="a file for the table, besides the terminal")
     parser.add_argument("--section", choices=SECTIONS, help=argparse.SUPPRESS)
     parser.add_argument("--play", help=argparse.SUPPRESS)
+    parser.add_argument("--part", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.play:
-        play_for_equality(Path(given.play), given.small)
+        play_for_equality(Path(given.play), given.small, given.part)
     elif given.section:
+        from jubango.sgf_games.compute.machine import claim
+
+        claim()  # and with it the cache of programs
         for row in SECTIONS[given.section][0](given.small):
             print(json.dumps(row), flush=True)
     else:
         wanted = given.only.split(",") if given.only else list(SECTIONS)
         if unknown := sorted(set(wanted) - set(SECTIONS)):
             parser.error(f"--only: there is no {unknown[0]}; there are {', '.join(SECTIONS)}")
+        known: dict[str, list[Row]] = {}
+        if given.ahead:
+            together = [name for name in wanted if name in (*MADE_AHEAD, "equality")]
+            known["equality"] = made_ahead(together, given.small, 60 * given.ahead)
         ends, lines = time.perf_counter() + 60 * given.minutes, ["| what | how much | more |", "|---|---|---|"]
         print("\n".join(lines), flush=True)
         for name in wanted:
             left = ends - time.perf_counter()
             rows = [(name, "left out", "no time left")]
-            if left > 5:
+            if known.get(name):
+                rows = known[name]
+            elif left > 5:
                 share = SECTIONS[name][1] / min(1.0, sum(SECTIONS[each][1] for each in wanted))
                 rows = run(name, given.small, min(left, 60 * given.minutes * share))
             new = ["| " + " | ".join(word.replace("|", "/") for word in row) + " |" for row in rows]

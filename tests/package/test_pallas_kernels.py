@@ -73,6 +73,26 @@ def test_a_loop_is_inside_of_the_kernel_and_blocks_end_alone(interpreted):
     assert np.array_equal(twelve(number), expected)
 
 
+def test_a_loop_s_condition_reads_a_number_alone():
+    """Of an array that the condition alone reads Triton's remove-layout-conversions makes a segmentation fault."""
+
+    def loops(jaxpr):
+        for equation in jaxpr.eqns:
+            if equation.primitive.name == "while":
+                yield equation.params
+            for part in equation.params.values():
+                inner = getattr(part, "jaxpr", part)
+                if hasattr(inner, "eqns"):
+                    yield from loops(inner)
+
+    made = jax.make_jaxpr(lambda n: pallas_kernels.repeated(lambda x: (x - 1, x > 1), [n], n > 1))(jnp.arange(40))
+    assert [len(each["cond_jaxpr"].jaxpr.eqns) for each in loops(made.jaxpr)] == [0]
+    lane = jax.make_jaxpr(lambda n: jax.lax.while_loop(lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] * 2), (0, n))[1])
+    flat = lambda n: pallas_kernels.elementwise(lambda x: [jax.core.eval_jaxpr(lane(x).jaxpr, (), x)[0]], [n])  # noqa: E731
+    made = jax.make_jaxpr(flat)(jnp.arange(40))
+    assert [len(each["cond_jaxpr"].jaxpr.eqns) for each in loops(made.jaxpr)] == [0]
+
+
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
 def test_bits_are_counted_as_triton_can(interpreted, dtype):
     rows = np.random.default_rng(1).integers(0, 1 << 15, (3, 40)).astype(dtype)
@@ -105,14 +125,16 @@ def test_games_are_the_same_move_for_move(interpreted, plain, monkeypatch, spec,
             legal = np.asarray(jax.vmap(game.legal_action_mask, in_axes=-1)(games))
             action = np.array([rng.choice(np.flatnonzero(row)) if row.any() else 0 for row in legal], np.int32)
             games = step(games, action)
-            moves.append((action, jax.device_get(games)))
+            moves.append((action, jax.device_get(games), legal))
     jax.clear_caches()
     for form, wanted in zip(forms, expected, strict=True):
         made = jax.jit(lambda s, x, f=form: f(s, x))
         assert equal(made(states, seeds), wanted), form
     step = jax.jit(lambda s, a: jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(s, a))
     assert "pallas_call" in str(jax.make_jaxpr(step)(states, moves[0][0]))
-    for action, after in moves:
+    legal_moves = jax.jit(jax.vmap(game.legal_action_mask, in_axes=-1))
+    for action, after, legal in moves:
+        assert np.array_equal(legal_moves(states), legal)
         states = step(states, action)
         assert equal(states, after)
 

@@ -26,7 +26,7 @@ from jubango.bots.evaluators.evaluator import LoadedEvaluator, Params
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import OutputsEvaluator
 from jubango.bots.networks.shape import Outputs
-from jubango.sgf_games.compute.machine import device_layout, shard, split_last
+from jubango.sgf_games.compute.machine import device_layout, shard, split_last, spread
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.compiled import rules, stacked, view_of
@@ -192,13 +192,7 @@ def _played(game: Game, lanes: int) -> Callable[..., jax.Array]:
         lambda spec: NamedSharding(sharding.mesh, spec), (split, split_last(1), split_last(2))
     )
     return jit(
-        jax.shard_map(
-            sums,
-            mesh=sharding.mesh,
-            in_specs=(split, split_last(1), whole.spec),
-            out_specs=split_last(2),
-            check_vma=False,
-        ),
+        spread(sums, sharding.mesh, (split, split_last(1), whole.spec), split_last(2)),
         number > 1,
         ("margins", game, lanes, number),
         in_shardings=(states, lane_seeds, whole),

@@ -17,7 +17,7 @@ from jubango.bots.learning.replay import Samples
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.base.extras import need
-from jubango.sgf_games.compute.machine import gathered, on_cpu, shard
+from jubango.sgf_games.compute.machine import gathered, on_cpu, shard, spread
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.game import Game
 
@@ -157,7 +157,7 @@ def program(game: Game, shape: Shape, recipe: Recipe, number: int) -> Callable[.
         found, losses = _apart(learning.weights, together)
         return update(recipe, learning, found, pace), losses
 
-    mapped = functools.partial(jax.shard_map, mesh=split.mesh, check_vma=False)
+    mapped = functools.partial(spread, mesh=split.mesh)
     each = jit(mapped(part, in_specs=(whole.spec, split.spec, split.spec), out_specs=split.spec), number > 1)
     everywhere = (whole.spec,) * 3
     both = jit(mapped(move, in_specs=everywhere, out_specs=whole.spec), number > 1, donate_argnums=(0,))
@@ -180,7 +180,7 @@ def _together(own: Callable, recipe: Recipe, number: int) -> Callable[..., tuple
         return update(recipe, learning, found, jnp.asarray(pace, jnp.float32)), losses
 
     specs = (whole.spec, split.spec, split.spec, whole.spec)
-    mapped = jax.shard_map(step, mesh=split.mesh, in_specs=specs, out_specs=whole.spec, check_vma=False)
+    mapped = spread(step, split.mesh, specs, whole.spec)
     compiled = jit(mapped, number > 1, donate_argnums=(0,))
     return lambda learning, batch, symmetry, pace=1.0: compiled(learning, batch, symmetry, np.float32(pace))
 

@@ -20,7 +20,7 @@ from jax import lax
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.search import Search
 from jubango.sgf_games.compute.kernels import where_needed
-from jubango.sgf_games.compute.machine import shard
+from jubango.sgf_games.compute.machine import shard, spread
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.compiled import initial_state
 from jubango.sgf_games.rules.game import Game, State
@@ -141,7 +141,7 @@ def program(plan: SelfPlay, lanes: int, number: int, moves: int) -> tuple[Begin,
         return play(plan, params, games, starts, own(key), resign, moves)
 
     by_lane, by_move = split.spec, jax.sharding.PartitionSpec(None, *split.spec)
-    mapped = functools.partial(jax.shard_map, mesh=split.mesh, check_vma=False)
+    mapped = functools.partial(spread, mesh=split.mesh)
     none = whole.spec
     return (
         jit(mapped(first, in_specs=(none, none), out_specs=by_lane), number > 1),

@@ -29,7 +29,7 @@ from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.bots.search.tree.node_states import lanes_first, lanes_last
 from jubango.bots.search.tree.tree import add, pick, put
-from jubango.sgf_games.compute.machine import device_layout, gathered, shard, split_last
+from jubango.sgf_games.compute.machine import device_layout, gathered, shard, split_last, spread
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.records.thoughts import Thought
@@ -263,7 +263,7 @@ def _compiled(minimax: Minimax, lanes: int, number: int) -> MinimaxProgram:
         return minimax.begin(s, mask, trimmed, ask)
 
     def sharded(function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
-        mapped = jax.shard_map(function, mesh=split.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+        mapped = spread(function, split.mesh, in_specs, out_specs)
         parts = f"minimax {function.__name__}", minimax, lanes, number
         return jit(
             mapped, parts=parts, in_shardings=places(in_specs), out_shardings=places(out_specs), donate_argnums=(0,)

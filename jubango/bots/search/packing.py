@@ -90,13 +90,17 @@ def trees_of(orders: Sequence[SearchRequest], ensemble: int) -> np.ndarray:
     return (lanes[:, None] * ensemble + np.arange(ensemble)).reshape(-1)
 
 
-def tree_seeds(seed: int, ensemble: int) -> np.ndarray:
-    """uint32 [ensemble]: the seeds of the trees of a lane.
+def seeds_of(orders: Sequence[SearchRequest], ensemble: int) -> np.ndarray:
+    """uint32 [orders * ensemble]: the seeds of the trees that work on each, side by side.
 
-    The first has the lane's seed. Those of the others are hashed from it, so that no two trees share random numbers.
+    The first tree of a lane has the lane's seed. Those of the others are hashed from it, so that no two trees share
+    random numbers.
     """
-    others = np.random.SeedSequence(seed).generate_state(ensemble - 1) if ensemble > 1 else ()
-    return np.array([seed, *others], np.uint32)
+    first = np.array([order.seed for order in orders], np.uint32)[:, None]
+    if ensemble == 1:
+        return first.reshape(-1)
+    others = [np.random.SeedSequence(order.seed).generate_state(ensemble - 1) for order in orders]
+    return np.concatenate([first, np.array(others, np.uint32)], axis=1).reshape(-1)
 
 
 def pack(
@@ -109,20 +113,19 @@ def pack(
     if not orders:
         return out
     at = trees_of(orders, ensemble)
-    own = [order.params for order in orders]
-
-    def column(values: list, kind: type = np.uint32) -> np.ndarray:
-        return np.repeat(np.array(values, kind).view(np.uint32), ensemble)
-
-    seeds = np.concatenate([tree_seeds(order.seed, ensemble) for order in orders])
     legal = np.zeros((len(orders), 32 * -(-actions // 32)), bool)
-    legal[:, :actions] = [order.legal for order in orders]
+    legal[:, :actions] = np.concatenate([order.legal for order in orders]).reshape(-1, actions)
+    kinds = {id(order.params): order.params for order in orders}  # few, of many orders
+    rows = dict(zip(kinds, range(len(kinds)), strict=True))
+    numbers = np.zeros((len(kinds), head - 2), np.uint32)
+    numbers[:, 0] = [n.simulations for n in kinds.values()]
+    numbers[:, 1] = [n.depth or 2**30 for n in kinds.values()]
+    real = [*_real(search, list(kinds.values())), [n.noise for n in kinds.values()]]
+    numbers[:, 2:] = np.array(real, np.float32).T.view(np.uint32)
+    kind = np.repeat([rows[id(order.params)] for order in orders], ensemble)
     out[at, 0] = BEGIN
-    out[at, 1] = seeds
-    out[at, 2] = column([n.simulations for n in own])
-    out[at, 3] = column([n.depth or 2**30 for n in own])
-    for i, values in enumerate([*_real(search, own), [n.noise for n in own]], WHOLE_WORDS):
-        out[at, i] = column(values, np.float32)
+    out[at, 1] = seeds_of(orders, ensemble)
+    out[at, 2:head] = numbers[kind]
     out[at, head:] = np.repeat(np.packbits(legal, axis=1, bitorder="little").view("<u4"), ensemble, axis=0)
     return out
 
@@ -221,8 +224,8 @@ def prepared_roots(
         alike.setdefault(order.params, []).append(order)
     for params, own in alike.items():
         at = trees_of(own, ensemble)
-        seeds = np.concatenate([tree_seeds(order.seed, ensemble) for order in own])
-        noise = SeededNoise(seeds, np.repeat(np.stack([order.legal for order in own]), ensemble, axis=0))
+        legal = np.repeat(np.stack([order.legal for order in own]), ensemble, axis=0)
+        noise = SeededNoise(seeds_of(own, ensemble), legal)
         if params.noise:
             out.dirichlet[at] = noise.dirichlet(params.alpha)
         made = prepare(search, noise, params)

@@ -152,11 +152,11 @@ def sweep(seeds: Rows, mask: Rows, width: int, reach: int | None = None) -> Rows
 def flood(seeds: Rows, mask: Rows, width: int) -> Rows:
     """All points of ``mask`` connected to ``seeds`` within it."""
 
-    return until_settled(_flood_step(width), jnp.bool_(True), both(seeds, mask), mask)[0]
+    return until_settled(flood_step(width), jnp.bool_(True), both(seeds, mask), mask)[0]
 
 
 @functools.cache
-def _flood_step(width: int) -> Callable:
+def flood_step(width: int) -> Callable:
     @fused
     def once(reached: Rows, mask: Rows) -> tuple:
         more = sweep(reached, mask, width)

@@ -20,7 +20,7 @@ the function as it is.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, ParamSpec, TypeVar, TypeVarTuple, overload
 
@@ -33,7 +33,7 @@ from jax.interpreters import partial_eval as pe
 
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.compute.loops import alike, times, while_loop
-from jubango.sgf_games.compute.pallas_kernels import elementwise, repeated
+from jubango.sgf_games.compute.pallas_kernels import elementwise, repeated, repeated_between
 from jubango.sgf_games.compute.reduction_check import reduction_holds
 
 S = TypeVar("S")
@@ -298,7 +298,7 @@ def repeat(number: int, step: Callable[[S], S], start: S) -> S:
 _inside: ContextVar[bool] = ContextVar("inside", default=False)  # is what is traced part of a kernel already?
 
 
-def _lane_of(step: Callable, like: list[jax.Array]) -> Callable:
+def _lane_of(step: Callable, like: Sequence[Any]) -> Callable:
     """``step`` of flat values, made of fused parts, as part of a kernel: one lane of it."""
     before = _inside.set(True)
     try:
@@ -380,13 +380,52 @@ def until_settled(step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]], unsettled
     return jax.tree.unflatten(tree, run(unsettled, *leaves))
 
 
+def settled(
+    begin: Callable[..., tuple[tuple[*Ts], jax.Array]], step: Callable[[*Ts], tuple[tuple[*Ts], jax.Array]],
+    finish: Callable[[*Ts], R], *args: object,
+) -> R:  # fmt: skip
+    """``finish(*state)`` of what :func:`until_settled` makes of ``begin(*args) -> (state, unsettled)``, all of it
+    elementwise; on a GPU as one kernel."""
+    if not in_pallas():
+        state, unsettled = begin(*args)
+        return finish(*until_settled(step, unsettled, *state))
+    leaves, tree = jax.tree.flatten(args)
+    trees: list[Any] = []  # of the state, of the result
+
+    def begun(*values: jax.Array) -> list[jax.Array]:
+        state, unsettled = begin(*jax.tree.unflatten(tree, values))
+        trees[:] = [jax.tree.structure(state)]
+        return [*jax.tree.leaves(state), unsettled]
+
+    def further(*values: jax.Array) -> list[jax.Array]:
+        state, unsettled = step(*jax.tree.unflatten(trees[0], values))
+        return [*jax.tree.leaves(state), unsettled]
+
+    def finished(*values: jax.Array) -> list[jax.Array]:
+        out, result = jax.tree.flatten(finish(*jax.tree.unflatten(trees[0], values)))
+        trees[1:] = [result]
+        return out
+
+    @custom_vmap
+    def run(*values: jax.Array) -> list[jax.Array]:
+        shape = jnp.broadcast_shapes(*[x.shape for x in values])
+        first = [jnp.broadcast_to(x, shape) for x in values]
+        lane = _lane_of(begun, first)
+        state = jax.eval_shape(lane, *[jax.ShapeDtypeStruct((), x.dtype) for x in first])[:-1]
+        return repeated_between(lane, _lane_of(further, state), _lane_of(finished, state), first)
+
+    run.def_vmap(_batch_is_lanes(run))
+    out = run(*leaves)
+    return jax.tree.unflatten(trees[1], out)
+
+
 def where_needed(needed: jax.Array, function: Callable[[*Ts], R], *args: *Ts) -> R:
     """``function(*args)``, computed only if any lane needs it, else zeros. On accelerators it is always computed.
 
     ``function`` must treat its lanes alike, whatever their shape, and a lane that does not need it must
     not care which it gets. Under ``vmap`` all lanes share one decision.
     """
-    if not machine.suited().branches:
+    if not machine.suited().asks:
         return function(*args)
     leaves, tree = jax.tree.flatten(args)
     out_tree: Any = None

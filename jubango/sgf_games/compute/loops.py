@@ -12,9 +12,13 @@ from jax import lax
 T = TypeVar("T")
 
 
-def while_loop(cond: Callable[[T], jax.Array], body: Callable[[T], T], start: T) -> T:
-    """``lax.while_loop``, of which everything may vary over the devices over which anything of ``start`` does."""
-    result: T = lax.while_loop(cond, body, alike(start, start))
+def while_loop(cond: Callable[[T], jax.Array], body: Callable[[T], T], start: T, unasked: bool = False) -> T:
+    """``lax.while_loop``, of which everything may vary over the devices over which anything of ``start`` does.
+
+    unasked: the first turn is made anyway, where the loop is nearly always entered and asking takes time.
+    """
+    start = alike(start, start)
+    result: T = lax.while_loop(cond, body, body(start) if unasked else start)
     return result
 
 

@@ -14,16 +14,17 @@ import os
 import platform
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import psutil
 from jax.experimental.compilation_cache import compilation_cache
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
 from jubango.sgf_games.base.errors import SetupWarning, UserError
 from jubango.sgf_games.compute.cache import cache_folder, choose
@@ -44,20 +45,20 @@ class Suited(NamedTuple):
     hand_over: float  # seconds, the fixed cost of a chunk of simulations
     in_order: bool  # whether what several leaves add to one number has to be put in order by us
     kernels: bool  # whether elementwise code is one kernel of Pallas, where that is right
-    branches: bool  # whether what no lane needs is left out; the host of an accelerator would wait to know
+    asks: bool  # whether it is asked first if any lane needs what is next; an accelerator's host would wait to know
 
 
 DEVICE_KINDS = "cpu", "gpu", "tpu"
 # Measured.
 CPU = Suited(
     fill=32, block=256, games=128, together=24, descent=1, climb=4, moved=1024, hand_over=6e-3, in_order=False,
-    kernels=False, branches=True,
+    kernels=False, asks=True,
 )  # fmt: skip
 # Chosen by reading, not measured: a turn of a loop whose end is data costs the host a wait, lanes are cheap, atomic
 # additions come in any order.
 ACCELERATOR = Suited(
     fill=1024, block=2**20, games=2048, together=1024, descent=4, climb=16, moved=2**18, hand_over=2e-3,
-    in_order=True, kernels=True, branches=False,
+    in_order=True, kernels=True, asks=False,
 )  # fmt: skip
 
 
@@ -176,6 +177,35 @@ def shard(number: int) -> tuple[NamedSharding, NamedSharding]:
 def split_last(rank: int) -> PartitionSpec:
     """Of an array that is split along its last axis."""
     return PartitionSpec(*[None] * (rank - 1), "lanes")
+
+
+def spread(
+    function: Callable[..., Any], mesh: Mesh | AbstractMesh, in_specs: tuple[Any, ...], out_specs: Any
+) -> Callable[..., Any]:
+    """``function`` on every device of ``mesh``, by ``jax.shard_map``. Empty arrays are not handed in but made inside:
+    JAX 0.11.2 dies in the compiler where one is an argument."""
+
+    @functools.wraps(function)
+    def mapped(*args: Any) -> Any:
+        leaves, tree = jax.tree.flatten(args)
+        specs = jax.tree.leaves(jax.tree.map(lambda spec, part: jax.tree.map(lambda _: spec, part), in_specs, args))
+        full = [(x, spec) for x, spec in zip(leaves, specs, strict=True) if x.size]
+        empty = [None if x.size else _part(x, NamedSharding(mesh, spec)) for x, spec in zip(leaves, specs, strict=True)]
+
+        def inside(*own: jax.Array) -> Any:
+            given = iter(own)
+            parts = [next(given) if x is None else jnp.zeros(x.shape, x.dtype) for x in empty]
+            return function(*jax.tree.unflatten(tree, parts))
+
+        arrays, places = zip(*full, strict=True) if full else ((), ())
+        return jax.shard_map(inside, mesh=mesh, in_specs=places, out_specs=out_specs, check_vma=False)(*arrays)
+
+    return mapped
+
+
+def _part(x: jax.Array, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
+    """What one device has of it."""
+    return jax.ShapeDtypeStruct(sharding.shard_shape(x.shape), x.dtype)
 
 
 def gathered(array: jax.Array, axis: int = 0) -> np.ndarray:

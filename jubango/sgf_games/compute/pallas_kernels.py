@@ -32,19 +32,29 @@ def elementwise(lane: Callable, leaves: Sequence[jax.Array]) -> list[jax.Array]:
 def repeated(step: Callable, leaves: Sequence[jax.Array], live: jax.Array) -> list[jax.Array]:
     """Repeat ``step(*values) -> (*values, live)``, of one lane, while any lane of a block is ``live``: bool, as the
     arrays ``leaves``. A lane may go on after it has ended; that must not change what matters of it."""
-    turn = jax.vmap(lambda *values: step(*values))
+    return repeated_between(lambda *values: values, step, lambda *values: values, [*leaves, live.astype(jnp.int32)])
+
+
+def repeated_between(begin: Callable, step: Callable, finish: Callable, leaves: Sequence[jax.Array]) -> list[jax.Array]:
+    """``finish(*values)`` of what :func:`repeated` makes of ``begin(*leaves) -> (*values, live)``, all of it of one
+    lane."""
+
+    def block(*given: jax.Array) -> Sequence[jax.Array]:
+        *values, live = jax.vmap(begin)(*given)
+
+        def body(carry: list[jax.Array]) -> list[jax.Array]:
+            *after, live = jax.vmap(step)(*carry[:-1])
+            return [*after, some(live)]
+
+        # Whether to go on is part of what goes round. An array that the condition alone reads would not be handed to
+        # the body, which a pass of Triton (remove-layout-conversions) counts on: it would end the process.
+        *ends, _ = lax.while_loop(lambda carry: carry[-1], body, [*values, some(live)])
+        return jax.vmap(finish)(*ends)
 
     def some(live: jax.Array) -> jax.Array:
-        return jnp.max(live) > 0
+        return jnp.max(live.astype(jnp.int32)) > 0
 
-    def block(*values: jax.Array) -> list[jax.Array]:
-        def body(carry: list[jax.Array]) -> list[jax.Array]:
-            *after, alive = turn(*carry[:-1])
-            return [*after, some(alive.astype(jnp.int32))]
-
-        return lax.while_loop(lambda carry: carry[-1], body, [*values[:-1], some(values[-1])])[:-1]
-
-    return _over_blocks(block, [*leaves, live.astype(jnp.int32)])
+    return _over_blocks(block, leaves)
 
 
 def _over_blocks(compute: Callable, leaves: Sequence[jax.Array]) -> list[jax.Array]:

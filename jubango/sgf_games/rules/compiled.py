@@ -16,7 +16,7 @@ from jax import lax
 from jax.sharding import NamedSharding
 
 from jubango.sgf_games.compute.kernels import where_needed
-from jubango.sgf_games.compute.machine import claim, device_layout, shard, split_last
+from jubango.sgf_games.compute.machine import claim, device_layout, shard, split_last, spread
 from jubango.sgf_games.compute.programs import Compiled, jit
 from jubango.sgf_games.rules.game import Game, State
 
@@ -153,13 +153,8 @@ def _table_program(
         look = jnp.concatenate([legal, player[:, None], over[:, None]], axis=-1).astype(jnp.uint8)
         return states, look, margin
 
-    mapped = jax.shard_map(
-        step,
-        mesh=split.mesh,
-        in_specs=(specs, rows.spec, all_of_it.spec, all_of_it.spec),
-        out_specs=(specs, split.spec, split.spec),
-        check_vma=False,
-    )
+    in_specs = (specs, rows.spec, all_of_it.spec, all_of_it.spec)
+    mapped = spread(step, split.mesh, in_specs, (specs, split.spec, split.spec))
     whole = (places, rows, all_of_it, all_of_it)
     return places, jit(
         mapped, number > 1, ("table", game, lanes, number), in_shardings=whole, out_shardings=(places, split, split)

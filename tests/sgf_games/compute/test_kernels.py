@@ -175,6 +175,26 @@ def test_the_check_is_made_in_the_middle_of_any_trace(unknown):
     assert [file.read_text() for file in unknown.glob("fused-*.txt")] == ["holds"]
 
 
+def test_empty_arrays_on_several_devices():
+    """JAX 0.11.2 dies where they are handed to ``jax.shard_map``."""
+    number = jax.device_count()
+    assert number > 1
+    split, whole = machine.shard(number)
+    rows, last, everywhere = split.spec, machine.split_last(2), whole.spec
+
+    def inside(first, weights, columns):
+        assert first["none"].shape == (3, 0, 2) and columns.shape == (0, 3)
+        return {**first, "sum": first["some"] + weights["w"].sum()}, columns
+
+    first = {"none": np.zeros((3 * number, 0, 2), np.int8), "some": np.arange(3 * number)}
+    weights, columns = {"w": np.arange(4), "none": np.zeros((0, 4))}, np.zeros((0, 3 * number), np.uint16)
+    mapped = machine.spread(inside, split.mesh, (rows, everywhere, last), (rows, last))
+    found, same = jax.jit(mapped)(first, weights, columns)
+    assert found["sum"].tolist() == (np.arange(3 * number) + 6).tolist()
+    assert (found["none"].shape, found["none"].dtype) == ((3 * number, 0, 2), np.int8)
+    assert (same.shape, same.dtype) == ((0, 3 * number), np.uint16)
+
+
 def test_other_backends_than_the_cpu_get_the_plain_form(monkeypatch, unknown):
     """The back end's name is all that is pretended here: the plain form is compiled, and plays the same games."""
     game = make_game("go:3")

@@ -15,7 +15,7 @@ from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.one_by_one import OneByOne
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.search.host.driver import Driver
-from jubango.bots.search.packing import SearchRequest, tree_seeds
+from jubango.bots.search.packing import SearchRequest, seeds_of
 from jubango.bots.search.results.result import lane_of, search_tree
 from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.puct import Puct
@@ -59,9 +59,10 @@ def test_trees_and_lanes_do_not_share_their_simulations_dice():
 
 
 def test_the_first_tree_of_an_ensemble_is_the_one_that_would_be_alone():
-    assert tree_seeds(5, 1).tolist() == [5]
-    assert tree_seeds(5, 3)[0] == 5
-    seeds = np.concatenate([tree_seeds(seed, 8) for seed in range(200)])
+    orders = [SearchRequest(lane, np.ones(7, bool), SearchParams(8), lane) for lane in range(200)]
+    assert seeds_of(orders, 1).tolist() == list(range(200))
+    assert seeds_of(orders, 3)[::3].tolist() == list(range(200))
+    seeds = seeds_of(orders, 8)
     assert len(set(seeds.tolist())) == 1600
 
 

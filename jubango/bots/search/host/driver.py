@@ -104,20 +104,20 @@ class Driver:
         not asked for does not matter."""
         assert self._under_way is None, "the devices are at work"
         overtaken = {order.lane: order for order in self._waiting}  # nobody has searched there
-        orders = [after(overtaken.pop(order.lane, None), order) for order in orders]
+        if overtaken:
+            orders = [after(overtaken.pop(order.lane, None), order) for order in orders]
         self._waiting = [*overtaken.values(), *orders]
         self._states = aligned(states, self.program, self.ensemble)
-        for order in orders:
-            self._busy[order.lane] = True
-            if order.onward:
-                assert self.ensemble == 1, "of several trees none can make the lane's moves"
-                self._onward[order.lane] = order.onward, 0
-            budget = min(order.params.simulations, self.search.capacity)
-            self._left[order.lane] = 1 + -(-budget // self.search.leaves)  # the root's evaluation first
-            self._deadline[order.lane] = order.deadline
-            self._settles[order.lane] = order.settles and order.deadline < math.inf
+        lanes = np.array([order.lane for order in orders], int)
+        budgets = np.minimum(np.array([order.params.simulations for order in orders], int), self.search.capacity)
+        self._busy[lanes] = True
+        self._left[lanes] = 1 + -(-budgets // self.search.leaves)  # the root's evaluation first
+        self._deadline[lanes] = [order.deadline for order in orders]
+        self._settles[lanes] = [order.settles and order.deadline < math.inf for order in orders]
         going_on = [(order.lane, order.onward) for order in orders if order.onward]
         if going_on:
+            assert self.ensemble == 1, "of several trees none can make the lane's moves"
+            self._onward |= {lane: (onward, 0) for lane, onward in going_on}
             rows = scripts_of(self.search, [onward for _, onward in going_on])
             self._script[[lane for lane, _ in going_on]] = rows
 
@@ -159,8 +159,9 @@ class Driver:
         self._stop += [int(lane) for lane in ready if left[lane]]
         self._busy[ready] = False
         self._script[ready] = 0
-        for lane in ready.tolist():
-            self._onward.pop(lane, None)
+        if self._onward:
+            for lane in ready.tolist():
+                self._onward.pop(lane, None)
         return SearchUpdate(ready, self._statistics(self._rows(ready)), moved)
 
     def _settled(self, now: float) -> np.ndarray:

@@ -30,7 +30,7 @@ from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import words_of_lanes
 from jubango.bots.search.tree.state import SearchState
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
-from jubango.sgf_games.compute.machine import debugging, device_layout, shard, split_last
+from jubango.sgf_games.compute.machine import debugging, device_layout, shard, split_last, spread
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.rules.compiled import initial_state
 from jubango.sgf_games.rules.game import State
@@ -113,7 +113,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
     places = functools.partial(jax.tree.map, lambda spec: NamedSharding(sharding.mesh, spec))
 
     def sharded(name: str, function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
-        mapped = jax.shard_map(function, mesh=sharding.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+        mapped = spread(function, sharding.mesh, in_specs, out_specs)
         return jit(
             mapped,
             number > 1,

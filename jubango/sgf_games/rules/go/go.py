@@ -25,7 +25,7 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import until_settled, where_needed
+from jubango.sgf_games.compute.kernels import settled, where_needed
 from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.compiled import rules
@@ -309,8 +309,7 @@ class Go(Game[GoState]):
     ) -> tuple[bb.Rows, bb.Rows, jax.Array]:
         """(own, opp, the point that simple ko forbids then, or -1) after a move."""
         put, flood, settle = placing(self.width, self.height)
-        placed, unsettled = put(bb.unpack(own), bb.unpack(opp), jnp.asarray(action, jnp.int32), played)
-        return settle(*until_settled(flood, unsettled, *placed))
+        return settled(put, flood, settle, bb.unpack(own), bb.unpack(opp), jnp.asarray(action, jnp.int32), played)
 
     def _points_allowed(self, own: bb.Rows, opp: bb.Rows) -> bb.Rows:
         """Empty points where a stone may go, ko aside."""

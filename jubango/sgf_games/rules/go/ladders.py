@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, until_settled
+from jubango.sgf_games.compute.kernels import fused, settled
 from jubango.sgf_games.compute.loops import alike, while_loop
 from jubango.sgf_games.rules.go.life import chain_liberties
 from jubango.sgf_games.rules.go.moves import chains_with_two_liberties, placing
@@ -146,8 +146,7 @@ def _searched(
         moves = bb.without(moves, point(move))
         turn = depth % 2 == 0
         own, opp = bb.choose(turn, attacker, defender), bb.choose(turn, defender, attacker)
-        placed, unsettled = put(own, opp, move, move >= 0)
-        own, opp, forbidden = settle(*until_settled(flood, unsettled, *placed))
+        own, opp, forbidden = settled(put, flood, settle, own, opp, move, move >= 0)
         legal = bb.some(bb.both(own, point(move))) & (move != s.ko[depth, place]) & ~over
         below = jnp.where(legal, depth + 1, deepest)
         return s._replace(

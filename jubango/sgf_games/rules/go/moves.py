@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused
+from jubango.sgf_games.compute.kernels import fused, settled
 
 # (own, opp, the stone, own stones known to have a liberty, the opponent's).
 Placed: TypeAlias = tuple[bb.Rows, bb.Rows, bb.Rows, bb.Rows, bb.Rows]
@@ -119,8 +119,11 @@ def chains_with_two_liberties(width: int, own: bb.Rows, opp: bb.Rows) -> tuple[b
     masks = [jnp.asarray(constants[..., r]).reshape(1, 2, bits, *lanes) for r in range(height)]
     stones = [jnp.stack([a, b])[:, None, None] for a, b in zip(own, opp, strict=True)]
     others = [row[::-1] for row in stones]
-    seeds, through = _beside_halves(width)(stones, others, masks)
-    reached = bb.flood(seeds, through, width)  # [2, 2, bits, ...]
+
+    def whole(reached: bb.Rows, through: bb.Rows) -> bb.Rows:
+        return reached
+
+    reached = settled(_beside_halves(width), bb.flood_step(width), whole, stones, others, masks)  # [2, 2, bits, ...]
     pairs = [row[:, 0] & row[:, 1] for row in reached]
     safe = [jax.lax.reduce_or(row, axes=(1,)) for row in pairs]
     return [row[0] for row in safe], [row[1] for row in safe]
@@ -129,8 +132,11 @@ def chains_with_two_liberties(width: int, own: bb.Rows, opp: bb.Rows) -> tuple[b
 @functools.cache
 def _beside_halves(width: int) -> Callable:
     @fused
-    def seeds(stones: bb.Rows, others: bb.Rows, half: bb.Rows) -> tuple[bb.Rows, bb.Rows]:
+    def beside(stones: bb.Rows, others: bb.Rows, half: bb.Rows) -> tuple[bb.Rows, bb.Rows]:
         empty = bb.complement(bb.either(stones, others), width)
         return bb.both(stones, bb.near(bb.both(empty, half), width)), stones
 
-    return seeds
+    def begin(stones: bb.Rows, others: bb.Rows, half: bb.Rows) -> tuple[tuple[bb.Rows, bb.Rows], jax.Array]:
+        return beside(stones, others, half), jnp.bool_(True)
+
+    return begin
