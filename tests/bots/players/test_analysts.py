@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
+from jubango.bots.players.engines.analysts import gtp_analyst
 from jubango.bots.players.engines.analysts.analysis_engine import AnalysisEngine
 from jubango.bots.players.engines.analysts.analyst import EngineLimits, EngineLine, EngineQuestion
 from jubango.bots.players.engines.analysts.gtp_analyst import parsed
@@ -214,7 +215,8 @@ def test_turns_that_are_none_are_no_answers():
         ("info move A1 visits 3 winrate 0.5 order 0 pv A1 ownership x", "could not convert"),
     ],
 )
-def test_lines_that_cannot_be_meant_are_one_line(line, said):
+def test_lines_that_cannot_be_meant_are_one_line(line, said, monkeypatch):
+    monkeypatch.setattr(gtp_analyst, "PROBE_SECONDS", 0.2)  # visits that are no number are never enough
     limits = EngineLimits(visits=2, seconds=0.5)
     with fake(f"gtp-says {shlex.quote(line)}") as engine, pytest.raises(UserError) as caught:
         answers(engine, questions(numbers=[0]), limits)

@@ -1,0 +1,159 @@
+"""Programs compiled for an H100 on a machine that has none: whether the compiler takes them, and what it makes of them.
+
+    python benchmarks/compile_for_gpu.py ['playout go:9 4096'] ['step go:9 4096'] ['puct go:9 4096'] ['network go:9 1024']
+
+Needs no card and no driver, but CUDA's compilers: `pip install 'jax[cuda13]'`, JAX 0.10 or later. A crash of a compiler
+is told as one line, as each program is made in a process of its own. Of a search the lines below a program say what
+one turn of each of its loops costs: kernels, and questions that the host waits for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = ("step go:9 4096", "playout go:9 4096", "puct go:9 4096", "network go:9 1024")
+# What XLA has to know of the card, as it writes it down itself (--xla_dump_to, gpu_target_config).
+H100 = """
+gpu_device_info {
+  threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 shared_memory_per_core: 233472
+  threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647
+  block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: 3352320000000 l2_cache_size: 52428800
+  clock_rate_ghz: 1.98 device_memory_size: 84978434048 shared_memory_per_block_optin: 232448
+  cuda_compute_capability { major: 9 minor: 0 } registers_per_core_limit: 65536 registers_per_block_limit: 65536
+}
+platform_name: "CUDA" dnn_version_info { major: 9 minor: 10 } runtime_version { major: 13 }
+device_description_str: "NVIDIA H100 80GB HBM3"
+"""
+NO_KERNELS = "parameter", "get-tuple-element", "tuple", "bitcast", "constant", "fusion-done", "while", "conditional"
+
+
+def compiled(kind: str, spec: str, lanes: int) -> str:
+    """The program for an H100, as XLA writes it down."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.experimental import topologies
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    from jubango.sgf_games.compute import kernels, machine
+    from jubango.sgf_games.rules import mnk
+    from jubango.sgf_games.rules.catalogue import make_game
+    from jubango.sgf_games.rules.go import playout
+
+    jax.devices()
+    card = topologies.get_topology_desc("h100", "cuda", target_config=H100, topology="1x1x1").devices[:1]
+    mesh = Mesh(np.array(card), ("lanes",))
+    whole, split = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("lanes"))
+    with contextlib.suppress(ImportError):  # JAX before 0.11 asks for no card
+        info: Any = importlib.import_module("jax._src.pallas.triton.gpu_info")
+        info.get_gpu_info = lambda: info.get_gpu_info_from_version(info.GpuVersion.H100)
+    # What is looked at on the card itself is taken for right.
+    own: Any = kernels
+    own.reduction_holds = lambda _: True
+    for module in (playout, mnk):
+        module.agrees = lambda *_: True  # type: ignore[attr-defined]
+
+    def made(function: Any, *args: Any, **options: Any) -> str:
+        began = time.perf_counter()
+        lowered = jax.jit(function, **options).trace(*args).lower(lowering_platforms=("cuda",))
+        middle = time.perf_counter()
+        text = str(lowered.compile().as_text())
+        print(
+            f"{kind} {spec} {lanes}: traced in {middle - began:.1f} s, compiled in {time.perf_counter() - middle:.1f}"
+        )
+        return text
+
+    game = make_game(spec)
+    states = jax.eval_shape(lambda: jax.vmap(lambda _: game.init(), out_axes=-1)(jnp.arange(lanes)))
+    with machine.made_for("gpu"):
+        if kind == "playout":
+            seeds = jax.ShapeDtypeStruct((lanes,), jnp.uint32)
+            return made(lambda s, x: game.random_playout(s, x), states, seeds, in_shardings=whole, out_shardings=whole)
+        if kind == "step":
+            step = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)
+            action = jax.ShapeDtypeStruct((lanes,), jnp.int32)
+            return made(step, states, action, in_shardings=whole, out_shardings=whole)
+        return made_search(kind, game, lanes, made, whole, split)
+
+
+def made_search(kind: str, game: Any, trees: int, made: Any, whole: Any, split: Any) -> str:
+    import jax
+    import numpy as np
+
+    import jubango as jb
+    from jubango.bots.evaluators.network import NetworkEvaluator
+    from jubango.bots.networks.model import new_weights
+    from jubango.bots.networks.shape import Shape
+    from jubango.bots.search import lifecycle
+    from jubango.bots.search.host import search_program
+    from jubango.bots.search.packing import pack
+
+    shape = Shape.of(game, 32, 4)
+    evaluator = NetworkEvaluator(shape) if kind == "network" else jb.Uniform()
+    weights: Any = jax.eval_shape(lambda: new_weights(shape)) if kind == "network" else ()
+    search = jb.Search(game, jb.Puct(), evaluator, capacity=128)
+    own: Any = search_program
+    own.shard = lambda _: (split, whole)
+    put, jax.device_put = jax.device_put, lambda x, *_, **__: x  # nothing is on the card
+    program = own._compile(search, 1, trees)
+    jax.device_put = put
+    state = jax.eval_shape(lambda: lifecycle.idle(search, trees))
+    states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((*x.shape, trees), x.dtype), jax.eval_shape(game.init))
+    told = pack(search, [], np.zeros(0, int), trees, 1), program.no_script, program.nothing, program.none, np.int32(4)
+    chunk: Any = program.run_chunk
+    places = {key: value for key, value in chunk._options.items() if key.endswith(("_shardings", "argnums"))}
+    return str(made(lambda *args: chunk.__wrapped__(*args), state, weights, states, *told, **places))
+
+
+def told(text: str) -> None:
+    """The kernels of the program and of a turn of each of its loops."""
+    parts: dict[str, list[str]] = {}
+    name = ""
+    for line in text.splitlines():
+        if begun := re.match(r"^(ENTRY )?%?([\w.\-]+) \(.*\{\s*$", line):
+            name = "main" if begun[1] else begun[2]
+            parts[name] = []
+        elif name and " = " in line:
+            parts[name].append(line)
+
+    def one(part: str, called: str, depth: int) -> None:
+        kinds = [re.search(r"\s([a-z][\w\-]*)\(", line.split(" = ", 1)[1]) for line in parts[part]]
+        number = sum(kind is not None and kind[1] not in NO_KERNELS for kind in kinds)
+        print(f"{'  ' * depth}{called}: {number} kernels")
+        for line in parts[part]:
+            for inner, how in (
+                (r" while\(.*body=%?([\w.\-]+)", "a turn"),
+                (r"_computation=%?(region[\w.\-]+)", "a branch"),
+            ):
+                for found in re.findall(inner, line):
+                    one(found, how, depth + 1)
+
+    one("main", "all", 1)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--one"]:
+        sys.path.insert(0, str(ROOT))
+        kind, spec, lanes = sys.argv[2].split()
+        return told(compiled(kind, spec, int(lanes)))
+    for words in sys.argv[1:] or PROGRAMS:
+        variables = {"JAX_PLATFORMS": "cpu", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1", "PYTHONUNBUFFERED": "1"}
+        flags = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_autotune_level=0"
+        command = [sys.executable, __file__, "--one", words]
+        ended = subprocess.run(command, env={**os.environ, **variables, "XLA_FLAGS": flags}, check=False)
+        if ended.returncode:
+            print(f"{words}: failed with status {ended.returncode}")
+    return None
+
+
+if __name__ == "__main__":
+    main()
