@@ -1,6 +1,7 @@
 """Programs compiled for an H100 on a machine that has none: whether the compiler takes them, and what it makes of them.
 
-    python benchmarks/compile_for_gpu.py ['playout go:9 4096'] ['step go:9 4096'] ['puct go:9 4096'] ['network go:9 1024']
+    python benchmarks/compile_for_gpu.py
+    python benchmarks/compile_for_gpu.py 'playout go:9 4096' 'step go:9 4096' 'puct go:9 4096' 'network go:9 1024'
 
 Needs no card and no driver, but CUDA's compilers: `pip install 'jax[cuda13]'`, JAX 0.10 or later. A crash of a compiler
 is told as one line, as each program is made in a process of its own. Of a search the lines below a program say what
