@@ -5,11 +5,12 @@
 
 Needs no card and no driver, but CUDA's compilers: `pip install 'jax[cuda13]'`, JAX 0.10 or later. A crash of a compiler
 is told as one line, as each program is made in a process of its own. Of a search the lines below a program say what
-one turn of each of its loops costs: kernels, and questions that the host waits for.
+one turn of each of its loops costs: kernels, and questions (loops and branches) that the host waits for.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import os
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+KINDS = "step", "playout", "puct", "network"
 PROGRAMS = ("step go:9 4096", "playout go:9 4096", "puct go:9 4096", "network go:9 1024")
 # What XLA has to know of the card, as it writes it down itself (--xla_dump_to, gpu_target_config).
 H100 = """
@@ -116,7 +118,7 @@ def made_search(kind: str, game: Any, trees: int, made: Any, whole: Any, split: 
 
 
 def told(text: str) -> None:
-    """The kernels of the program and of a turn of each of its loops."""
+    """The kernels of the program and of a turn of each of its loops. Loops and branches ask, and the host waits."""
     parts: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():
@@ -128,32 +130,44 @@ def told(text: str) -> None:
 
     def one(part: str, called: str, depth: int) -> None:
         kinds = [re.search(r"\s([a-z][\w\-]*)\(", line.split(" = ", 1)[1]) for line in parts[part]]
-        number = sum(kind is not None and kind[1] not in NO_KERNELS for kind in kinds)
-        print(f"{'  ' * depth}{called}: {number} kernels")
+        names = [kind[1] for kind in kinds if kind]
+        asked = sum(name in ("while", "conditional") for name in names)
+        print(f"{'  ' * depth}{called}: {sum(name not in NO_KERNELS for name in names)} kernels, asks {asked} times")
         for line in parts[part]:
-            for inner, how in (
-                (r" while\(.*body=%?([\w.\-]+)", "a turn"),
-                (r"_computation=%?(region[\w.\-]+)", "a branch"),
-            ):
-                for found in re.findall(inner, line):
-                    one(found, how, depth + 1)
+            if inner := re.search(r" while\(.*body=%?([\w.\-]+)", line):
+                one(inner[1], "a turn", depth + 1)
+            for inner in re.finditer(r"(?:true_computation|false_computation)=%?([\w.\-]+)", line):
+                one(inner[1], "a branch", depth + 1)
+            if inner := re.search(r"branch_computations=\{([^}]*)\}", line):
+                for branch in inner[1].split(","):
+                    one(branch.strip().lstrip("%"), "a branch", depth + 1)
 
     one("main", "all", 1)
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["--one"]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", default=PROGRAMS, help=f"'KIND GAME LANES'; kinds: {', '.join(KINDS)}")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    for words in given.programs:
+        if not re.fullmatch(rf"({'|'.join(KINDS)}) \S+ [1-9]\d*", words):
+            parser.error(f"{words!r}: should be 'KIND GAME LANES', a kind of {', '.join(KINDS)}")
+    if given.one:
         sys.path.insert(0, str(ROOT))
-        kind, spec, lanes = sys.argv[2].split()
+        kind, spec, lanes = given.programs[0].split()
         return told(compiled(kind, spec, int(lanes)))
-    for words in sys.argv[1:] or PROGRAMS:
-        variables = {"JAX_PLATFORMS": "cpu", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1", "PYTHONUNBUFFERED": "1"}
-        flags = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_autotune_level=0"
+    variables = {"JAX_PLATFORMS": "cpu", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1", "PYTHONUNBUFFERED": "1"}
+    variables["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_autotune_level=0"
+    failed = 0
+    for words in given.programs:
         command = [sys.executable, __file__, "--one", words]
-        ended = subprocess.run(command, env={**os.environ, **variables, "XLA_FLAGS": flags}, check=False)
+        ended = subprocess.run(command, env=os.environ | variables, stderr=subprocess.PIPE, text=True, check=False)
         if ended.returncode:
-            print(f"{words}: failed with status {ended.returncode}")
-    return None
+            failed += 1
+            said = [line for line in ended.stderr.splitlines() if line.strip()] or [""]
+            print(f"{words}: failed with status {ended.returncode}: {said[-1].strip()[:300]}")
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ Where JAX with its CUDA is part of the image, leave out 'jax[cuda13]' and make t
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -80,18 +81,15 @@ def equality(small: bool) -> Iterator[Row]:
         return dict(np.load(path)) if not ended.returncode else ended.stderr.strip()[-200:] or str(ended.returncode)
 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max(1, cores() - 1)) as pool:
-        begun = {pool.submit(found, (part, kind)): part for part in parts for kind in ("cpu", "")}
-        ended: dict[str, list[dict[str, Any] | str]] = {part: [] for part in parts}
+        begun = {pool.submit(found, task): task for task in itertools.product(parts, ("cpu", ""))}
+        ended: dict[str, dict[str, Any]] = {part: {} for part in parts}
         for task in as_completed(begun):  # what has come is told, however long the others take
-            part = begun[task]
-            ended[part].append(task.result())
-            if len(ended[part]) < 2:
-                continue
-            one, two = ended[part]
-            if isinstance(one, str) or isinstance(two, str):
-                yield part, "failed", one if isinstance(one, str) else str(two)
-            else:
-                yield from compared(one, two)
+            part, kind = begun[task]
+            ended[part][kind] = task.result()
+            if isinstance(ended[part][kind], str):
+                yield f"{part}, {kind or 'the card'}", "failed", ended[part][kind]
+            elif all(isinstance(ended[part].get(kind), dict) for kind in ("cpu", "")):
+                yield from compared(ended[part]["cpu"], ended[part][""])
 
 
 def compared(cpu: dict[str, Any], other: dict[str, Any]) -> Iterator[Row]:
@@ -130,7 +128,9 @@ def play_for_equality(path: Path, small: bool, part: str) -> None:
         lanes = 64 if small else 1024
         seeds = jnp.arange(lanes, dtype=jnp.uint32)
         ends = jit(game.random_playout_with_amaf)(initial_states(game, lanes), seeds)
-        np.savez(path, **{f"{part}, random games, who was first": np.asarray(ends[1]).T})
+        results, first = map(np.asarray, ends)
+        named = {f"{part}, random games, results": results[:, None], f"{part}, random games, who was first": first.T}
+        np.savez(path, **named)
         return
     found: dict[str, np.ndarray] = {}
     game = make_game(SMALL if small else "go:9")
@@ -336,7 +336,6 @@ MADE_AHEAD = ("playouts", "puct", "mctx_and_pgx", "small_network", "large_networ
 
 def made_ahead(names: list[str], small: bool, seconds: float) -> list[Row]:
     """These sections side by side, for the programs that they leave in the cache. Returns what equality says."""
-    os.environ.setdefault("JUBANGO_CACHE", tempfile.mkdtemp())
     with ThreadPoolExecutor(len(names)) as pool:
         begun = {name: pool.submit(run, name, small, seconds, **SHARED) for name in names}
     return begun["equality"].result() if "equality" in begun else []
@@ -368,7 +367,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="little of everything: does the script work?")
     parser.add_argument("--only", default="", help=f"some of {', '.join(SECTIONS)}")
-    parser.add_argument("--minutes", type=float, default=10.0, help="that all of it may take")
+    parser.add_argument("--minutes", type=float, default=10.0, help="that all of it may take, besides --ahead")
     parser.add_argument(
         "--ahead", type=float, default=0.0, metavar="MINUTES", help="make programs side by side before, for so long"
     )
@@ -390,8 +389,8 @@ def main() -> None:
         if unknown := sorted(set(wanted) - set(SECTIONS)):
             parser.error(f"--only: there is no {unknown[0]}; there are {', '.join(SECTIONS)}")
         known: dict[str, list[Row]] = {}
-        if given.ahead:
-            together = [name for name in wanted if name in (*MADE_AHEAD, "equality")]
+        together = [name for name in wanted if name in (*MADE_AHEAD, "equality")]
+        if given.ahead and together:
             known["equality"] = made_ahead(together, given.small, 60 * given.ahead)
         ends, lines = time.perf_counter() + 60 * given.minutes, ["| what | how much | more |", "|---|---|---|"]
         print("\n".join(lines), flush=True)

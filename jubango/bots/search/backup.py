@@ -67,7 +67,7 @@ def back_up(
         start = (levels - 1) // at_once * at_once, tree.edges, (value, player)
         return tree._replace(edges=while_loop(lambda c: c[0] >= 0, up, start)[1])
     top = jnp.int32(0), tree.edges
-    return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, top, unasked=not suited().asks)[1])
+    return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, top, unasked=not suited().skips)[1])
 
 
 def back_up_firsts(

@@ -115,7 +115,7 @@ def select(search: SearchSpec, s: SearchState, active: jax.Array) -> tuple[Searc
     top = Descent(start, going, zero, zero - 1, zero, s.paths, s.tree.edges)
     if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
         top = level(top, root=True)
-    end = while_loop(lambda d: jnp.any(d.going), times(suited().descent, level), top, unasked=not suited().asks)
+    end = while_loop(lambda d: jnp.any(d.going), times(suited().descent, level), top, unasked=not suited().skips)
     tree = s.tree._replace(edges=end.edges)
     action = pick(end.paths.action, jnp.maximum(end.length - 1, 0), jnp.arange(b.shape[0]))
     leaf = Leaf(end.node, action, end.child, end.length)
@@ -289,7 +289,7 @@ def judge(
         returns = jax.vmap(search.game.returns, in_axes=-1, out_axes=-1)(states)
         return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0].astype(jnp.float32), said)
 
-    value = lax.cond(jnp.any(terminal), exact, lambda: said) if suited().asks else exact()
+    value = lax.cond(jnp.any(terminal), exact, lambda: said) if suited().skips else exact()
     return player, terminal, normalised(weights, legal, search.width), value, amaf
 
 

@@ -241,8 +241,15 @@ def _reduction(lane: Callable, types: tuple) -> Callable:
 
 
 def _pallas(lane: Callable, types: tuple) -> Callable:
-    """``lane`` as one kernel of a GPU."""
-    return _over_lanes(_Kernel(lane, types).as_pallas)
+    """``lane`` as one kernel of a GPU, after a loop in it that changes nothing."""
+
+    def begin(*values: jax.Array) -> tuple[jax.Array, ...]:
+        return *values, jnp.int32(0), jnp.bool_(True)
+
+    def step(*values: jax.Array) -> tuple[jax.Array, ...]:
+        return *values[:-1], values[-1] + 1, values[-1] < 2
+
+    return _over_lanes(lambda *leaves: repeated_between(begin, step, lambda *values: lane(*values[:-1]), leaves))
 
 
 def in_pallas() -> bool:
@@ -425,7 +432,7 @@ def where_needed(needed: jax.Array, function: Callable[[*Ts], R], *args: *Ts) ->
     ``function`` must treat its lanes alike, whatever their shape, and a lane that does not need it must
     not care which it gets. Under ``vmap`` all lanes share one decision.
     """
-    if not machine.suited().asks:
+    if not machine.suited().skips:
         return function(*args)
     leaves, tree = jax.tree.flatten(args)
     out_tree: Any = None

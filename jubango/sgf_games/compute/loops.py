@@ -15,7 +15,8 @@ T = TypeVar("T")
 def while_loop(cond: Callable[[T], jax.Array], body: Callable[[T], T], start: T, unasked: bool = False) -> T:
     """``lax.while_loop``, of which everything may vary over the devices over which anything of ``start`` does.
 
-    unasked: the first turn is made anyway, where the loop is nearly always entered and asking takes time.
+    unasked: the first turn is made anyway. It must change nothing that matters where ``cond`` says no, and the body is
+        compiled twice.
     """
     start = alike(start, start)
     result: T = lax.while_loop(cond, body, body(start) if unasked else start)

@@ -45,20 +45,20 @@ class Suited(NamedTuple):
     hand_over: float  # seconds, the fixed cost of a chunk of simulations
     in_order: bool  # whether what several leaves add to one number has to be put in order by us
     kernels: bool  # whether elementwise code is one kernel of Pallas, where that is right
-    asks: bool  # whether it is asked first if any lane needs what is next; an accelerator's host would wait to know
+    skips: bool  # whether what no lane needs is skipped; the host of an accelerator would have to wait to know
 
 
 DEVICE_KINDS = "cpu", "gpu", "tpu"
 # Measured.
 CPU = Suited(
     fill=32, block=256, games=128, together=24, descent=1, climb=4, moved=1024, hand_over=6e-3, in_order=False,
-    kernels=False, asks=True,
+    kernels=False, skips=True,
 )  # fmt: skip
-# Chosen by reading, not measured: a turn of a loop whose end is data costs the host a wait, lanes are cheap, atomic
-# additions come in any order.
+# Chosen by reading, none measured by itself: a turn of a loop whose end is data costs the host a wait, lanes are cheap,
+# atomic additions come in any order.
 ACCELERATOR = Suited(
     fill=1024, block=2**20, games=2048, together=1024, descent=4, climb=16, moved=2**18, hand_over=2e-3,
-    in_order=True, kernels=True, asks=False,
+    in_order=True, kernels=True, skips=False,
 )  # fmt: skip
 
 
@@ -342,7 +342,8 @@ def _set_device(name: str, said: str) -> None:
     plugins = " ".join(one.name for one in importlib.metadata.entry_points(group="jax_plugins"))
     kind = next((one for one in ("cuda", "rocm") if one in plugins), "") if name == "gpu" else name
     if not kind:
-        raise UserError(f"{said}{name}: JAX has no plug-in for GPUs here; pip install 'jubango[cuda]' brings NVIDIA's")
+        how = "pip install 'jubango[cuda]' brings NVIDIA's, 'jubango[cuda13]' that for CUDA 13"
+        raise UserError(f"{said}{name}: JAX has no plug-in for GPUs here; {how}")
     jax.config.update("jax_platforms", "cpu" if kind == "cpu" else f"{kind},cpu")
     _device[:] = [name]
 

@@ -3,7 +3,8 @@
 Left to the compiler, a rules step is many kernels, which meet the memory in between. A loop whose end is data costs
 the host a wait at every turn, and goes on for all lanes until the last has ended. Here a loop is inside of the kernel,
 and a block of lanes goes on alone until its last lane has ended. What comes out is the same, bit for bit:
-``reduction_check`` looks at it where it is used first, and on a CPU the tests do, where JAX interprets such kernels.
+``reduction_check`` looks at a sample where it is used first, and at whole random games. On a CPU the tests look, where
+JAX interprets such kernels.
 """
 
 from __future__ import annotations
@@ -60,8 +61,7 @@ def repeated_between(begin: Callable, step: Callable, finish: Callable, leaves: 
 def _over_blocks(compute: Callable, leaves: Sequence[jax.Array]) -> list[jax.Array]:
     """``compute`` of arrays [LANES_A_BLOCK], for arrays of one shape and whatever size.
 
-    Arrays of one type are the rows of one array: a kernel of the compiler's puts them together, where one each would
-    bring them otherwise."""
+    Arrays of one type are the rows of one array, so that the compiler copies them by one kernel, not by one each."""
     from jax.experimental import pallas as pl
 
     shape, size = leaves[0].shape, math.prod(leaves[0].shape)

@@ -80,7 +80,7 @@ def test_a_search_finds_the_same_tree_as_an_accelerator_would(rule, leaves, monk
         run = jax.jit(lambda key: search((), states, key, tree=True))
         return jax.tree.leaves(jax.device_get(run(jax.random.key(5))))
 
-    as_cpu, parts = found(), ("descent", "climb", "in_order", "moved", "asks")
+    as_cpu, parts = found(), ("descent", "climb", "in_order", "moved", "skips")
     its = {part: getattr(machine.ACCELERATOR, part) for part in parts}
     monkeypatch.setattr(machine, "CPU", machine.CPU._replace(**its))
     for one, other in zip(as_cpu, found(), strict=True):
