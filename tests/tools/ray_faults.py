@@ -56,7 +56,7 @@ def actor(nodes: Nodes, place: Path) -> str:
     sitting = Sitting(place, nodes.address)
     sitting.games(100)
     began = time.monotonic()
-    os.kill(second.hosts[0], signal.SIGKILL)
+    os.kill(sitting.until(lambda: second.hosts, "a host of the second node")[0], signal.SIGKILL)
     seconds = sitting.when("leased again") - began
     assert "is gone: its process has ended" in sitting.end(), sitting.said
     assert any(row["host"].endswith(".2") and int(row["games"]) for row in rows(sitting.run)), rows(sitting.run)
@@ -80,8 +80,9 @@ def stopped(nodes: Nodes, place: Path) -> str:
     _, second = nodes.hold(2)
     sitting = Sitting(place, nodes.address, patience=3.0)
     sitting.games(100)
-    os.kill(second.hosts[0], signal.SIGSTOP)
-    pid, began = second.hosts[0], time.monotonic()
+    pid = sitting.until(lambda: second.hosts, "a host of the second node")[0]
+    os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
     seconds = sitting.when("is silent") - began
     sitting.games(kept_in(sitting.run) + 100)
     os.kill(pid, signal.SIGCONT)
@@ -111,8 +112,8 @@ def killed(nodes: Nodes, place: Path, number: int = signal.SIGKILL) -> str:
     both = nodes.hold(2)
     sitting = Sitting(place, nodes.address)
     sitting.games(100)
-    hosts = [psutil.Process(pid) for node in both for pid in node.hosts]
-    assert len(hosts) == 2
+    pids = sitting.until(lambda: all(node.hosts for node in both) and [node.hosts[0] for node in both], "two hosts")
+    hosts = [psutil.Process(pid) for pid in pids]
     began = time.monotonic()
     sitting.process.send_signal(number)
     seconds = settled(hosts) - began
