@@ -55,8 +55,9 @@ def actor(nodes: Nodes, place: Path) -> str:
     _, second = nodes.hold(2)
     sitting = Sitting(place, nodes.address)
     sitting.games(100)
+    pid = sitting.until(lambda: second.hosts, "a host of the second node")[0]
     began = time.monotonic()
-    os.kill(sitting.until(lambda: second.hosts, "a host of the second node")[0], signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     seconds = sitting.when("leased again") - began
     assert "is gone: its process has ended" in sitting.end(), sitting.said
     assert any(row["host"].endswith(".2") and int(row["games"]) for row in rows(sitting.run)), rows(sitting.run)
