@@ -87,9 +87,11 @@ def test_a_loop_s_condition_reads_a_number_alone():
 
     made = jax.make_jaxpr(lambda n: pallas_kernels.repeated(lambda x: (x - 1, x > 1), [n], n > 1))(jnp.arange(40))
     assert [len(each["cond_jaxpr"].jaxpr.eqns) for each in loops(made.jaxpr)] == [0]
-    lane = jax.make_jaxpr(lambda n: jax.lax.while_loop(lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] * 2), (0, n))[1])
-    flat = lambda n: pallas_kernels.elementwise(lambda x: [jax.core.eval_jaxpr(lane(x).jaxpr, (), x)[0]], [n])  # noqa: E731
-    made = jax.make_jaxpr(flat)(jnp.arange(40))
+
+    def lane(x):
+        return [jax.lax.while_loop(lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] * 2), (0, x))[1]]
+
+    made = jax.make_jaxpr(lambda n: pallas_kernels.elementwise(lane, [n]))(jnp.arange(40))
     assert [len(each["cond_jaxpr"].jaxpr.eqns) for each in loops(made.jaxpr)] == [0]
 
 

@@ -115,7 +115,7 @@ def pack(
     at = trees_of(orders, ensemble)
     legal = np.zeros((len(orders), 32 * -(-actions // 32)), bool)
     legal[:, :actions] = np.concatenate([order.legal for order in orders]).reshape(-1, actions)
-    kinds = {id(order.params): order.params for order in orders}  # few, of many orders
+    kinds = {id(order.params): order.params for order in orders}  # fewer than orders, where these share them
     rows = dict(zip(kinds, range(len(kinds)), strict=True))
     numbers = np.zeros((len(kinds), head - 2), np.uint32)
     numbers[:, 0] = [n.simulations for n in kinds.values()]
