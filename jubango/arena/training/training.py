@@ -65,6 +65,7 @@ MAY_CHANGE = frozenset(
         "reuse",
         "batch",
         "rate",
+        "precision",
     }
 )  # settings that may be others when a run goes on; boards may come and go, after the one that counts
 

@@ -14,7 +14,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 
 from jubango.bots.learning.replay import Samples
-from jubango.bots.networks.model import apply
+from jubango.bots.networks.model import Precision, apply
 from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.base.extras import need
 from jubango.sgf_games.compute.machine import gathered, on_cpu, shard, spread
@@ -35,6 +35,7 @@ class Recipe:
     average: how much of the average of the weights a step keeps; the average is what plays.
     value, ownership, score: weights in the loss of the search's own value, beside the game's result, and of the two
         heads.
+    precision: of the numbers in the network's tower; weights, gradients and heads are float32.
 
     Source: Adam, Kingma & Ba 2015; weight decay, Loshchilov & Hutter 2019; averaging, Polyak & Juditsky 1992; heads, Wu
     2019, section 3.4.
@@ -48,6 +49,7 @@ class Recipe:
     value: float = 0.5
     ownership: float = 0.5
     score: float = 0.5
+    precision: Precision = "float32"
 
     def optimizer(self) -> optax.GradientTransformation:
         """Adam's steps by this recipe, an optax transformation.
@@ -98,7 +100,7 @@ def loss(
     number, height, width, channels = planes.shape
     flat = jnp.take_along_axis(planes.reshape(number, height * width, channels), points[..., None], axis=1)
     target = jnp.take_along_axis(batch.policy.astype(jnp.float32), actions, axis=1)
-    found = apply(shape, weights, flat.reshape(planes.shape))
+    found = apply(shape, weights, flat.reshape(planes.shape), recipe.precision)
     logs = jax.nn.log_softmax(found.policy)
     result = batch.result[:, None]
     outcome = jnp.concatenate([jnp.maximum(-result, 0), 1 - jnp.abs(result), jnp.maximum(result, 0)], axis=-1)

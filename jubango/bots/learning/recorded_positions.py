@@ -56,7 +56,7 @@ class Replayed:
             if not length:
                 continue
             rows = np.sort(rng.choice(length, min(each, length), replace=False))
-            margin, owners = self._count(line, end, length)
+            margin, owners = self.count(line, end, length)
             chosen_states = jax.tree.map(lambda x, rows=rows: x[rows], states)
             found.append(_labelled(game, line, chosen_states, rows, margin, owners, rng))
         won = [self.lines[i].result for i in chosen]
@@ -64,7 +64,7 @@ class Replayed:
         games = Games(len(chosen), sum(self.lengths[i] for i in chosen), share, 0, 0, 0)
         return (jax.tree.map(lambda *x: np.concatenate(x), *found) if found else None), games
 
-    def _count(self, line: RecordedGame, end: State, length: int) -> tuple[float, np.ndarray]:
+    def count(self, line: RecordedGame, end: State, length: int) -> tuple[float, np.ndarray]:
         """(the first player's margin or nan, int8 [H * W] owners) of a game that was counted as we count it."""
         game = self.game
         none = float("nan"), np.zeros(game.height * game.width if game.counts_points else 0, np.int8)

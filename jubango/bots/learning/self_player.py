@@ -101,7 +101,7 @@ class SelfPlayer:
         gumbel = settings.search == "gumbel"
         rule = Gumbel(least_range=LEAST_RANGE) if gumbel else Puct(base=19652.0, fpu="parent")
         noise, temperature = (0.0, 0.0) if gumbel else (0.25, 1.0)
-        search = Search(game.compiled_as, rule, NetworkEvaluator(self.shape), settings.simulations)
+        search = Search(game.compiled_as, rule, NetworkEvaluator(self.shape, settings.precision), settings.simulations)
         return SelfPlay(
             search, settings.simulations, settings.fast, settings.share, noise=noise, temperature=temperature,
             temperature_plies=2 * side, opening=settings.opening or side,

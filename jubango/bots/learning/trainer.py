@@ -73,7 +73,7 @@ class Trainer:
         self.elsewhere: PlaysElsewhere | None = None  # who plays in its place
         self.games, self.shape, self.devices = self.player.games, self.player.shape, self.player.devices
         batch = -(-settings.batch // self.devices) * self.devices
-        self.recipe = Recipe(batch=batch, rate=settings.rate)
+        self.recipe = Recipe(batch=batch, rate=settings.rate, precision=settings.precision)
         self.replays = [Replay(settings.window) for _ in self.games]
         self._files = [
             PositionFiles(self.run, f"samples/{i}-{game.spec.split(',')[0].replace(':', '-')}", game)

@@ -16,7 +16,7 @@ class TrainingConfig(BaseModel):
     """What is trained and how; what is 0 is chosen for the game.
 
     games: specs of one family of games, the first of which is the one that counts.
-    channels, blocks: of the network. start: a file of weights to begin with.
+    channels, blocks: of the network; precision: of its tower in self-play and learning, "bfloat16" for GPUs. start: a file of weights to begin with.
     search: of self-play, "gumbel" or "alphazero"; simulations, fast: of a move that is kept for learning, and of the
         others; share: of the former.
     opening, opening_temperature: moves drawn from the prior at the beginning of a game (0: each board's side), see
@@ -33,6 +33,7 @@ class TrainingConfig(BaseModel):
     games: Annotated[tuple[str, ...], Field(min_length=1)]
     channels: Annotated[int, Field(ge=0, le=4096)] = 0
     blocks: Annotated[int, Field(ge=0, le=128)] = 0
+    precision: Literal["float32", "bfloat16"] = "float32"
     start: str = ""
     search: Literal["gumbel", "alphazero"] = "gumbel"
     simulations: Annotated[int, Field(ge=0, le=10_000)] = 0

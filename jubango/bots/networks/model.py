@@ -40,17 +40,14 @@ def apply(
 ) -> Outputs:
     """The network of ``shape`` with these weights: [B, H, W, C] -> its outputs, float32. A pure function.
 
-    precision: of the numbers in between, "float32" or "bfloat16"; "int8" is not computed here."""
+    precision: of the numbers in the tower, "float32" or "bfloat16"; the heads are float32 in either. "int8" is not
+    computed here."""
     assert precision != "int8", "jubango.bots.networks.int8"
-    if precision != "float32":
-        rough = {name: value.astype(precision) for name, value in weights.items()}
-        said = apply(shape, rough, planes.astype(precision))
-        return jax.tree.map(lambda x: x.astype(jnp.float32), said)
     batch, height, width, _ = planes.shape
-    x = _convolved(weights, "stem", planes)
+    x = _convolved(weights, "stem", planes.astype(precision))
     for i in range(shape.blocks):
         x = _block(weights, f"blocks.{i}", x)
-    x = relu(x)
+    x = relu(x).astype(jnp.float32)
     seen = _convolved(weights, "value_planes", x)
     hidden = relu(_linear(weights, "value_hidden", pool(relu(seen))))
     ownership, score = jnp.zeros((batch, height, width), jnp.float32), jnp.zeros(batch, jnp.float32)
@@ -90,18 +87,24 @@ def _policy(shape: Shape, weights: Mapping[str, jax.Array], planes: jax.Array) -
 
 
 def _convolved(weights: Mapping[str, jax.Array], name: str, x: jax.Array) -> jax.Array:
-    """[B, H, W, C] -> [B, H, W, D], zeros beyond the edge."""
-    kernel = weights[f"{name}.kernel"]
+    """[B, H, W, C] -> [B, H, W, D], zeros beyond the edge; computed in the precision of ``x``, as is what follows."""
+    kernel, bias = _layer(weights, name, x)
     if kernel.shape[:2] == (1, 1):
         found = _product(x, kernel[0, 0])
     else:
         found = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-    return found + weights[f"{name}.bias"]
+    return found + bias
 
 
 def _linear(weights: Mapping[str, jax.Array], name: str, x: jax.Array) -> jax.Array:
     """[..., C] -> [..., D]."""
-    return _product(x, weights[f"{name}.kernel"]) + weights[f"{name}.bias"]
+    kernel, bias = _layer(weights, name, x)
+    return _product(x, kernel) + bias
+
+
+def _layer(weights: Mapping[str, jax.Array], name: str, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(kernel, bias) in the precision of ``x``."""
+    return weights[f"{name}.kernel"].astype(x.dtype), weights[f"{name}.bias"].astype(x.dtype)
 
 
 def _product(x: jax.Array, kernel: jax.Array) -> jax.Array:

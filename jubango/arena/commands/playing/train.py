@@ -72,6 +72,9 @@ def register(app: typer.Typer) -> None:
         reuse: Annotated[float | None, typer.Option(help="How often each is learnt from.", show_default="8")] = None,
         batch: Annotated[int | None, typer.Option(help="Positions of a step.", show_default="256")] = None,
         rate: Annotated[float | None, typer.Option(help="Of learning.", show_default="0.001")] = None,
+        precision: Annotated[
+            str | None, typer.Option(help="Of the network meanwhile: bfloat16 for GPUs.", show_default="float32")
+        ] = None,
         seed: Annotated[
             int | None, typer.Option(help="Seed of the first weights and of all random numbers.", show_default="1")
         ] = None,
@@ -97,7 +100,7 @@ def register(app: typer.Typer) -> None:
             "channels": channels, "blocks": blocks, "start": start, "search": search, "simulations": simulations,
             "fast": fast, "share": share, "opening": opening, "opening_temperature": opening_temperature,
             "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse, "batch": batch, "rate": rate,
-            "seed": seed, "records": tuple(records) if records else None, "epochs": epochs, "per_game": per_game,
+            "precision": precision, "seed": seed, "records": tuple(records) if records else None, "epochs": epochs, "per_game": per_game,
             "alternate": tuple(alternate) if alternate else None,
         }  # fmt: skip
         given = {key: value for key, value in settings.items() if value is not None}
