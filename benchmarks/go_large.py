@@ -1,12 +1,14 @@
-"""The network for large boards of Go, made on one GPU in some ten minutes: from recorded games, then from self-play that
-takes turns with them.
+"""The network for large boards of Go, made on one GPU in some ten minutes: from recorded games, then from self-play
+that takes turns with them.
 
     git clone https://github.com/yenw/computer-go-dataset
-    python benchmarks/go_large.py pack computer-go-dataset games.npz [--games 245000]
-    python benchmarks/go_large.py train games.npz OUT [--minutes 9] [--channels 128] [--blocks 6]
+    python benchmarks/go_large.py pack computer-go-dataset games.npz
+    python benchmarks/go_large.py train games.npz first --minutes 7.4
+    python benchmarks/go_large.py train games.npz second --minutes 3.3 --start first/go-large.safetensors --alone 0 \
+        --mix 2 --simulations 32 --share 0.33 --score 10 --rate 0.0005 --seed 2
 
 The records are games of 9 dan on Tygem, 19x19, komi 6.5. All of them lie on the device, where they are replayed by the
-rules: every lane is somewhere in a game, a step of learning takes each lane's position, and then the lanes go on. So
+rules. Every lane is somewhere in a game, a step of learning takes each lane's position, and then the lanes go on. So
 the host has nothing to do. Of some games that were counted it is known whose each point was; these are drawn more
 often. OUT/go-large.safetensors is the average of the weights; OUT/log.txt says how it went.
 """
@@ -15,15 +17,11 @@ from __future__ import annotations
 
 import argparse
 import functools
-import io
-import json
+import itertools
 import re
-import subprocess
-import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,21 +30,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from jubango.bots.learning import learner  # noqa: E402
-from jubango.bots.learning.learner import Learning, Losses, Recipe  # noqa: E402
-from jubango.bots.learning.recorded_games import RecordedGame  # noqa: E402
-from jubango.bots.learning.recorded_positions import KOMI_SCALE, OTHER_KOMI, Replayed  # noqa: E402
-from jubango.bots.learning.replay import Replay, Samples  # noqa: E402
-from jubango.bots.learning.self_player import SelfPlayer  # noqa: E402
-from jubango.bots.learning.training_config import TrainingConfig  # noqa: E402
-from jubango.bots.networks.checkpoint import load_weights, packed_weights  # noqa: E402
-from jubango.bots.networks.model import apply, new_weights  # noqa: E402
-from jubango.bots.networks.shape import Shape  # noqa: E402
-from jubango.sgf_games.compute.machine import claim, shard  # noqa: E402
-from jubango.sgf_games.rules.catalogue import make_game  # noqa: E402
-from jubango.sgf_games.rules.game import Game, State  # noqa: E402
+from jubango.bots.learning import learner
+from jubango.bots.learning.learner import Learning, Losses, Recipe
+from jubango.bots.learning.position_files import blank_samples
+from jubango.bots.learning.recorded_games import RecordedGame
+from jubango.bots.learning.recorded_positions import KOMI_SCALE, OTHER_KOMI, Replayed
+from jubango.bots.learning.replay import Replay, Samples
+from jubango.bots.learning.self_player import SelfPlayer
+from jubango.bots.learning.training_config import TrainingConfig
+from jubango.bots.networks.checkpoint import load_weights, packed_weights
+from jubango.bots.networks.model import apply, new_weights
+from jubango.bots.networks.shape import Shape
+from jubango.sgf_games.compute.machine import claim, shard
+from jubango.sgf_games.rules.catalogue import make_game
+from jubango.sgf_games.rules.game import Game, State
 
 GAME = "go:19,komi=6.5"
 PASS = 361
@@ -54,6 +51,7 @@ LONGEST = 400  # moves of a game
 HELD_OUT = 2000  # games, the last ones
 ON_DEVICE = 50  # steps of learning in one program
 APART = 3  # plies between two positions of a game
+MEASURED = "top1", "top5", "policy", "value", "ownership", "ownership of 0", "score in points"
 MOST_STEPS = 24  # of learning, in a turn of self-play
 COUNTED = 0.15  # the share of the lanes that play games of which it is known whose the points were
 
@@ -61,14 +59,14 @@ COUNTED = 0.15  # the share of the lanes that play games of which it is known wh
 # -- records ------------------------------------------------------------------------------------
 
 
-def pack(checkout: Path, out: Path, games: int, counted: int) -> None:
-    """Games of Tygem as arrays: ``moves`` uint16 [M], game after game; ``lengths``; ``results`` (points by which Black
-    has won, 1000 for a resignation); of some that were counted ``known`` (their numbers), ``margins`` and ``owners``.
-    """
+def pack(checkout: Path, out: Path, years: list[str], games: int, counted: int) -> None:
+    """Games of Tygem as arrays: ``moves`` uint16 [M], game after game, ``lengths``, and ``results``: the points by
+    which Black has won, 1000 for a resignation. Of some that were counted ``known`` (their numbers), ``margins`` and
+    ``owners``."""
     moves, results = [], []
-    for path in sorted((checkout / "TYGEM" / "index").glob("Kifu*.zip")):
-        stated = results_of(unpacked(path))
-        for month in sorted((checkout / "TYGEM" / "Kifu").glob(f"{path.stem[4:]}-*.zip")):
+    for year in years:
+        stated = results_of(unpacked(checkout / "TYGEM" / "index" / f"Kifu{year}.zip"))
+        for month in sorted((checkout / "TYGEM" / "Kifu").glob(f"{year}-*.zip")):
             for line in unpacked(month).split(b"\n"):
                 name, _, text = line.partition(b"\t")
                 found = moves_of(text.strip()) if name in stated else None
@@ -84,7 +82,7 @@ def pack(checkout: Path, out: Path, games: int, counted: int) -> None:
 
 
 def unpacked(path: Path) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as held:
+    with zipfile.ZipFile(path) as held:
         return held.read(held.namelist()[0])
 
 
@@ -128,8 +126,8 @@ def owned(moves: list[np.ndarray], results: np.ndarray, most: int) -> tuple[np.n
             if not np.isnan(margin):
                 found.append((i, margin, owners))
         print(f"{begin + len(numbers):,} of {len(counted):,} counted games, {len(found):,} as we count", flush=True)
-    numbers, margins, owners = zip(*found, strict=True)
-    return np.array(numbers, np.int32), np.array(margins, np.float32), np.stack(owners)
+    which, margins, all_owners = zip(*found, strict=True)
+    return np.array(which, np.int32), np.array(margins, np.float32), np.stack(all_owners)
 
 
 # -- on the device ------------------------------------------------------------------------------
@@ -191,7 +189,7 @@ def new_games(game: Game, records: Records, lanes: int, key: jax.Array) -> Lanes
 
 
 def told(records: Records, lanes: Lanes) -> jax.Array:
-    """int32 [B]: the move that each lane's player made; -1 after the last. In games that were counted both pass then."""
+    """int32 [B]: the move that each lane's player made; -1 after the last. After a game that was counted both pass."""
     at, length = records.starts[lanes.game] + lanes.ply, records.lengths[lanes.game]
     move = records.moves[jnp.minimum(at, records.moves.shape[0] - 1)].astype(jnp.int32)
     passes = (records.place[lanes.game] >= 0) & (lanes.ply < length + 2)
@@ -226,7 +224,8 @@ def samples_of(game: Game, records: Records, lanes: Lanes) -> Samples:
     owners = jnp.where(known[:, None], records.owners[place], 0) * sign.astype(jnp.int8)[:, None]
     policy = jax.nn.one_hot(move, game.num_actions, dtype=jnp.float16)
     states = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), lanes.states)
-    return Samples(states, policy, result, result, known, sign * margin, owners)
+    rows: Any = states, policy, result, result, known, sign * margin, owners
+    return Samples(*rows)
 
 
 def program(game: Game, shape: Shape, recipe: Recipe, steps: int) -> Any:
@@ -265,9 +264,7 @@ def scattered(game: Game, records: Records, key: jax.Array, lanes: int) -> Lanes
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def measured(game: Game, shape: Shape, weights: Any, records: Records, lanes: Lanes, key: jax.Array) -> jax.Array:
-    """float32 [7]: of positions that were held out, the shares of moves that are the first choice, and among five, the
-    cross entropy, the value's mean square error; of counted ones those of ownership and of 0, and the score's mean
-    absolute error in points."""
+    """float32 [7], what :data:`MEASURED` names, of positions that were held out; the last three of counted ones."""
 
     def ask(lanes: Lanes, key: jax.Array) -> tuple[Lanes, tuple]:
         lanes = much_further(game, records, lanes, key, 40)
@@ -281,7 +278,11 @@ def measured(game: Game, shape: Shape, weights: Any, records: Records, lanes: La
         points = jnp.abs(found.score * 361 - samples.margin)
         one = (rank < 1), (rank < 5), -own[:, 0], (found.value - samples.result) ** 2
         two = apart, jnp.mean(owners**2, axis=1), points
-        return lanes, (tuple(map(jnp.mean, one)), tuple(jnp.sum(x * samples.counted) for x in two), samples.counted.sum())
+        return lanes, (
+            tuple(map(jnp.mean, one)),
+            tuple(jnp.sum(x * samples.counted) for x in two),
+            samples.counted.sum(),
+        )
 
     _, (plain, counted, number) = lax.scan(ask, lanes, jax.random.split(key, 8))
     return jnp.stack([*map(jnp.mean, plain), *(x.sum() / jnp.maximum(number.sum(), 1) for x in counted)])
@@ -290,117 +291,111 @@ def measured(game: Game, shape: Shape, weights: Any, records: Records, lanes: La
 # -- training -----------------------------------------------------------------------------------
 
 
-class Board(NamedTuple):
-    """A board of self-play."""
+class SelfPlaying:
+    """Games of self-play on another board, and what is learnt from them."""
 
-    spec: str
-    share: float  # of the time
-    lanes: int
+    def __init__(self, args: argparse.Namespace, shape: Shape, recipe: Recipe) -> None:
+        own = {"games": (args.play,), "lanes": args.lanes, "share": args.share, "precision": args.precision}
+        own |= {"simulations": args.simulations, "fast": max(2, args.simulations // 4)}
+        size = {"channels": shape.channels, "blocks": shape.blocks}
+        self.player = SelfPlayer(TrainingConfig.model_validate(own | size).chosen())
+        self.game, self.recipe, self.reuse = self.player.games[0], recipe, args.reuse
+        self.replay, self.owed, self.seconds, self.ready = Replay(args.window), 0.0, 0.0, False
+        self.learn = learner.program(self.game, shape, recipe, 1)
 
+    def prepare(self, weights: Any) -> None:
+        """Have the programs made."""
+        for _ in self.player.compile(False, weights):
+            pass
+        batch, symmetry = blank_samples(self.game, self.recipe.batch), np.zeros(self.recipe.batch, np.int32)
+        jax.block_until_ready(self.learn(placed(learner.begin(weights, self.recipe)), batch, symmetry, 0.0))
+        self.ready = True
 
-BOARDS = Board("go:9,komi=7.5", 0.6, 1024), Board("go:13,komi=7.5", 0.4, 1024)
-
-
-def players_of(args: argparse.Namespace, boards: tuple[Board, ...]) -> list[SelfPlayer]:
-    own = {"simulations": args.simulations, "fast": max(2, args.simulations // 4), "share": args.share}
-    size = {"channels": args.channels, "blocks": args.blocks, "precision": args.precision}
-    return [
-        SelfPlayer(TrainingConfig.model_validate({"games": (b.spec,), "lanes": b.lanes, **own, **size}).chosen())
-        for b in boards
-    ]
+    def turn(self, learning: Learning, key: jax.Array, pace: float) -> Learning:
+        """Some moves in every lane, then the steps that are owed, not too many at once."""
+        began = time.perf_counter()
+        first, moves = jax.random.split(key)
+        samples = self.player.play(0, False, placed(learning.average), first, moves, -2.0).samples
+        if samples.number:
+            self.replay.add(samples)
+            self.owed += self.reuse * samples.number
+        batch, rng = self.recipe.batch, np.random.default_rng(int(learning.steps))
+        steps = min(MOST_STEPS, int(self.owed // batch)) if len(self.replay) >= 2 * batch else 0
+        for _ in range(steps):
+            symmetry = learner.random_symmetries(self.game, batch, rng)
+            learning, _ = self.learn(placed(learning), self.replay.draw(batch, rng), symmetry, pace)
+        self.owed -= steps * batch
+        self.seconds += time.perf_counter() - began
+        return learning
 
 
 def train(args: argparse.Namespace) -> None:
     claim()
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    log, began = (out / "log.txt").open("a"), time.perf_counter()
+    began = time.perf_counter()
 
     def say(text: str) -> None:
         line = f"{time.perf_counter() - began:6.1f} s: {text}"
         print(line, flush=True)
-        print(line, file=log, flush=True)
+        with (out / "log.txt").open("a") as log:
+            print(line, file=log)
 
     game = make_game(GAME).compiled_as
     shape = Shape.of(game, args.channels, args.blocks)
     recipe = Recipe(batch=args.batch, rate=args.rate, average=0.999, score=args.score, precision=args.precision)
     learnt, kept = records_of(Path(args.records))
-    begun = load_weights(args.start).weights if args.start else new_weights(shape, args.seed)
-    learning = placed(learner.begin(begun, recipe))
+    weights = load_weights(args.start).weights if args.start else new_weights(shape, args.seed)
+    learning, untrained = placed((learner.begin(weights, recipe), new_weights(shape, args.seed)))
     say(f"{len(learnt.starts):,} games, {int(learnt.lengths.sum()):,} moves; {shape}; {jax.devices()}")
 
-    boards = BOARDS if not args.small else (Board("go:5,komi=7.5", 1.0, 64),)
-    players = players_of(args, boards)
-    ready: list[bool] = [False] * len(players)
-    untrained = placed(new_weights(shape, args.seed))
-    asked: list[Lanes] = []  # of games that were held out
+    key = jax.random.key(args.seed)
+    keys = (jax.random.fold_in(key, number) for number in itertools.count(2))
+    playing, asked = SelfPlaying(args, shape, recipe), []
 
     def prepare() -> None:
-        """Make the other programs while records are learnt from."""
-        lanes = placed(scattered(game, kept, jax.random.fold_in(key, 2), min(args.batch, 1024)))
-        jax.block_until_ready(measured(game, shape, *placed((untrained, kept, lanes, jax.random.key(9)))))
+        """Make the other programs meanwhile."""
+        lanes = placed(scattered(game, kept, jax.random.fold_in(key, 1), min(args.batch, 1024)))
+        jax.block_until_ready(measured(game, shape, *placed((untrained, kept, lanes, key))))
         asked.append(lanes)
+        playing.prepare(untrained)
+        say(f"self-play of {playing.game.spec} is ready")
 
-    def prepare_board(i: int) -> None:
-        for _ in players[i].compile(False, untrained):
-            pass
-        replay_blank(learner.program(players[i].games[0], shape, recipe, 1), players[i].games[0], shape, recipe)
-        ready[i] = True
-        say(f"{players[i].games[0].spec} is ready")
+    def end(seconds: float) -> None:
+        if asked:
+            found = np.asarray(measured(game, shape, *placed((learning.average, kept, asked[0], key))))
+            say("held out: " + ", ".join(f"{name} {x:.4f}" for name, x in zip(MEASURED, found, strict=True)))
+        how = {
+            "boards": ["go:19", playing.game.spec.split(",")[0]], "from_records": seen,
+            "from_self_play": playing.replay.seen, "minutes": round(seconds / 60, 1), "steps": int(learning.steps),
+            "settings": {name: x for name, x in vars(args).items() if name not in ("way", "records", "out")},
+            "device": str(jax.devices()[0].device_kind),
+        }  # fmt: skip
+        (out / "go-large.safetensors").write_bytes(packed_weights(learning.average, shape, how))
 
+    threading.Thread(target=prepare, daemon=True).start()
     run = program(game, shape, recipe, ON_DEVICE)
-    key = jax.random.key(args.seed)
-    workers = [threading.Thread(target=prepare_board, args=(i,), daemon=True) for i in range(len(players))]
-    workers.append(threading.Thread(target=prepare, daemon=True))
-    for worker in workers:
-        worker.start()
-    lanes = placed(scattered(game, learnt, jax.random.fold_in(key, 1), args.batch))
-    chunk, turns, seen = 0, 0, 0
-    end, mixed = args.minutes * 60, args.alone * args.minutes * 60
-    replays = [Replay(args.window) for _ in players]
-    spent = [0.0] * len(players)
-    owed = [0.0] * len(players)
-    first = 0.0
-    told_last = measured_last = time.perf_counter() - began
-    keys = iter(functools.partial(next, key_numbers(key)), None)
-    while (now := time.perf_counter() - began) < end:
-        pace = 0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * min(1.0, now / end)))
+    lanes = placed(scattered(game, learnt, jax.random.fold_in(key, 0), args.batch))
+    seen, ends, told_last, measured_last = 0, args.minutes * 60, 0.0, 0.0
+    while (now := time.perf_counter() - began) < ends:
+        pace = 0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * now / ends))
         learning, lanes, losses = run(*placed((learning, lanes, learnt, next(keys), jnp.float32(pace))))
-        chunk += 1
-        seen += ON_DEVICE * args.batch
         jax.block_until_ready(losses)
-        if chunk == 1:
-            first = time.perf_counter() - began
-            say("the first steps are made")
-        took = time.perf_counter() - began - now
-        if now > mixed:  # self-play takes as long as the records
-            until = time.perf_counter() + min(took, 2.0) * args.mix
-            while time.perf_counter() < until:
-                which = min((i for i in range(len(players)) if ready[i]), key=lambda i: spent[i] / boards[i].share, default=-1)
-                if which < 0:
-                    break
-                before = time.perf_counter()
-                learning = play_and_learn(
-                    players[which], shape, recipe, learning, replays, owed, which, next(keys), next(keys), pace, args.reuse
-                )
-                turns += 1
-                spent[which] += time.perf_counter() - before
+        seen += ON_DEVICE * args.batch
+        took = min(2.0, time.perf_counter() - began - now)  # the first time programs are made
+        until = time.perf_counter() + args.mix * took
+        while playing.ready and now > args.alone * ends and time.perf_counter() < until:
+            learning = playing.turn(learning, next(keys), pace)
         now = time.perf_counter() - began
         if now - told_last > 10:
             told_last = now
             parts = ", ".join(f"{name} {float(x):.3f}" for name, x in losses._asdict().items() if name != "target")
-            played = ", ".join(f"{b.spec.split(',')[0]} {r.seen:,}" for b, r in zip(boards, replays, strict=True))
-            speed = seen / max(now - first - sum(spent), 1e-9)
-            say(f"{int(learning.steps):,} steps, {seen:,} positions of records, {speed:,.0f} a second; {parts}; {played}")
-        if asked and now - measured_last > args.measure:
+            played = f"{playing.replay.seen:,} of self-play in {playing.seconds:.0f} s"
+            say(f"{int(learning.steps):,} steps, {seen:,} positions of records, {played}; {parts}")
+        if now - measured_last > args.measure:
             measured_last = now
-            found = np.asarray(measured(game, shape, *placed((learning.average, kept, asked[0], jax.random.key(9)))))
-            say("held out: " + " ".join(f"{x:.4f}" for x in found))
-            save(out / "go-large.safetensors", learning, shape, seen, replays, boards, now, args)
-    found = np.asarray(measured(game, shape, *placed((learning.average, kept, asked[0], jax.random.key(9)))))
-    say("held out: " + " ".join(f"{x:.4f}" for x in found))
-    save(out / "go-large.safetensors", learning, shape, seen, replays, boards, time.perf_counter() - began, args)
-    say(f"seconds of self-play {[round(x) for x in spent]}, turns {turns}")
+            end(now)
+    end(time.perf_counter() - began)
 
 
 def placed(tree: Any) -> Any:
@@ -408,77 +403,32 @@ def placed(tree: Any) -> Any:
     return jax.device_put(tree, shard(1)[1])
 
 
-def key_numbers(key: jax.Array) -> Iterator[jax.Array]:
-    number = 100
-    while True:
-        yield jax.random.fold_in(key, number)
-        number += 1
-
-
-def replay_blank(step: Any, game: Game, shape: Shape, recipe: Recipe) -> None:
-    """Have a step of learning compiled."""
-    from jubango.bots.learning.position_files import blank_samples
-
-    blank = placed(learner.begin(new_weights(shape), recipe))
-    jax.block_until_ready(step(blank, blank_samples(game, recipe.batch), np.zeros(recipe.batch, np.int32), 0.0))
-
-
-def play_and_learn(
-    player: SelfPlayer, shape: Shape, recipe: Recipe, learning: Learning, replays: list[Replay], owed: list[float],
-    which: int, first: jax.Array, key: jax.Array, pace: float, reuse: float,
-) -> Learning:  # fmt: skip
-    """Some moves in every lane of a board, then the steps that are owed."""
-    found = player.play(0, False, placed(learning.average), first, key, -2.0)
-    replay, game, rng = replays[which], player.games[0], np.random.default_rng(int(learning.steps))
-    if found.samples.number:
-        replay.add(found.samples)
-        owed[which] += reuse * found.samples.number
-    step = learner.program(game, shape, recipe, 1)
-    for _ in range(MOST_STEPS):
-        if owed[which] < recipe.batch or len(replay) < 2 * recipe.batch:
-            break
-        owed[which] -= recipe.batch
-        symmetry = learner.random_symmetries(game, recipe.batch, rng)
-        learning, _ = step(placed(learning), replay.draw(recipe.batch, rng), symmetry, pace)
-    return learning
-
-
-def save(
-    path: Path, learning: Learning, shape: Shape, seen: int, replays: list[Replay], boards: tuple[Board, ...],
-    seconds: float, args: argparse.Namespace,
-) -> None:  # fmt: skip
-    played = {board.spec: replay.seen for board, replay in zip(boards, replays, strict=True)}
-    how = {
-        "boards": ["go:19", *(board.spec.split(",")[0] for board in boards if board.spec[:5] != "go:19")],
-        "from_records": seen, "from_self_play": json.loads(json.dumps(played)), "minutes": round(seconds / 60, 1),
-        "steps": int(learning.steps), "settings": {k: v for k, v in vars(args).items() if k not in ("records", "out")},
-        "device": str(jax.devices()[0].device_kind),
-    }  # fmt: skip
-    path.write_bytes(packed_weights(learning.average, shape, how))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ways = parser.add_subparsers(dest="way", required=True)
-    packing = ways.add_parser("pack")
+    packing = ways.add_parser("pack", help="records, from a checkout of the dataset")
     packing.add_argument("checkout", type=Path)
     packing.add_argument("out", type=Path)
-    packing.add_argument("--games", type=int, default=245_000)
-    packing.add_argument("--counted", type=int, default=10_000)
-    training = ways.add_parser("train")
+    packing.add_argument("--years", nargs="+", default=["2008", "2009", "2010", "2011", "2015", "2016"])
+    packing.add_argument("--games", type=int, default=238_000)
+    packing.add_argument("--counted", type=int, default=7200, help="games of which owners are found out")
+    training = ways.add_parser("train", help="a network, or on from one")
     training.add_argument("records")
     training.add_argument("out")
-    for name, usual in (
-        ("minutes", 9.0), ("channels", 128), ("blocks", 6), ("batch", 1024), ("rate", 1e-3), ("seed", 1),
-        ("alone", 0.6), ("mix", 1.0), ("simulations", 16), ("share", 0.5), ("score", 0.5), ("window", 400_000), ("reuse", 3.0), ("measure", 60.0),
+    for name, usual, said in (
+        ("minutes", 9.0, "in all"), ("channels", 128, ""), ("blocks", 6, ""), ("batch", 1024, "positions of a step"),
+        ("rate", 1e-3, "of Adam, which falls along a cosine"), ("seed", 1, ""), ("score", 0.5, "weight of its loss"),
+        ("alone", 0.6, "share of the time before self-play begins"),
+        ("mix", 1.0, "seconds of self-play for one of records"), ("play", "go:13,komi=7.5", "board of self-play"),
+        ("lanes", 1024, "games at once"), ("simulations", 16, "of a move that is learnt from, of others a quarter"),
+        ("share", 0.5, "of the moves that are learnt from"), ("reuse", 3.0, "how often each is learnt from"),
+        ("window", 400_000, "positions of self-play that are remembered"), ("measure", 60.0, "seconds between saves"),
+        ("start", "", "weights to begin with"), ("precision", "bfloat16", "of the tower"),
     ):  # fmt: skip
-        training.add_argument(f"--{name}", type=type(usual), default=usual)
-    training.add_argument("--start", default="")
-    training.add_argument("--precision", default="bfloat16")
-    training.add_argument("--small", action="store_true", help="To see that it works.")
+        training.add_argument(f"--{name}", type=type(usual), default=usual, help=f"{said} ({usual})".strip())
     args = parser.parse_args()
     if args.way == "pack":
-        pack(args.checkout, args.out, args.games, args.counted)
+        pack(args.checkout, args.out, args.years, args.games, args.counted)
     else:
         train(args)
 

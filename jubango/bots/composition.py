@@ -109,9 +109,8 @@ def most_visits_decide(bot: SearchConfig, ply: int) -> bool:
 
 def strongest(game: Game) -> str:
     """The spec of the strongest searching bot there is for a game, when nobody says who is to search."""
-    if shipped(game):
-        return "alphazero:simulations=1600"
-    return game.strongest_bot
+    network = shipped_for(game)
+    return f"alphazero:simulations={network.simulations}" if network else game.strongest_bot
 
 
 def note_on(game: Game, bot: BotConfig) -> str:

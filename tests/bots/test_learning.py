@@ -20,6 +20,7 @@ from jubango.bots.learning.position_files import PositionFiles, blank_samples
 from jubango.bots.learning.replay import Collector, Games, Moves, Replay, Samples
 from jubango.bots.learning.self_play import SelfPlay, starts_of
 from jubango.bots.learning.self_player import variations
+from jubango.bots.learning.trainer import Trainer
 from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.model import new_weights
 from jubango.bots.networks.shape import Shape
@@ -211,10 +212,11 @@ def test_positions_are_kept_in_files(tmp_path):
         assert not notes
 
 
-def test_a_network_learns_what_it_is_shown():
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_network_learns_what_it_is_shown(precision):
     """From a few positions by heart: the losses go down to nearly what the targets leave."""
     game = make_game("go:3,komi=0.5")
-    shape, recipe = Shape.of(game, 8, 1), Recipe(batch=64, rate=3e-3, warm_up=10, average=0.9)
+    shape, recipe = Shape.of(game, 8, 1), Recipe(batch=64, rate=3e-3, warm_up=10, average=0.9, precision=precision)
     begin, play = self_play.program(SelfPlay(Search(game.compiled_as, Ucb1(), Rollout(), 16), 16, 8, 1.0), 32, 2, 4)
     starts = starts_of([game])
     lanes, collector, pieces = begin(starts, jax.random.key(1)), Collector(), []
@@ -228,6 +230,7 @@ def test_a_network_learns_what_it_is_shown():
     for _ in range(150):
         learning, losses = step(learning, batch, turn)
     assert int(learning.steps) == 150
+    assert all(x.dtype == np.float32 for x in learning.weights.values()), "half the bits are for the tower's numbers"
     assert losses.policy - losses.target < 0.6 * (first.policy - first.target)
     assert losses.outcome < 0.6 * first.outcome
     assert losses.ownership < 0.8 * first.ownership
@@ -305,3 +308,10 @@ def test_games_are_counted():
     )  # fmt: skip
     _, games = Collector().add(moves)
     assert games == Games(number=2, plies=5, first_won=0.5, resigned=1, checked=1, wrong=1)
+
+
+def test_training_is_in_the_precision_that_is_asked_for(tmp_path):
+    keys = {"games": ("tic_tac_toe",), "precision": "bfloat16"}
+    trainer = Trainer(TrainingConfig.model_validate(keys).chosen(), tmp_path)
+    assert trainer.recipe.precision == "bfloat16"
+    assert trainer.player.plan(TTT, rollouts=False).search.evaluator == NetworkEvaluator(trainer.shape, "bfloat16")

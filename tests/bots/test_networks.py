@@ -367,6 +367,10 @@ def test_half_the_bits_say_nearly_the_same(tmp_path):
     for one, other in zip(full, half, strict=True):
         assert other.dtype == np.float32 and np.allclose(one, other, atol=0.1 * (1 + np.abs(one).max()))
     assert not np.array_equal(full.policy, half.policy)
+    flat = {name: value * (not name.startswith(("stem", "blocks"))) for name, value in weights.items()}
+    flat["stem.bias"] += 1  # the tower says 1 of every point, in either precision
+    full, half = (apply(shape, flat, planes, precision) for precision in ("float32", "bfloat16"))
+    assert all(map(np.array_equal, full, half)) and full.policy.any(), "the heads are float32"
     path = tmp_path / "own.safetensors"
     random_network(path, game)
     found = evaluator_for(game, bot_from_spec(f"policy:network={path},precision=bfloat16")).evaluator

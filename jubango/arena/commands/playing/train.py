@@ -100,8 +100,8 @@ def register(app: typer.Typer) -> None:
             "channels": channels, "blocks": blocks, "start": start, "search": search, "simulations": simulations,
             "fast": fast, "share": share, "opening": opening, "opening_temperature": opening_temperature,
             "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse, "batch": batch, "rate": rate,
-            "precision": precision, "seed": seed, "records": tuple(records) if records else None, "epochs": epochs, "per_game": per_game,
-            "alternate": tuple(alternate) if alternate else None,
+            "precision": precision, "seed": seed, "records": tuple(records) if records else None, "epochs": epochs,
+            "per_game": per_game, "alternate": tuple(alternate) if alternate else None,
         }  # fmt: skip
         given = {key: value for key, value in settings.items() if value is not None}
         view = TrainingView(messages())

@@ -1,0 +1,72 @@
+"""How far bots agree with a stronger judge, on positions of recorded games: the next move, and who is ahead.
+
+    python benchmarks/agreement.py GAMES --judge 'alphazero:network=katago:FILE.bin.gz,simulations=50'
+    python benchmarks/agreement.py GAMES --engine 'katago analysis -model FILE -config FILE' --visits 50 \\
+        --bot policy --bot alphazero:simulations=200
+
+GAMES are a folder of SGF files of one board; of each game one position is taken, the number of its moves drawn between
+--first and --last. For every bot the script says in how many positions its first choice is among the judge's best three
+by visits, and is the judge's own. With that it says how far the win rates are apart in the mean, and how far 50 % for
+all would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import jubango as jb
+
+
+def positions(folder: Path, most: int, first: int, last: int, seed: int) -> list[jb.Position]:
+    rng, found = np.random.default_rng(seed), []
+    for path in sorted(folder.glob("*.sgf")):
+        record = jb.read_sgf(path)
+        moves = len(record.positions) - 1
+        if moves >= first and len(found) < most:
+            found.append(record.at(int(rng.integers(first, min(last, moves) + 1))))
+    return [position for position in found if not position.over]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("games", type=Path)
+    judge = parser.add_mutually_exclusive_group(required=True)
+    judge.add_argument("--judge", help="a bot")
+    judge.add_argument("--engine", help="an engine that analyses")
+    parser.add_argument("--visits", type=int, default=50, help="of the engine (50)")
+    parser.add_argument("--bot", action="append", help="(policy and alphazero:simulations=200)")
+    parser.add_argument("--positions", type=int, default=100)
+    parser.add_argument("--first", type=int, default=11)
+    parser.add_argument("--last", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    asked = positions(args.games, args.positions, args.first, args.last, args.seed)
+    if not asked:
+        parser.error(f"{args.games}: holds no .sgf files of {args.first} moves or more")
+    told = (
+        jb.analyze(asked, args.judge) if args.judge else jb.analyze(asked, engine=args.engine, simulations=args.visits)
+    )
+    best = [[move.move for move in one.moves[:3]] for one in told]
+    rates = np.array([one.win_rate.black for one in told])
+    print(f"{len(asked)} positions; the judge is {args.judge or args.engine}")
+    print(f"50 % for all: win rates {np.mean(np.abs(rates - 0.5)):.3f} apart")
+    for bot in args.bot or ["policy", "alphazero:simulations=200"]:
+        if bot.startswith("policy"):  # which does not search
+            found = jb.analyze(asked, f"alphazero{bot.removeprefix('policy')}", simulations=1)
+            chosen = [asked[0].game.action_text(int(np.argmax(one.priors))) for one in found]
+        else:
+            found = jb.analyze(asked, bot)
+            chosen = [one.moves[0].move for one in found]
+        among = np.mean([move in three for move, three in zip(chosen, best, strict=True)])
+        own = np.mean([move == three[0] for move, three in zip(chosen, best, strict=True)])
+        error = 1.96 * np.sqrt(among * (1 - among) / len(asked))
+        apart = np.abs(rates - np.array([one.win_rate.black for one in found]))
+        shares = f"among its best three {among:.1%} ± {error:.1%}, its own choice {own:.1%}"
+        print(f"{bot}: {shares}, win rates {apart.mean():.3f} apart")
+
+
+if __name__ == "__main__":
+    main()
