@@ -367,7 +367,7 @@ def train(args: argparse.Namespace) -> None:
             say("held out: " + ", ".join(f"{name} {x:.4f}" for name, x in zip(MEASURED, found, strict=True)))
         how = {
             "boards": ["go:19", playing.game.spec.split(",")[0]], "from_records": seen,
-            "from_self_play": playing.replay.seen, "minutes": round(seconds / 60, 1), "steps": int(learning.steps),
+            "from_self_play": playing.replay.seen, "hours": round(seconds / 3600, 3), "steps": int(learning.steps),
             "settings": {name: x for name, x in vars(args).items() if name not in ("way", "records", "out")},
             "device": str(jax.devices()[0].device_kind),
         }  # fmt: skip
