@@ -36,6 +36,7 @@ gpu_device_info {
 platform_name: "CUDA" dnn_version_info { major: 9 minor: 10 } runtime_version { major: 13 }
 device_description_str: "NVIDIA H100 80GB HBM3"
 """
+KNOWN = "known_trip_count"  # of a loop whose end is no question
 NO_KERNELS = "parameter", "get-tuple-element", "tuple", "bitcast", "constant", "fusion-done", "while", "conditional"
 
 
@@ -132,10 +133,12 @@ def told(text: str) -> None:
         kinds = [re.search(r"\s([a-z][\w\-]*)\(", line.split(" = ", 1)[1]) for line in parts[part]]
         names = [kind[1] for kind in kinds if kind]
         asked = sum(name in ("while", "conditional") for name in names)
+        asked -= sum(KNOWN in line for line in parts[part])
         print(f"{'  ' * depth}{called}: {sum(name not in NO_KERNELS for name in names)} kernels, asks {asked} times")
         for line in parts[part]:
             if inner := re.search(r" while\(.*body=%?([\w.\-]+)", line):
-                one(inner[1], "a turn", depth + 1)
+                turns = re.search(KNOWN + r'":\{"n":"(\d+)"', line)
+                one(inner[1], f"each of {turns[1]} turns" if turns else "a turn", depth + 1)
             for inner in re.finditer(r"(?:true_computation|false_computation)=%?([\w.\-]+)", line):
                 one(inner[1], "a branch", depth + 1)
             if inner := re.search(r"branch_computations=\{([^}]*)\}", line):

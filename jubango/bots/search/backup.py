@@ -13,29 +13,42 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Amaf
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.state import Leaf, SearchState
-from jubango.bots.search.tree.tree import EXACT, LOWER, UPPER, Tree, count, count_firsts, count_squares, pick, put
+from jubango.bots.search.tree.state import Leaf, Outcome, SearchState
+from jubango.bots.search.tree.tree import (
+    EXACT,
+    LOWER,
+    UPPER,
+    Tree,
+    count,
+    count_firsts,
+    count_squares,
+    end_of,
+    pick,
+    player_of,
+    put,
+    settle,
+    value_of,
+)
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import suited
 
 
-def back_up(
-    search: SearchSpec, s: SearchState, node: jax.Array, value: jax.Array, active: jax.Array, levels: jax.Array
-) -> Tree:
+def back_up(search: SearchSpec, s: SearchState, outcome: Outcome, active: jax.Array, levels: jax.Array) -> Tree:
     """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a
     solver a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the
     moves that are still searched for a better one."""
-    tree, b, at_once = s.tree, s.tree_of_lanes, suited().climb
-    player = pick(tree.player, b, node)
+    tree, at_once = s.tree, suited().climb
+    _, value, player = outcome
 
     def counted(depth: jax.Array, edges: jax.Array, worth: tuple) -> tuple[jax.Array, tuple]:
-        rows = (at_once, b.shape[0])
-        nodes, actions = (lax.dynamic_slice(x, (depth, jnp.int32(0)), rows) for x in s.paths)
+        b = s.tree_of_lanes
+        way = lax.dynamic_slice_in_dim(s.paths, depth, at_once)
+        nodes, actions = way[:, 0], way[:, 1]
         nodes = jnp.where((depth + jnp.arange(at_once) < levels)[:, None], nodes, search.spare)
         if search.solver:
             gain, worth = bounded(nodes, *worth)
         else:
-            gain = jnp.where(pick(tree.player, b, nodes) == player, value, -value)
+            gain = jnp.where(player_of(tree, b, nodes) == player, value, -value)
         if search.rule.variance:
             square = jnp.where(active, jnp.square(gain), 0.0)
             edges = count_squares(edges, jnp.broadcast_to(square, nodes.shape), b, nodes, actions, search.leaves)
@@ -46,7 +59,8 @@ def back_up(
 
     def bounded(nodes: jax.Array, value: jax.Array, mover: jax.Array) -> tuple[jax.Array, tuple]:
         """(the gains at the nodes of some levels, what comes out above them and whose it is)."""
-        owners, sure = pick(tree.player, b, nodes), pick(tree.sure, b, nodes)
+        b = s.tree_of_lanes
+        owners, sure = player_of(tree, b, nodes), pick(tree.sure, b, nodes)
         gains = []
         for k in reversed(range(at_once)):
             here = nodes[k] != search.spare
@@ -67,25 +81,25 @@ def back_up(
         start = (levels - 1) // at_once * at_once, tree.edges, (value, player)
         return tree._replace(edges=while_loop(lambda c: c[0] >= 0, up, start)[1])
     top = jnp.int32(0), tree.edges
-    return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, top, unasked=not suited().skips)[1])
+    top = top if suited().skips else down(top)
+    return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, top)[1])
 
 
 def back_up_firsts(
-    search: SearchSpec, s: SearchState, node: jax.Array, value: jax.Array, amaf: Amaf | None, active: jax.Array,
-    levels: jax.Array,
-) -> Tree:  # fmt: skip
+    search: SearchSpec, s: SearchState, outcome: Outcome, amaf: Amaf | None, active: jax.Array, levels: jax.Array
+) -> Tree:
     """Tell every node of the path which actions its player was the first to take, from there to the end of the game:
     those of the path below it and those of the evaluator's games (Gelly & Silver 2011, section 4.1)."""
     tree, b, actions = s.tree, s.tree_of_lanes, jnp.arange(search.game.num_actions)
-    player = pick(tree.player, b, node)
+    _, value, player = outcome
     if amaf is None:  # the moves of the path are all there is
-        amaf = Amaf(jnp.full((node.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
+        amaf = Amaf(jnp.full((value.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
     gain = jnp.where(active[:, None], amaf.result, 0.0)
 
     def level(carry: tuple) -> tuple:
         depth, first, edges = carry
-        at, action = (lax.dynamic_index_in_dim(x, depth, keepdims=False) for x in s.paths)
-        mover = pick(tree.player, b, at)
+        at, action = lax.dynamic_index_in_dim(s.paths, depth, keepdims=False)
+        mover = player_of(tree, b, at)
         taken = (actions == action[:, None]) & (at != search.spare)[:, None]
         first = jnp.where(taken[:, None], mover[:, None, None], first)
         own = ((first == mover[:, None, None]) & active[:, None, None]).astype(jnp.float32)
@@ -112,28 +126,27 @@ def prove(search: SearchSpec, s: SearchState, node: jax.Array, leaf: Leaf, activ
         return jnp.max(pick(bounds, b, node), axis=-1)  # float32 [L, 2]
 
     def level(carry: tuple) -> tuple:
-        depth, going, child, below, bounds, sure, end, value = carry
-        at, action = jnp.where(going, s.paths.node[depth, lanes], search.spare), s.paths.action[depth, lanes]
-        same = pick(tree.player, b, at) == pick(tree.player, b, child)
-        gain = jnp.where(same[:, None], below, -below[:, ::-1])
-        going &= jnp.any(gain != pick(bounds, b, at, slice(None), action), axis=-1)
+        depth, going, child, below, tree = carry
+        at, action = s.paths[depth, :, lanes].T
         at = jnp.where(going, at, search.spare)
-        bounds = put(bounds, gain, b, at, slice(None), action)
+        same = player_of(tree, b, at) == player_of(tree, b, child)
+        gain = jnp.where(same[:, None], below, -below[:, ::-1])
+        going &= jnp.any(gain != pick(tree.bounds, b, at, slice(None), action), axis=-1)
+        at = jnp.where(going, at, search.spare)
+        bounds = put(tree.bounds, gain, b, at, slice(None), action)
         own = known(bounds, at)
-        sure = put(sure, own[:, LOWER], b, at)
         proved = jnp.where(own[:, LOWER] >= own[:, UPPER], at, search.spare)
-        end, value = put(end, EXACT, b, proved), put(value, own[:, LOWER], b, proved)
-        return jnp.maximum(depth - 1, 0), going & (depth > 0) & told(own), at, own, bounds, sure, end, value
+        tree = tree._replace(bounds=bounds, sure=put(tree.sure, own[:, LOWER], b, at))
+        tree = settle(tree, own[:, LOWER], b, proved)
+        return jnp.maximum(depth - 1, 0), going & (depth > 0) & told(own), at, own, tree
 
     def told(bounds: jax.Array) -> jax.Array:
         return (bounds[:, LOWER] > -1) | (bounds[:, UPPER] < 1)
 
-    over = pick(tree.end, b, node) == EXACT
-    result = jnp.where(over, pick(tree.value, b, node), 0.0)[:, None]
+    over = end_of(tree, b, node) == EXACT
+    result = jnp.where(over, value_of(tree, b, node), 0.0)[:, None]
     below = jnp.where(over[:, None], result, jnp.array([-1.0, 1.0], jnp.float32))
     if search.transpositions:  # a node that is new here may be known in part
         below = known(tree.bounds, node)
-    start = (jnp.maximum(leaf.length - 1, 0), active & (leaf.length > 0) & told(below), node, below,
-             tree.bounds, tree.sure, tree.end, tree.value)  # fmt: skip
-    *_, bounds, sure, end, value = while_loop(lambda c: jnp.any(c[1]), level, start)
-    return tree._replace(bounds=bounds, sure=sure, end=end, value=value)
+    start = jnp.maximum(leaf.length - 1, 0), active & (leaf.length > 0) & told(below), node, below, tree
+    return while_loop(lambda c: jnp.any(c[1]), level, start)[-1]

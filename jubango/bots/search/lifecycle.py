@@ -10,6 +10,7 @@ by side; A actions; D the longest path.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -21,14 +22,14 @@ from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.rule import Edges
 from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.state import Paths, RootStatistics, SearchState
+from jubango.bots.search.tree.state import RootStatistics, SearchState
 from jubango.bots.search.tree.transpositions import empty_table
 from jubango.bots.search.tree.tree import (
-    EXACT,
     LONGEST_KEPT_LINE,
     LOWER,
     OPEN,
     PRIOR,
+    STATE,
     UPPER,
     VISITS,
     Tree,
@@ -36,11 +37,15 @@ from jubango.bots.search.tree.tree import (
     edges_from,
     empty_tree,
     in_question,
+    kind_of,
+    player_of,
     put,
     rerooted,
+    settle,
+    value_of,
     within,
 )
-from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.loops import in_a_row, while_loop
 from jubango.sgf_games.compute.machine import suited
 
 
@@ -66,8 +71,8 @@ def begin(search: SearchSpec, s: SearchState, new_roots: NewRoots) -> SearchStat
     prior = noisy(normalised(prior, choices, 0), new_roots.params.noise, new_roots.params.dirichlet)
     root = jnp.where(mask, 0, search.spare)
     tree = tree._replace(
-        state=put(tree.state, new_roots.roots, b, root),
-        end=put(tree.end, OPEN, b, root),
+        nodes=put(tree.nodes, new_roots.roots, b, root, slice(STATE, None)),
+        kind=put(tree.kind, kind_of(player_of(tree, b, root), jnp.int32(OPEN)), b, root),
         edges=put(tree.edges, prior, b, jnp.where(kept, 0, search.spare), PRIOR),
     )
     chosen = jax.tree.map(lambda new, now: jnp.where(_rows(mask, now), new, now), new_roots.params, s.params)
@@ -90,7 +95,7 @@ def begin(search: SearchSpec, s: SearchState, new_roots: NewRoots) -> SearchStat
 
 def _still_proved(tree: Tree, kept: jax.Array, legal: jax.Array, choices: jax.Array) -> tuple[Tree, jax.Array]:
     """(the trees, which of the roots that were ``kept`` are proved) with the exact legal moves."""
-    b, spare = jnp.arange(kept.shape[0]), tree.end.shape[1] - 1
+    b, spare = jnp.arange(kept.shape[0]), tree.nodes.shape[1] - 1
     low, high = tree.bounds[:, 0, LOWER], tree.bounds[:, 0, UPPER]
     high = jnp.where(choices, high, jnp.where(legal, 1.0, -1.0))  # nothing was known of a move that is no choice
     low = jnp.where(choices, low, -1.0)
@@ -100,10 +105,8 @@ def _still_proved(tree: Tree, kept: jax.Array, legal: jax.Array, choices: jax.Ar
     tree = tree._replace(
         bounds=put(tree.bounds, jnp.stack([low, high], axis=1), b, root),
         sure=put(tree.sure, best, b, root),
-        end=put(tree.end, EXACT, b, solved),
-        value=put(tree.value, best, b, solved),
     )
-    return tree, proved
+    return settle(tree, best, b, solved), proved
 
 
 def keep(s: SearchState, mask: jax.Array, line: jax.Array) -> tuple[SearchState, jax.Array]:
@@ -142,13 +145,15 @@ def advance(
         i, s = carry
         return (i < steps) & jnp.any(working(s))
 
-    _, s = while_loop(going_on, lambda c: (c[0] + 1, simulate(search, params, c[1])), (jnp.int32(0), s))
+    number = suited().simulations
+    some = in_a_row(number, functools.partial(simulate, search, params))
+    _, s = while_loop(going_on, lambda c: (c[0] + number, some(c[1])), (jnp.int32(0), s))
     return s, root_statistics(search, s)
 
 
 def root_edges(s: SearchState) -> Edges:
     visits, value_sum, prior, _, *more = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
-    edges = edges_from([visits, value_sum, prior, *more], s.tree.value[:, 0])
+    edges = edges_from([visits, value_sum, prior, *more], value_of(s.tree, slice(None), 0))
     bounds = s.tree.bounds[:, 0]
     return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
@@ -184,7 +189,8 @@ def idle(search: SearchSpec, trees: int) -> SearchState:
     """A search with nothing to do."""
     zero = jnp.zeros(trees, jnp.int32)
     actions, roots = search.game.num_actions, nothing_prepared(search, trees)
-    path = jnp.full((search.capacity + 1 + suited().climb, trees * search.leaves), search.spare, jnp.int32)
+    levels = search.capacity + 1 + suited().climb
+    nowhere = jnp.array([[search.spare], [0]], jnp.int32)
     return SearchState(
         tree=empty_tree(search.game, trees, search.capacity, search.rule, search.solver),
         params=TracedParams(
@@ -200,7 +206,7 @@ def idle(search: SearchSpec, trees: int) -> SearchState:
         wanted=zero,
         fresh=zero > 0,
         legal=jnp.zeros((trees, actions), bool),
-        paths=Paths(path, jnp.zeros_like(path)),
+        paths=jnp.broadcast_to(nowhere, (levels, 2, trees * search.leaves)),
         table=empty_table(trees, search.capacity) if search.transpositions else None,
     )  # fmt: skip
 

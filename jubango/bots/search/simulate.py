@@ -19,7 +19,7 @@ from jubango.bots.search.backup import back_up, back_up_firsts, prove
 from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import lanes_of, words_of_lanes
-from jubango.bots.search.tree.state import Leaf, Paths, SearchState
+from jubango.bots.search.tree.state import Leaf, Outcome, SearchState
 from jubango.bots.search.tree.transpositions import look_up, remember
 from jubango.bots.search.tree.tree import (
     CHILD,
@@ -32,13 +32,19 @@ from jubango.bots.search.tree.tree import (
     child_of,
     count,
     edges_of,
+    end_of,
     first_bounds,
+    kind_of,
     no_edges,
     pick,
+    player_of,
     put,
+    state_of,
+    value_of,
+    words_of_nodes,
 )
 from jubango.sgf_games.compute.kernels import first_largest
-from jubango.sgf_games.compute.loops import times, while_loop
+from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import suited
 from jubango.sgf_games.compute.random_numbers import coin, gumbel_max_scores, mix, random_bits
 from jubango.sgf_games.rules.game import State
@@ -55,16 +61,16 @@ def simulate(search: SearchSpec, params: Params, s: SearchState) -> SearchState:
     active = worker_of_lanes(search, s) < per_lane(search, left)
     s, leaf, levels = select(search, s, active)
     active, order = without_doubles(search, leaf, active)
-    s, node, value, amaf = expand(search, params, s, leaf, active, order)
+    s, new, amaf = expand(search, params, s, leaf, active, order)
     if search.solver:
-        s = s._replace(tree=prove(search, s, node, leaf, active))
-    tree = back_up(search, s, node, value, active, levels)
+        s = s._replace(tree=prove(search, s, new.node, leaf, active))
+    tree = back_up(search, s, new, active, levels)
     if search.rule.amaf:
-        tree = back_up_firsts(search, s._replace(tree=tree), node, value, amaf, active, levels)
+        tree = back_up_firsts(search, s._replace(tree=tree), new, amaf, active, levels)
     made = jnp.sum(active.reshape(-1, search.leaves), axis=-1, dtype=jnp.int32)
-    s = s._replace(tree=tree, done=s.done + jnp.where(s.fresh, 0, made), fresh=jnp.zeros_like(s.fresh))
+    s = s._replace(tree=tree, done=s.done + jnp.where(s.fresh, 0, made), fresh=s.fresh & (left == 0))
     if search.solver:  # a root that is proved has all that it wants
-        s = s._replace(wanted=jnp.where((tree.end[:, 0] == EXACT) & (s.wanted > 0), s.done, s.wanted))
+        s = s._replace(wanted=jnp.where((end_of(s.tree, slice(None), 0) == EXACT) & (s.wanted > 0), s.done, s.wanted))
     return s
 
 
@@ -88,37 +94,44 @@ class Descent(NamedTuple):
     going: jax.Array  # bool [L], still inside the tree
     node: jax.Array  # int32 [L], where each lane is, or has left the tree from
     child: jax.Array  # int32 [L], where each lane's last action leads, or -1; read afterwards, it had the tree copied
+    action: jax.Array  # int32 [L], that last action
     length: jax.Array  # int32 [L], edges from the root
-    paths: Paths
+    paths: jax.Array
     edges: jax.Array  # the tree's, with the virtual losses of several leaves
 
 
 def select(search: SearchSpec, s: SearchState, active: jax.Array) -> tuple[SearchState, Leaf, jax.Array]:
     """(the search with its paths, where each lane leaves the tree, the longest path)."""
-    b = s.tree_of_lanes
     choose = one_leaf if search.leaves == 1 else several_leaves
 
     def level(d: Descent, root: bool = False) -> Descent:
-        tree = s.tree._replace(edges=d.edges)
+        b, tree = s.tree_of_lanes, s.tree._replace(edges=d.edges)
         action, edges = choose(search, s._replace(tree=tree), d, root)
-        paths = Paths(
-            lax.dynamic_update_slice(d.paths.node, jnp.where(d.going, d.node, search.spare)[None], (d.depth, start)),
-            lax.dynamic_update_slice(d.paths.action, action[None], (d.depth, start)),
-        )
         child = child_of(s.tree._replace(edges=edges), b, d.node, action)  # none of the old ones: XLA would keep a copy
-        going = d.going & (child >= 0) & (pick(s.tree.end, b, jnp.maximum(child, 0)) == OPEN)
-        node, last = jnp.where(going, child, d.node), jnp.where(d.going, child, d.child)
-        return Descent(d.depth + 1, going, node, last, d.length + d.going, paths, edges)
+        going = d.going & (child >= 0) & (end_of(s.tree, b, jnp.maximum(child, 0)) == OPEN)
+        node = jnp.where(going, child, d.node)
+        child, action = jnp.where(d.going, child, d.child), jnp.where(d.going, action, d.action)
+        return Descent(d.depth + 1, going, node, child, action, d.length + d.going, d.paths, edges)
 
-    start, zero = jnp.int32(0), jnp.zeros(b.shape, jnp.int32)
-    going = active & ~per_lane(search, s.fresh)
-    top = Descent(start, going, zero, zero - 1, zero, s.paths, s.tree.edges)
+    def levels(d: Descent, number: int, root: bool = False) -> Descent:
+        """So many of them, written down together; where nobody goes on they change nothing."""
+        if not number:
+            return d
+        first, way = d.depth, []
+        for _ in range(number):
+            at = jnp.where(d.going, d.node, search.spare)
+            d = level(d, root)
+            way.append(jnp.stack([at, d.action]))
+        return d._replace(paths=lax.dynamic_update_slice_in_dim(d.paths, jnp.stack(way), first, axis=0))
+
+    going, zero = active & ~per_lane(search, s.fresh), jnp.zeros(active.shape, jnp.int32)
+    top = Descent(jnp.int32(0), going, zero, zero - 1, zero, zero, s.paths, s.tree.edges)
     if search.leaves > 1 or search.rule.root_differs:  # then the root has a way of its own
-        top = level(top, root=True)
-    end = while_loop(lambda d: jnp.any(d.going), times(suited().descent, level), top, unasked=not suited().skips)
+        top = levels(top, 1, root=True)
+    top = levels(top, suited().first)
+    end = while_loop(lambda d: jnp.any(d.going), functools.partial(levels, number=suited().descent), top)
     tree = s.tree._replace(edges=end.edges)
-    action = pick(end.paths.action, jnp.maximum(end.length - 1, 0), jnp.arange(b.shape[0]))
-    leaf = Leaf(end.node, action, end.child, end.length)
+    leaf = Leaf(end.node, end.action, end.child, end.length)
     return s._replace(tree=tree, paths=end.paths), leaf, end.depth
 
 
@@ -178,7 +191,7 @@ def best_action(
         worst = jnp.where(sure, jnp.where(node[:, None] > 0, OUT, scores), 2 * OUT)
         scores = jnp.where(high > best, scores, jnp.minimum(scores, worst))
     if search.opponent == "sampled" and not root:
-        replies = pick(tree.player, b, node) != pick(tree.player[:, 0], b)
+        replies = player_of(tree, b, node) != player_of(tree, b, 0)
         scores = jnp.where(replies[:, None], random_scores(search, s, edges.prior, depth), scores)
     scores = jnp.where(edges.prior > 0, scores, -jnp.inf)
     if search.ties == "random":
@@ -213,11 +226,11 @@ def without_doubles(search: SearchSpec, leaf: Leaf, active: jax.Array) -> tuple[
 
 def expand(
     search: SearchSpec, params: Params, s: SearchState, leaf: Leaf, active: jax.Array, order: jax.Array
-) -> tuple[SearchState, jax.Array, jax.Array, Amaf | None]:
-    """Make a node of each leaf that is new. Returns also the nodes, their values for their players, and who took what
-    first after them."""
+) -> tuple[SearchState, Outcome, Amaf | None]:
+    """Make a node of each leaf that is new. Returns also what the simulations have come to, and who took what first
+    after it."""
     tree, b, fresh = s.tree, s.tree_of_lanes, per_lane(search, s.fresh)
-    parents = lanes_of(pick(tree.state, b, leaf.parent), search.game)
+    parents = lanes_of(state_of(tree, b, leaf.parent), search.game)
     stepped = jax.vmap(search.game.step, in_axes=(-1, 0), out_axes=-1)(parents, leaf.action)
     states = jax.tree.map(
         lambda old, new: jnp.where(fresh, old, lax.convert_element_type(new, old.dtype)), parents, stepped
@@ -231,14 +244,14 @@ def expand(
     prior = jnp.where(fresh[:, None], noisy(prior, noise, dirichlet), prior)
     too_deep = leaf.length >= depth
     end = jnp.where(terminal, EXACT, jnp.where(too_deep, CUT_OFF, OPEN))
-    end = jnp.where(fresh, OPEN, end).astype(jnp.int8)
+    end = jnp.where(fresh, OPEN, end)
     if search.cutoff == "draw":
         value = jnp.where(end == CUT_OFF, 0.0, value)
     known = leaf.child >= 0
     node = jnp.where(known, leaf.child, made)
-    proved = known & (pick(tree.end, b, node) == EXACT)
-    value = jnp.where(proved, pick(tree.value, b, node), value)
-    end = jnp.where(proved, jnp.int8(EXACT), end)
+    proved = known & (end_of(tree, b, node) == EXACT)
+    value = jnp.where(proved, value_of(tree, b, node), value)
+    end = jnp.where(proved, EXACT, end)
     new, table = active & ~known, s.table
     if table is not None:
         key = jax.vmap(search.game.transposition_key, in_axes=-1)(states)
@@ -250,22 +263,19 @@ def expand(
         new &= ~(value > 1e30)  # never so: makes this write wait for the reads, else XLA copies every tree
         table = remember(table, b, jnp.where(new & ~fresh, place, table.node.shape[1]), key, node)
     at, above = jnp.where(new, node, search.spare), jnp.where(active & ~known & ~fresh, leaf.parent, search.spare)
-    tree = write(search, tree, b, at, states, player, end, prior, value, legal)
-    tree = tree._replace(
-        edges=put(tree.edges, node.astype(jnp.float32), b, above, CHILD, leaf.action),
-        parent=put(tree.parent, leaf.parent, b, at),
-        action=put(tree.action, leaf.action, b, at),
-    )
+    words = words_of_nodes(leaf.parent, leaf.action, value, words_of_lanes(states, search.game))
+    tree = write(search, tree, b, at, words, player, end, prior, value, legal)
+    tree = tree._replace(edges=put(tree.edges, node.astype(jnp.float32), b, above, CHILD, leaf.action))
     if search.draws == "random":
         value = jnp.where((end == EXACT) & (value == 0), coin(seeds), value)
-    return s._replace(tree=tree, table=table), jnp.where(active, node, search.spare), value, amaf
+    return s._replace(tree=tree, table=table), Outcome(jnp.where(active, node, search.spare), value, player), amaf
 
 
 def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
     """float32 [L]: the mean of all values backed up to a node, its own included."""
     edges = edges_of(tree, b, node)
     mean = (edges.value + steady_sum(edges.value_sum)) / edges.node_visits.astype(jnp.float32)
-    return jnp.where(pick(tree.end, b, node) == EXACT, edges.value, mean)
+    return jnp.where(end_of(tree, b, node) == EXACT, edges.value, mean)
 
 
 def noisy(prior: jax.Array, noise: jax.Array, dirichlet: jax.Array) -> jax.Array:
@@ -307,7 +317,7 @@ def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
 
 
 def write(
-    search: SearchSpec, tree: Tree, b: jax.Array, node: jax.Array, states: State, player: jax.Array, end: jax.Array,
+    search: SearchSpec, tree: Tree, b: jax.Array, node: jax.Array, words: jax.Array, player: jax.Array, end: jax.Array,
     prior: jax.Array, value: jax.Array, legal: jax.Array,
 ) -> Tree:  # fmt: skip
     """Fill a new node: no visits, no children, and nothing proved but the result of a finished game."""
@@ -319,8 +329,6 @@ def write(
         )
     return tree._replace(
         edges=put(tree.edges, no_edges(prior, tree.edges.shape[2]), *at),
-        player=put(tree.player, player, *at),
-        value=put(tree.value, value, *at),
-        end=put(tree.end, end, *at),
-        state=put(tree.state, words_of_lanes(states, search.game), *at),
+        nodes=put(tree.nodes, words, *at),
+        kind=put(tree.kind, kind_of(player, end), *at),
     )

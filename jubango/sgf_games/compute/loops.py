@@ -12,14 +12,9 @@ from jax import lax
 T = TypeVar("T")
 
 
-def while_loop(cond: Callable[[T], jax.Array], body: Callable[[T], T], start: T, unasked: bool = False) -> T:
-    """``lax.while_loop``, of which everything may vary over the devices over which anything of ``start`` does.
-
-    unasked: the first turn is made anyway. It must change nothing that matters where ``cond`` says no, and the body is
-        compiled twice.
-    """
-    start = alike(start, start)
-    result: T = lax.while_loop(cond, body, body(start) if unasked else start)
+def while_loop(cond: Callable[[T], jax.Array], body: Callable[[T], T], start: T) -> T:
+    """``lax.while_loop``, of which everything may vary over the devices over which anything of ``start`` does."""
+    result: T = lax.while_loop(cond, body, alike(start, start))
     return result
 
 
@@ -32,6 +27,12 @@ def times(number: int, step: Callable[[T], T]) -> Callable[[T], T]:
         return state
 
     return turn
+
+
+def in_a_row(number: int, step: Callable[[T], T]) -> Callable[[T], T]:
+    """So many steps as a loop in a turn of another one. Its end is known, so that the host of an accelerator does not
+    wait for it."""
+    return step if number == 1 else lambda state: lax.fori_loop(0, number, lambda _, inner: step(inner), state)
 
 
 def alike(tree: T, like: Any) -> T:

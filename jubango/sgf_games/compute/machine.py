@@ -39,26 +39,28 @@ class Suited(NamedTuple):
     block: int  # games that are best searched at once on a device, beyond which more gain nothing
     games: int  # at once, where nobody says how many
     together: int  # positions that a network evaluates together; a position's value may depend on this number alone
-    descent: int  # levels down a tree in one turn of a loop
+    first: int  # levels down a tree before it is asked whether there are more
+    descent: int  # levels of each further turn
     climb: int  # levels of a path that are backed up in one go; 1 or more
     moved: int  # nodes of all trees that move at once when trees get other roots
     hand_over: float  # seconds, the fixed cost of a chunk of simulations
     in_order: bool  # whether what several leaves add to one number has to be put in order by us
     kernels: bool  # whether elementwise code is one kernel of Pallas, where that is right
     skips: bool  # whether what no lane needs is skipped; the host of an accelerator would have to wait to know
+    simulations: int  # of each tree before it is asked whether any tree has more to make
 
 
 DEVICE_KINDS = "cpu", "gpu", "tpu"
 # Measured.
 CPU = Suited(
-    fill=32, block=256, games=128, together=24, descent=1, climb=4, moved=1024, hand_over=6e-3, in_order=False,
-    kernels=False, skips=True,
+    fill=32, block=256, games=128, together=24, first=0, descent=1, climb=4, moved=1024, hand_over=6e-3, in_order=False,
+    kernels=False, skips=True, simulations=1,
 )  # fmt: skip
 # Chosen by reading, none measured by itself: a turn of a loop whose end is data costs the host a wait, lanes are cheap,
 # atomic additions come in any order.
 ACCELERATOR = Suited(
-    fill=1024, block=2**20, games=2048, together=1024, descent=4, climb=16, moved=2**18, hand_over=2e-3,
-    in_order=True, kernels=True, skips=False,
+    fill=1024, block=2**20, games=2048, together=1024, first=2, descent=4, climb=16, moved=2**18, hand_over=2e-3,
+    in_order=True, kernels=True, skips=False, simulations=4,
 )  # fmt: skip
 
 

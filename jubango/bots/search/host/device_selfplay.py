@@ -27,8 +27,10 @@ from jubango.bots.search.simulate import simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.ties import drawn_on_device
 from jubango.bots.search.tree.state import RootStatistics, SearchState
-from jubango.bots.search.tree.tree import EXACT, PRIOR, child_of, pick
+from jubango.bots.search.tree.tree import EXACT, PRIOR, child_of, end_of, pick, player_of, state_of
 from jubango.sgf_games.compute.kernels import first_largest
+from jubango.sgf_games.compute.loops import in_a_row
+from jubango.sgf_games.compute.machine import suited
 from jubango.sgf_games.rules.game import Game
 
 # Finished trees wait for each other until the steps they have idled exceed this share of the live trees: starting new
@@ -81,7 +83,7 @@ def advance(
     trees = s.done.shape[0]
     zero = jnp.zeros(trees, jnp.int32)
     none = DeviceMoves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOVES_UNASKED + 1, 5), jnp.int32))
-    by_itself = can_go_on(search)
+    by_itself, number = can_go_on(search), suited().simulations
 
     def waiting(s: SearchState, moves: DeviceMoves) -> jax.Array:
         if not by_itself:
@@ -103,12 +105,12 @@ def advance(
             i, s, lost = c
             return (i < steps) & jnp.any(working(s)) & (lost < LONGEST_SILENCE * live)
 
-        def step(c: tuple) -> tuple:
+        def some(c: tuple) -> tuple:
             i, s, lost = c
-            s = simulate(search, params, s)
-            return i + 1, s, lost + jnp.sum(waiting(s, moves), dtype=jnp.int32)
+            s = in_a_row(number, functools.partial(simulate, search, params))(s)
+            return i + number, s, lost + number * jnp.sum(waiting(s, moves), dtype=jnp.int32)
 
-        i, s, _ = lax.while_loop(going, step, (i, s, jnp.int32(0)))
+        i, s, _ = lax.while_loop(going, some, (i, s, jnp.int32(0)))
         return i, jnp.bool_(False), s, moves, made + s.done - before
 
     def again(c: tuple) -> jax.Array:
@@ -132,9 +134,9 @@ def _played(
     action = first_largest((jnp.cumsum(best, axis=-1) > which[:, None]).astype(jnp.int32))
     visits, value, prior = (pick(x, b, action) for x in (found.visits, found.value, found.prior))
     child = jnp.maximum(child_of(tree, b, jnp.zeros_like(b), action), 0)
-    states = pick(tree.state, b, child)
-    legal, player = pick(tree.edges, b, child, PRIOR) > 0, pick(tree.player, b, child)
-    over = (pick(tree.end, b, child) == EXACT) | ~jnp.any(legal, axis=-1)
+    states = state_of(tree, b, child)
+    legal, player = pick(tree.edges, b, child, PRIOR) > 0, player_of(tree, b, child)
+    over = (end_of(tree, b, child) == EXACT) | ~jnp.any(legal, axis=-1)
     mask = ready & ~over & (visits > 0)
     if passes_late(search):
         mask &= action != search.game.pass_action  # the host looks whether it is too early

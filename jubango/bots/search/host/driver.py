@@ -33,6 +33,7 @@ from jubango.bots.search.root import merged, settled
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import unpacked
 from jubango.bots.search.tree.state import RootStatistics, SearchState
+from jubango.bots.search.tree.tree import state_of
 from jubango.sgf_games.compute.machine import gathered, suited
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import State
@@ -214,7 +215,7 @@ class Driver:
     def root(self, lane: int) -> State:
         """The position that a lane's trees stand at, on the host, without history."""
         tree = lane * self.ensemble
-        return jax.device_get(unpacked(self.searching.tree.state[tree, 0], self.search.game))
+        return jax.device_get(unpacked(state_of(self.searching.tree, tree, 0), self.search.game))
 
     def least_done(self, lanes: int) -> int:
         """Simulations of the tree that has made the fewest, of the first so many lanes."""

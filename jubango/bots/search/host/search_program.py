@@ -107,9 +107,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
         return s, progress, now.moves.rows, jnp.concatenate(columns, axis=-1)
 
     shapes = jax.eval_shape(lambda: lifecycle.idle(search, trees))
-    state = jax.tree.map(lambda _: split, shapes)._replace(
-        paths=jax.tree.map(lambda x: split_last(x.ndim), shapes.paths)
-    )
+    state = jax.tree.map(lambda _: split, shapes)._replace(paths=split_last(shapes.paths.ndim))
     places = functools.partial(jax.tree.map, lambda spec: NamedSharding(sharding.mesh, spec))
 
     def sharded(name: str, function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from jubango.bots.search.tree.state import SearchState
-from jubango.bots.search.tree.tree import CHILD
+from jubango.bots.search.tree.tree import ACTION, CHILD, PARENT
 from jubango.sgf_games.compute.machine import gathered, row_of
 
 NODES = struct.Struct("<I")
@@ -98,8 +98,8 @@ def _sound(found: Mapping[str, Any], nodes: int, actions: int) -> bool:
     tree, table, spare = found["tree"], found["table"], nodes - 1
     return (
         within(tree.edges[:, :, CHILD], -1, spare)
-        and within(tree.parent, 0, spare)
-        and within(tree.action, 0, actions)
+        and within(tree.nodes[:, :, PARENT], 0, spare)
+        and within(tree.nodes[:, :, ACTION], 0, actions)
         and within(found["done"], 0, spare)
         and within(found["wanted"], 0, spare)
         and (table is None or within(table.node, -1, spare))

@@ -8,7 +8,18 @@ import jax
 import jax.numpy as jnp
 
 from jubango.bots.search.tree.state import RootStatistics
-from jubango.bots.search.tree.tree import CHILD, PRIOR, VALUE_SUM, VISITS, Tree, pick
+from jubango.bots.search.tree.tree import (
+    CHILD,
+    PRIOR,
+    VALUE_SUM,
+    VISITS,
+    Tree,
+    action_of,
+    parent_of,
+    pick,
+    player_of,
+    value_of,
+)
 
 
 class SearchSummary(NamedTuple):
@@ -62,11 +73,12 @@ class SearchOutput(NamedTuple):
 
 def nodes_of(tree: Tree, found: RootStatistics[jax.Array], whole: bool) -> Nodes:
     """The ``whole`` trees of a search that began with empty ones, or their roots."""
-    number = tree.parent.shape[1] - 1 if whole else 1  # the last slot is a spare
-    edges, parent, action = tree.edges[:, :number], tree.parent[:, :number], tree.action[:, :number]
+    number = tree.nodes.shape[1] - 1 if whole else 1  # the last slot is a spare
+    some = slice(None), slice(number)
+    edges, parent, action = tree.edges[some], parent_of(tree, *some), action_of(tree, *some)
     index, b = jnp.arange(number), jnp.arange(parent.shape[0])[:, None]
     count, child = edges[:, :, VISITS].astype(jnp.int32), edges[:, :, CHILD].astype(jnp.int32)
-    player, root = tree.player[:, :number], index == 0
+    player, root = player_of(tree, *some), index == 0
     above = parent if whole else jnp.zeros_like(parent)
     made = (pick(child, b, above, action) == index) & ~root
     own = jnp.where(made, pick(count, b, above, action), 0)
@@ -77,7 +89,7 @@ def nodes_of(tree: Tree, found: RootStatistics[jax.Array], whole: bool) -> Nodes
     return Nodes(
         node_visits=jnp.where(root, 1 + jnp.sum(found.visits, axis=-1, keepdims=True, dtype=jnp.int32), own),
         node_values=jnp.where(root, found.mean[:, None], mean),
-        raw_values=tree.value[:, :number],
+        raw_values=value_of(tree, *some),
         parents=jnp.where(made, above, -1),
         action_from_parent=jnp.where(made, action, -1),
         player=player,

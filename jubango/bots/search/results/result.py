@@ -9,10 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from jubango.bots.search.tree.state import SearchState
-from jubango.bots.search.tree.tree import CHILD, LOWER, OPEN, UPPER, VALUE_SUM, VISITS
+from jubango.bots.search.tree.tree import (
+    ACTION,
+    CHILD,
+    END,
+    LOWER,
+    OPEN,
+    PARENT,
+    PLAYER,
+    UPPER,
+    VALUE,
+    VALUE_SUM,
+    VISITS,
+)
 from jubango.sgf_games.compute.machine import row_of
 
-ARRAYS = ("edges", "parent", "action", "player", "value", "end", "bounds")  # of a tree
+ARRAYS = ("edges", "nodes", "kind", "bounds")  # of a tree
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,9 @@ def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:
     """The nodes that can be reached from the root."""
     own_visits, value_sum, priors, child = np.moveaxis(lane["edges"][:, : CHILD + 1], 1, 0)
     own_visits, child = own_visits.astype(int), child.astype(int)
-    parent, action, player = lane["parent"], lane["action"], lane["player"]
+    words, kind = lane["nodes"], lane["kind"].astype(int)
+    parent, action, player = words[:, PARENT].astype(int), words[:, ACTION].astype(int), kind >> PLAYER
+    raw = words[:, VALUE].copy().view(np.float32)
     nodes = len(parent) - 1  # the last slot is a spare
     index = np.arange(nodes)
     linked = (child[parent[:nodes], action[:nodes]] == index) & (index > 0)
@@ -101,16 +115,14 @@ def search_tree(lane: dict[str, np.ndarray]) -> SearchTree:
     value = np.where(player[up] == player[kept], value, -value)
     prior = priors[up, act]
     visits[0] = 1 + own_visits[0].sum()
-    value[0] = (lane["value"][0] + value_sum[0].sum()) / visits[0]
+    value[0] = (raw[0] + value_sum[0].sum()) / visits[0]
     prior[0] = 1.0
     up, act = np.where(kept == 0, -1, place[up]), np.where(kept == 0, -1, act)
-    ended = lane["end"][kept] != OPEN
+    ended = (kind[kept] & END) != OPEN
     lower, upper = np.full(len(kept), -1.0), np.full(len(kept), 1.0)
     if lane["bounds"].shape[-1]:
         lower, upper = (lane["bounds"][kept, row].max(axis=-1) for row in (LOWER, UPPER))
-    return SearchTree(
-        up, act, visits, value, prior, lane["value"][kept], player[kept], depth[kept], ended, lower, upper
-    )
+    return SearchTree(up, act, visits, value, prior, raw[kept], player[kept], depth[kept], ended, lower, upper)
 
 
 def variation(edges: np.ndarray, first: int, longest: int = 60) -> tuple[int, ...]:

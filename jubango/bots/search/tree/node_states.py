@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TypeVar
 
 import jax
@@ -26,8 +27,11 @@ def unpacked(words: jax.Array, game: Game) -> State:
         bits = _bits(one.dtype)
         size = -(-one.size * bits.itemsize // 4)
         part = words[..., at : at + size]
-        part = part.reshape(*batch, -1, 2) if bits.itemsize == 8 else part
-        numbers = lax.bitcast_convert_type(part, bits).reshape(*batch, -1)[..., : one.size].reshape(*batch, *one.shape)
+        if bits.itemsize == 8:
+            part = lax.bitcast_convert_type(part.reshape(*batch, -1, 2), bits)
+        elif bits.itemsize < 4:  # by shifts, which become one with what is computed next
+            part = (part[..., None] >> _shifts(bits)).astype(bits)
+        numbers = part.reshape(*batch, -1)[..., : one.size].reshape(*batch, *one.shape)
         found.append(numbers != 0 if one.dtype == jnp.bool_ else lax.bitcast_convert_type(numbers, one.dtype))
         at += size
     return jax.tree.unflatten(tree, found)
@@ -63,6 +67,11 @@ def _of_node(game: Game) -> State:
     return jax.eval_shape(lambda: game.without_history(game.init()))
 
 
+def _shifts(dtype: jnp.dtype) -> jax.Array:
+    """uint32 [K]: where the K numbers of a word lie."""
+    return jnp.arange(0, 32, 8 * dtype.itemsize, dtype=jnp.uint32)
+
+
 def _bits(dtype: jnp.dtype) -> jnp.dtype:
     """The whole numbers that are as large."""
     return jnp.dtype(f"uint{8 * dtype.itemsize}")
@@ -72,6 +81,8 @@ def _words(x: jax.Array, batch: int) -> jax.Array:
     x = x.astype(jnp.uint8) if x.dtype == jnp.bool_ else lax.bitcast_convert_type(x, _bits(x.dtype))
     x = x.reshape(*x.shape[:batch], -1)
     if (in_a_word := 4 // x.dtype.itemsize) > 1:
-        x = jnp.pad(x, [(0, 0)] * batch + [(0, -x.shape[-1] % in_a_word)])
-        x = x.reshape(*x.shape[:-1], -1, in_a_word)
+        parts = x.astype(jnp.uint32)
+        parts = jnp.pad(parts, [(0, 0)] * batch + [(0, -x.shape[-1] % in_a_word)])
+        parts = parts.reshape(*x.shape[:-1], -1, in_a_word) << _shifts(x.dtype)
+        return functools.reduce(jnp.bitwise_or, (parts[..., k] for k in range(in_a_word)))
     return lax.bitcast_convert_type(x, jnp.uint32).reshape(*x.shape[:batch], -1)

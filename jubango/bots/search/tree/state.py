@@ -12,13 +12,6 @@ from jubango.bots.search.tree.transpositions import Transpositions
 from jubango.bots.search.tree.tree import Array, Tree
 
 
-class Paths(NamedTuple):
-    """The way of the last simulation from the root to its leaf, a level a row."""
-
-    node: jax.Array  # int32 [D, L], the spare node where a path has ended
-    action: jax.Array  # int32 [D, L]
-
-
 class SearchState(NamedTuple):
     """A search under way; every leaf but the paths has the trees first."""
 
@@ -29,13 +22,14 @@ class SearchState(NamedTuple):
     wanted: jax.Array  # int32 [B], simulations to make; 0 in idle trees
     fresh: jax.Array  # bool [B], the root is still to be evaluated, which takes a step
     legal: jax.Array  # bool [B, A], exact at the root
-    paths: Paths
+    paths: jax.Array  # int32 [D, 2, L], the way of the last simulation from the root to its leaf: of each level the
+    # node, the spare one where a path has ended, and the action
     table: Transpositions | None
 
     @property
     def tree_of_lanes(self) -> jax.Array:
         """int32 [L]: the tree of each lane."""
-        trees, lanes = self.done.shape[0], self.paths.node.shape[1]
+        trees, lanes = self.done.shape[0], self.paths.shape[-1]
         return jnp.repeat(jnp.arange(trees, dtype=jnp.int32), lanes // trees)
 
 
@@ -46,6 +40,14 @@ class Leaf(NamedTuple):
     action: jax.Array  # int32
     child: jax.Array  # int32, the node that is there, or -1; -1 at a root that is to be evaluated
     length: jax.Array  # int32, edges from the root
+
+
+class Outcome(NamedTuple):
+    """What a simulation has come to; every array is [L]."""
+
+    node: jax.Array  # int32, where it ends, the spare one of idle lanes
+    value: jax.Array  # float32, for the node's player
+    player: jax.Array  # int32, the node's
 
 
 class RootStatistics(NamedTuple, Generic[Array]):

@@ -7,7 +7,10 @@ it moves to the front. Per-action arrays belong to the parent, so that one row t
 What is known of a node's actions lies in one block, so that a step down the tree meets the memory once. Its visits and
 children are whole numbers, which float32 holds exactly up to MOST_NODES.
 
-Memory: a node takes 16 A + 17 bytes and its state (9x9 Go: 1,329 + 64), with a rule that asks who took what
+What else is known of a node, its state included, are the words of one row, so that a new node is written at once. Only
+whose turn it is and whether it has ended lies apart, in a byte, as every step down and up a tree asks.
+
+Memory: a node takes 16 A + 13 bytes and its state (9x9 Go: 1,325 + 64), with a rule that asks who took what
 first 8 A more, with one that asks for variances 4 A more, with a solver 8 A + 4 more, and with transpositions at least
 24 for the table.
 """
@@ -33,6 +36,8 @@ from jubango.sgf_games.rules.game import Game
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 LOWER, UPPER = range(2)  # the rows of a node's bounds
 VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the columns of a node's actions
+PARENT, ACTION, VALUE, STATE = range(4)  # the words of a node; its state's are those from STATE on
+END, PLAYER = 3, 2  # of a node's byte: the bits that say how it ended, and by how far the player lies above them
 MOST_NODES = 2**24
 Array = TypeVar("Array", jax.Array, np.ndarray)
 LEAST_MOVED_AT_ONCE = 8  # nodes of each tree, when trees get other roots
@@ -44,12 +49,10 @@ class Tree(NamedTuple):
     # illegal; child, the node an action leads to, or -1. [B, N, 6, A] for rules that want it: the games from here in
     # which the node's player was the first to take the action, sooner or later; their value sum. For those that want
     # it, one row more behind these 4 or 6: the sum of the values' squares
-    parent: jax.Array  # int32 [B, N]
-    action: jax.Array  # int32 [B, N], the parent's action that leads here
-    player: jax.Array  # int32 [B, N]
-    value: jax.Array  # float32 [B, N], the evaluator's, or the exact value where that is known
-    end: jax.Array  # int8 [B, N]: OPEN, EXACT or CUT_OFF
-    state: jax.Array  # uint32 [B, N, W], the words of the game's state (node_states)
+    nodes: jax.Array  # uint32 [B, N, STATE + W], the words of a node: its parent; the parent's action that leads here;
+    # as a float32's bits its value, the evaluator's, or the exact one where that is known; and the words of the game's
+    # state (node_states)
+    kind: jax.Array  # uint8 [B, N]: OPEN, EXACT or CUT_OFF, and the player
     bounds: jax.Array  # float32 [B, N, 2, A]: what is proved of an action's value for the node's player, from LOWER to
     # UPPER: -1 to 1 at first, -1 to -1 where illegal, the result where the game is over; A is 0 without a solver
     sure: jax.Array  # float32 [B, N], the best LOWER of a node's actions; N is 0 without a solver
@@ -77,10 +80,63 @@ def add(array: jax.Array, value: ArrayLike, *index: Index) -> jax.Array:
     return array.at[index].add(value, **IN_BOUNDS)
 
 
+def parent_of(tree: Tree, b: Index, node: Index) -> jax.Array:
+    """int32, and so the next three: what is known of ``node`` of tree ``b``."""
+    return pick(tree.nodes, b, node, PARENT).astype(jnp.int32)
+
+
+def action_of(tree: Tree, b: Index, node: Index) -> jax.Array:
+    """The parent's action that leads to it."""
+    return pick(tree.nodes, b, node, ACTION).astype(jnp.int32)
+
+
+def player_of(tree: Tree, b: Index, node: Index) -> jax.Array:
+    return (pick(tree.kind, b, node) >> PLAYER).astype(jnp.int32)
+
+
+def end_of(tree: Tree, b: Index, node: Index) -> jax.Array:
+    """OPEN, EXACT or CUT_OFF."""
+    return (pick(tree.kind, b, node) & END).astype(jnp.int32)
+
+
+def value_of(tree: Tree, b: Index, node: Index) -> jax.Array:
+    """float32: the evaluator's, or the exact one where that is known."""
+    return lax.bitcast_convert_type(pick(tree.nodes, b, node, VALUE), jnp.float32)
+
+
+def state_of(tree: Tree, b: Index, node: Index) -> jax.Array:
+    """uint32 [..., W]: the words of its state."""
+    return pick(tree.nodes, b, node, slice(STATE, None))
+
+
+def words_of_value(value: jax.Array) -> jax.Array:
+    """uint32: a node's value as it is kept."""
+    return lax.bitcast_convert_type(value.astype(jnp.float32), jnp.uint32)
+
+
+def words_of_nodes(parent: jax.Array, action: jax.Array, value: jax.Array, state: jax.Array) -> jax.Array:
+    """uint32 [L, STATE + W]: the words of new nodes; ``state`` [L, W], the others [L]."""
+    first = [parent.astype(jnp.uint32), action.astype(jnp.uint32), words_of_value(value)]
+    return jnp.concatenate([jnp.stack(first, axis=-1), state], axis=-1)
+
+
+def kind_of(player: jax.Array, end: jax.Array) -> jax.Array:
+    """uint8: a node's byte."""
+    return (end | player << PLAYER).astype(jnp.uint8)
+
+
+def settle(tree: Tree, value: jax.Array, b: jax.Array, node: jax.Array) -> Tree:
+    """The value of a node is exact from now on."""
+    return tree._replace(
+        nodes=put(tree.nodes, words_of_value(value), b, node, VALUE),
+        kind=put(tree.kind, kind_of(player_of(tree, b, node), jnp.int32(EXACT)), b, node),
+    )
+
+
 def edges_of(tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
     """The actions of ``node`` of tree ``b``, a row each."""
     columns = [column for column in range(tree.edges.shape[2]) if column != CHILD]
-    return edges_from([pick(tree.edges, b, node, column) for column in columns], pick(tree.value, b, node))
+    return edges_from([pick(tree.edges, b, node, column) for column in columns], value_of(tree, b, node))
 
 
 def edges_from(columns: Sequence[jax.Array], value: jax.Array) -> Edges:
@@ -192,12 +248,8 @@ def empty_tree(game: Game, trees: int, capacity: int, rule: Rule, solver: bool =
     per_node = trees, nodes
     return Tree(
         edges=no_edges(jnp.zeros((*per_node, actions), jnp.float32), columns_of(rule)),
-        parent=jnp.zeros(per_node, jnp.int32),
-        action=jnp.zeros(per_node, jnp.int32),
-        player=jnp.zeros(per_node, jnp.int32),
-        value=jnp.zeros(per_node, jnp.float32),
-        end=jnp.zeros(per_node, jnp.int8),
-        state=jnp.zeros((*per_node, words_of(game)), jnp.uint32),
+        nodes=jnp.zeros((*per_node, STATE + words_of(game)), jnp.uint32),
+        kind=jnp.zeros(per_node, jnp.uint8),
         bounds=jnp.zeros((*per_node, 2, actions if solver else 0), jnp.float32),
         sure=jnp.zeros((trees, nodes if solver else 0), jnp.float32),
     )
@@ -206,7 +258,7 @@ def empty_tree(game: Game, trees: int, capacity: int, rule: Rule, solver: bool =
 def tree_bytes(game: Game, capacity: int, rule: Rule | type[Rule], solver: bool = False) -> int:
     """Memory of one tree, transpositions aside."""
     proofs = 8 * game.num_actions + 4 if solver else 0
-    return (capacity + 2) * (4 * columns_of(rule) * game.num_actions + 17 + proofs + 4 * words_of(game))
+    return (capacity + 2) * (4 * columns_of(rule) * game.num_actions + 1 + proofs + 4 * (STATE + words_of(game)))
 
 
 def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Array]:
@@ -220,7 +272,7 @@ def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Ar
     parents meets it. A link counts only if parent and child agree: an index may hold the rest of an older search. Where
     several actions lead to one node, it stays with its parent.
     """
-    trees, nodes = tree.parent.shape
+    trees, nodes, _ = tree.nodes.shape
     spare, size = nodes - 1, min(nodes, max(LEAST_MOVED_AT_ONCE, suited().moved // trees))
     b, piece = jnp.arange(trees)[:, None], jnp.arange(size, dtype=jnp.int32)
     used = jnp.where(root > 0, jnp.minimum(used, spare), 0)[:, None]
@@ -229,8 +281,8 @@ def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Ar
         start, number, place, source = carry
         rows = start + piece
         row = jnp.minimum(rows, spare)[None]
-        parent = pick(tree.parent, b, row)
-        linked = (child_of(tree, b, parent, pick(tree.action, b, row)) == rows) & (rows > root[:, None])
+        parent = parent_of(tree, b, row)
+        linked = (child_of(tree, b, parent, action_of(tree, b, row)) == rows) & (rows > root[:, None])
         own, above = rows == root[:, None], parent - start  # among this piece's nodes, or before them
         known = (own | (linked & (pick(place, b, parent) >= 0))) & (rows < used)
         linked &= (above >= 0) & (rows < used)
@@ -258,9 +310,10 @@ def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Ar
         new = jax.tree.map(lambda x: pick(x, b, of) if x.shape[1] else x, tree)
         child = new.edges[:, :, CHILD].astype(jnp.int32)
         child = jnp.where(child >= 0, pick(place, b[..., None], jnp.maximum(child, 0)), -1)  # -1: shared, and outside
+        parent = jnp.where(stays & (rows > 0), pick(place, b, new.nodes[:, :, PARENT].astype(jnp.int32)), 0)
         new = new._replace(
             edges=new.edges.at[:, :, CHILD].set(child.astype(jnp.float32)),
-            parent=jnp.where(stays & (rows > 0), pick(place, b, new.parent), 0),
+            nodes=new.nodes.at[:, :, PARENT].set(parent.astype(jnp.uint32)),
         )
         to = jnp.where(stays, rows, spare)
         return start + size, jax.tree.map(lambda x, y: put(x, y, b, to) if x.shape[1] else x, tree, new)
