@@ -4,55 +4,70 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, settled
+from jubango.sgf_games.compute.kernels import fused, in_pallas, settled
+
+# Empty points that touch own stones, by way of others as far as is known, and those that touch the opponent's; all
+# empty points; own stones and the opponent's.
+Sides: TypeAlias = tuple[bb.Rows, bb.Rows, bb.Rows, bb.Rows, bb.Rows]
 
 
 def area_margin(own: bb.Rows, opp: bb.Rows, width: int) -> jax.Array:
     """float32: own area minus the opponent's (stones, and empty regions touching one colour)."""
-    begin, step, margin, _ = _kernels(width)
-    return settled(begin, step, margin, own, opp)
+    margin: jax.Array = _of_sides(_kernels(width)[2], own, opp, width)
+    return margin
 
 
 def areas(own: bb.Rows, opp: bb.Rows, width: int) -> tuple[bb.Rows, bb.Rows]:
     """The points that count for either side."""
-    begin, step, _, counted = _kernels(width)
-    return settled(begin, step, counted, own, opp)
+    own_area, opp_area = _of_sides(_kernels(width)[3], own, opp, width)
+    return own_area, opp_area
 
 
-Sides: TypeAlias = tuple[bb.Rows, bb.Rows, bb.Rows, bb.Rows]  # (empty points known to touch own stones, or the
-# opponent's, by way of others; own stones, the opponent's)
+def _of_sides(finish: Callable, own: bb.Rows, opp: bb.Rows, width: int) -> Any:
+    """What ``finish`` makes of the sides' floods: one kernel on a GPU, elsewhere a flood each, as others are."""
+    begin, step, *_ = _kernels(width)
+    if in_pallas():
+        return settled(begin, step, finish, own, opp)
+    (own_side, opp_side, empty, own, opp), _ = begin(own, opp)
+    return finish(bb.flood(own_side, empty, width), bb.flood(opp_side, empty, width), empty, own, opp)
 
 
 @functools.cache
 def _kernels(width: int) -> tuple[Callable, Callable, Callable, Callable]:
-    """A flood's beginning and a step of it, for both sides at once; the margin and the areas that come of it."""
+    """The beginning and a step of both floods; the margin and the areas that come of them."""
+    flood = bb.flood_step(width)
 
     @fused
-    def borders(own: bb.Rows, opp: bb.Rows) -> Sides:
+    def borders(own: bb.Rows, opp: bb.Rows) -> tuple[bb.Rows, bb.Rows, bb.Rows]:
         empty = bb.complement(bb.either(own, opp), width)
-        return bb.both(empty, bb.near(own, width)), bb.both(empty, bb.near(opp, width)), bb.copied(own), bb.copied(opp)
+        return bb.both(empty, bb.near(own, width)), bb.both(empty, bb.near(opp, width)), empty
+
+    def begin(own: bb.Rows, opp: bb.Rows) -> tuple[Sides, jax.Array]:
+        return (*borders(own, opp), own, opp), jnp.bool_(True)
+
+    def step(
+        own_side: bb.Rows, opp_side: bb.Rows, empty: bb.Rows, own: bb.Rows, opp: bb.Rows
+    ) -> tuple[Sides, jax.Array]:
+        (own_side, _), own_left = flood(own_side, empty)
+        (opp_side, _), opp_left = flood(opp_side, empty)
+        return (own_side, opp_side, empty, own, opp), own_left | opp_left
 
     @fused
-    def further(own_side: bb.Rows, opp_side: bb.Rows, own: bb.Rows, opp: bb.Rows) -> tuple[Sides, jax.Array]:
-        empty = bb.complement(bb.either(own, opp), width)
-        own_side, opp_side = bb.sweep(own_side, empty, width), bb.sweep(opp_side, empty, width)
-        left = [bb.without(bb.both(bb.near(side, width), empty), side) for side in (own_side, opp_side)]
-        return (own_side, opp_side, bb.copied(own), bb.copied(opp)), bb.some(bb.either(*left))
-
-    @fused
-    def margin(own_side: bb.Rows, opp_side: bb.Rows, own: bb.Rows, opp: bb.Rows) -> jax.Array:
+    def margin(own_side: bb.Rows, opp_side: bb.Rows, _: bb.Rows, own: bb.Rows, opp: bb.Rows) -> jax.Array:
         mine = bb.count(own) + bb.count(bb.without(own_side, opp_side))
         theirs = bb.count(opp) + bb.count(bb.without(opp_side, own_side))
         return (mine - theirs).astype(jnp.float32)
 
     @fused
-    def counted(own_side: bb.Rows, opp_side: bb.Rows, own: bb.Rows, opp: bb.Rows) -> tuple[bb.Rows, bb.Rows]:
+    def counted(
+        own_side: bb.Rows, opp_side: bb.Rows, _: bb.Rows, own: bb.Rows, opp: bb.Rows
+    ) -> tuple[bb.Rows, bb.Rows]:
         return bb.either(own, bb.without(own_side, opp_side)), bb.either(opp, bb.without(opp_side, own_side))
 
-    return lambda own, opp: (borders(own, opp), jnp.bool_(True)), further, margin, counted
+    return begin, step, margin, counted
