@@ -32,7 +32,7 @@ from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.sgf_games.compute.kernels import STEPS_A_TURN, repeat, turn
+from jubango.sgf_games.compute.lane_loops import STEPS_A_TURN, repeat, turn
 from jubango.sgf_games.compute.machine import device_layout, gathered
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.compute.random_numbers import mix

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute import kernels, machine, pallas_kernels, reduction_check
-from jubango.sgf_games.compute.kernels import one_kernel, repeat
+from jubango.sgf_games.compute import kernels, lane_loops, machine, pallas_kernels, reduction_check
+from jubango.sgf_games.compute.lane_loops import one_kernel, repeat
 from jubango.sgf_games.rules import mnk
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_states
@@ -148,9 +148,9 @@ def test_a_kernel_that_plays_otherwise_is_not_used(interpreted, plain, monkeypat
     states, seeds = initial_states(game, lanes), jnp.arange(lanes, dtype=jnp.uint32)
     with plain():
         expected = jax.device_get(jax.jit(lambda s, x: game.random_playout(s, x))(states, seeds))
-    right = kernels.repeated
+    right = lane_loops.repeated
     wrong = lambda step, leaves, live: [x.at[3].set(x[4]) for x in right(step, leaves, live)]  # noqa: E731
-    monkeypatch.setattr(kernels, "repeated", wrong)
+    monkeypatch.setattr(lane_loops, "repeated", wrong)
     with pytest.warns(RuntimeWarning, match=r"mnk.* the plain form is used"):
         found = jax.jit(lambda s, x: game.random_playout(s, x))(states, seeds)
     assert np.array_equal(found, expected)

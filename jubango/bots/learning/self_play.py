@@ -19,7 +19,7 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.search import Search
-from jubango.sgf_games.compute.kernels import where_needed
+from jubango.sgf_games.compute.lane_loops import where_needed
 from jubango.sgf_games.compute.machine import shard, spread
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.compiled import initial_state

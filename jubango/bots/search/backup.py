@@ -13,7 +13,7 @@ from jax import lax
 
 from jubango.bots.evaluators.evaluator import Amaf
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.search.tree.state import Leaf, Outcome, SearchState
+from jubango.bots.search.tree.state import Leaf, LeafValue, SearchState
 from jubango.bots.search.tree.tree import (
     EXACT,
     LOWER,
@@ -33,12 +33,12 @@ from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import suited
 
 
-def back_up(search: SearchSpec, s: SearchState, outcome: Outcome, active: jax.Array, levels: jax.Array) -> Tree:
+def back_up(search: SearchSpec, s: SearchState, leaf_value: LeafValue, active: jax.Array, levels: jax.Array) -> Tree:
     """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a
     solver a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the
     moves that are still searched for a better one."""
     tree, at_once = s.tree, suited().climb
-    _, value, player = outcome
+    _, value, player = leaf_value
 
     def counted(depth: jax.Array, edges: jax.Array, worth: tuple) -> tuple[jax.Array, tuple]:
         b = s.tree_of_lanes
@@ -86,12 +86,12 @@ def back_up(search: SearchSpec, s: SearchState, outcome: Outcome, active: jax.Ar
 
 
 def back_up_firsts(
-    search: SearchSpec, s: SearchState, outcome: Outcome, amaf: Amaf | None, active: jax.Array, levels: jax.Array
+    search: SearchSpec, s: SearchState, leaf_value: LeafValue, amaf: Amaf | None, active: jax.Array, levels: jax.Array
 ) -> Tree:
     """Tell every node of the path which actions its player was the first to take, from there to the end of the game:
     those of the path below it and those of the evaluator's games (Gelly & Silver 2011, section 4.1)."""
     tree, b, actions = s.tree, s.tree_of_lanes, jnp.arange(search.game.num_actions)
-    _, value, player = outcome
+    _, value, player = leaf_value
     if amaf is None:  # the moves of the path are all there is
         amaf = Amaf(jnp.full((value.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
     gain = jnp.where(active[:, None], amaf.result, 0.0)

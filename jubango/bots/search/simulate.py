@@ -19,7 +19,7 @@ from jubango.bots.search.backup import back_up, back_up_firsts, prove
 from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import lanes_of, words_of_lanes
-from jubango.bots.search.tree.state import Leaf, Outcome, SearchState
+from jubango.bots.search.tree.state import Leaf, LeafValue, SearchState
 from jubango.bots.search.tree.transpositions import look_up, remember
 from jubango.bots.search.tree.tree import (
     CHILD,
@@ -226,7 +226,7 @@ def without_doubles(search: SearchSpec, leaf: Leaf, active: jax.Array) -> tuple[
 
 def expand(
     search: SearchSpec, params: Params, s: SearchState, leaf: Leaf, active: jax.Array, order: jax.Array
-) -> tuple[SearchState, Outcome, Amaf | None]:
+) -> tuple[SearchState, LeafValue, Amaf | None]:
     """Make a node of each leaf that is new. Returns also what the simulations have come to, and who took what first
     after it."""
     tree, b, fresh = s.tree, s.tree_of_lanes, per_lane(search, s.fresh)
@@ -268,7 +268,7 @@ def expand(
     tree = tree._replace(edges=put(tree.edges, node.astype(jnp.float32), b, above, CHILD, leaf.action))
     if search.draws == "random":
         value = jnp.where((end == EXACT) & (value == 0), coin(seeds), value)
-    return s._replace(tree=tree, table=table), Outcome(jnp.where(active, node, search.spare), value, player), amaf
+    return s._replace(tree=tree, table=table), LeafValue(jnp.where(active, node, search.spare), value, player), amaf
 
 
 def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:

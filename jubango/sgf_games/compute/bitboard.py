@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jubango.sgf_games.compute.kernels import fused, until_settled
+from jubango.sgf_games.compute.kernels import fused
+from jubango.sgf_games.compute.lane_loops import until_settled
 
 Rows = list[jax.Array]
 

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import where_needed
+from jubango.sgf_games.compute.lane_loops import where_needed
 from jubango.sgf_games.environments.games import (
     ConnectFourOfEnv,
     GoOfEnv,

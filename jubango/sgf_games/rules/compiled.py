@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import NamedSharding
 
-from jubango.sgf_games.compute.kernels import where_needed
+from jubango.sgf_games.compute.lane_loops import where_needed
 from jubango.sgf_games.compute.machine import claim, device_layout, shard, split_last, spread
 from jubango.sgf_games.compute.programs import Compiled, jit
 from jubango.sgf_games.rules.game import Game, State

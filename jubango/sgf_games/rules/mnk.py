@@ -13,7 +13,8 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, in_pallas, one_kernel, turn
+from jubango.sgf_games.compute.kernels import fused, in_pallas
+from jubango.sgf_games.compute.lane_loops import one_kernel, turn
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.compute.reduction_check import agrees

@@ -42,7 +42,7 @@ class Leaf(NamedTuple):
     length: jax.Array  # int32, edges from the root
 
 
-class Outcome(NamedTuple):
+class LeafValue(NamedTuple):
     """What a simulation has come to; every array is [L]."""
 
     node: jax.Array  # int32, where it ends, the spare one of idle lanes

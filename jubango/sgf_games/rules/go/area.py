@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, in_pallas, settled
+from jubango.sgf_games.compute.kernels import fused, in_pallas
+from jubango.sgf_games.compute.lane_loops import settled
 
 # Empty points that touch own stones, by way of others as far as is known, and those that touch the opponent's; all
 # empty points; own stones and the opponent's.

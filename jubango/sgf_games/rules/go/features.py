@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, until_settled
+from jubango.sgf_games.compute.kernels import fused
+from jubango.sgf_games.compute.lane_loops import until_settled
 from jubango.sgf_games.rules.go.life import liberty_counts
 
 TOLD_APART = 3  # numbers of liberties; more are many

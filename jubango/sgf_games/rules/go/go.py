@@ -25,7 +25,7 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import settled, where_needed
+from jubango.sgf_games.compute.lane_loops import settled, where_needed
 from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.compiled import rules

@@ -18,7 +18,8 @@ import jax
 import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, settled
+from jubango.sgf_games.compute.kernels import fused
+from jubango.sgf_games.compute.lane_loops import settled
 from jubango.sgf_games.compute.loops import alike, while_loop
 from jubango.sgf_games.rules.go.life import chain_liberties
 from jubango.sgf_games.rules.go.moves import chains_with_two_liberties, placing

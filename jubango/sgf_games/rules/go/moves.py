@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, settled
+from jubango.sgf_games.compute.kernels import fused
+from jubango.sgf_games.compute.lane_loops import settled
 
 # (own, opp, the stone, own stones known to have a liberty, the opponent's).
 Placed: TypeAlias = tuple[bb.Rows, bb.Rows, bb.Rows, bb.Rows, bb.Rows]

@@ -28,7 +28,8 @@ import numpy as np
 from jax import lax
 
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import IN_BOUNDS, fused, in_pallas, one_kernel, turn
+from jubango.sgf_games.compute.kernels import IN_BOUNDS, fused, in_pallas
+from jubango.sgf_games.compute.lane_loops import one_kernel, turn
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import VECTOR
 from jubango.sgf_games.compute.random_numbers import random_bits
