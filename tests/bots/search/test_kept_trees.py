@@ -25,7 +25,7 @@ from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
 from jubango.bots.search.tree import tree
 from jubango.bots.search.tree.node_states import packed, unpacked
-from jubango.bots.search.tree.tree import CHILD, VISITS
+from jubango.bots.search.tree.tree import ACTION, CHILD, PARENT, STATE, VISITS
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
@@ -161,8 +161,8 @@ def test_another_root(search, piece, monkeypatch):
     for i in (1, 2):
         below = [int(roots[i])]
         for node in range(roots[i] + 1, used[i]):
-            parent = before.parent[i, node]
-            if parent in below and before.edges[i, parent, CHILD, before.action[i, node]] == node:
+            parent, action = before.nodes[i, node, [PARENT, ACTION]]
+            if parent in below and before.edges[i, parent, CHILD, action] == node:
                 below.append(node)
         assert count[i] == len(below) > 1
         place = {node: k for k, node in enumerate(below)}
@@ -170,12 +170,10 @@ def test_another_root(search, piece, monkeypatch):
             old, new = before.edges[i, node], after.edges[i, k]
             assert np.array_equal(np.delete(new, CHILD, 0), np.delete(old, CHILD, 0))
             assert new[CHILD].tolist() == [place.get(int(child), -1) for child in old[CHILD]]
-            assert after.parent[i, k] == (place[before.parent[i, node]] if k else 0)
-            rest = [
-                pair
-                for pair in leaves
-                if pair[0].shape[1] and pair[0] is not before.edges and pair[0] is not before.parent
-            ]
+            old, new = before.nodes[i, node], after.nodes[i, k]
+            assert np.array_equal(np.delete(new, PARENT), np.delete(old, PARENT))
+            assert new[PARENT] == (place[old[PARENT]] if k else 0)
+            rest = [(x, y) for x, y in leaves if x.shape[1] and x is not before.edges and x is not before.nodes]
             assert all(np.array_equal(y[i, k], x[i, node]) for x, y in rest)
 
 
@@ -196,17 +194,17 @@ def test_shared_nodes_stay_what_they_are(monkeypatch):
         under, queue = {0: 0}, [0]  # what each node that can be reached has under it, by the chains of parents
         while queue:
             node = queue.pop()
-            here = state_at(now.state[0, node])
+            here = state_at(now.nodes[0, node, STATE:])
             for action in np.flatnonzero(edges[node, CHILD] > 0):
                 child = int(edges[node, CHILD, action])
                 assert child <= last
                 there = C4.without_history(rules(C4).step(here, int(action)))
-                assert np.array_equal(words_at(there), now.state[0, child])
+                assert np.array_equal(words_at(there), now.nodes[0, child, STATE:])
                 if child not in under:
                     under[child] = 0
                     queue.append(child)
         for node in sorted(under, reverse=True)[:-1]:
-            parent = now.parent[0, node]
+            parent = int(now.nodes[0, node, PARENT])
             assert parent < node
             under[parent] += 1 + under[node]
         open_ends = [a for a in range(7) if edges[0, CHILD, a] > 0 and edges[int(edges[0, CHILD, a]), VISITS].any()]
