@@ -224,7 +224,7 @@ def samples_of(game: Game, records: Records, lanes: Lanes) -> Samples:
     owners = jnp.where(known[:, None], records.owners[place], 0) * sign.astype(jnp.int8)[:, None]
     policy = jax.nn.one_hot(move, game.num_actions, dtype=jnp.float16)
     states = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), lanes.states)
-    rows: Any = states, policy, result, result, known, sign * margin, owners
+    rows: Any = states, policy, result, result, known, sign * margin, owners, jnp.ones_like(sign)
     return Samples(*rows)
 
 

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import random_weights
 
+from jubango.bots.evaluators.evaluator import Uniform
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.learning import learner, self_play
 from jubango.bots.learning.learner import Recipe
 from jubango.bots.learning.position_files import PositionFiles, blank_samples
 from jubango.bots.learning.replay import Collector, Games, Moves, Replay, Samples
-from jubango.bots.learning.self_play import SelfPlay, starts_of
+from jubango.bots.learning.self_play import SelfPlay, divergence, starts_of
 from jubango.bots.learning.self_player import variations
 from jubango.bots.learning.trainer import Trainer
 from jubango.bots.learning.training_config import TrainingConfig
@@ -146,7 +147,7 @@ def test_a_collector_gives_every_kept_position_once_with_its_end(seed, rows, lan
         value=rng.random((rows, lanes)).astype(np.float32), kept=rng.random((rows, lanes)) < 0.6, over=over,
         result=rng.choice([-1.0, 0.0, 1.0], (rows, lanes)), counted=rng.random((rows, lanes)) < 0.5,
         margin=rng.random((rows, lanes)), owners=rng.integers(-1, 2, (rows, lanes, 3)).astype(np.int8),
-        lost=np.full((rows, lanes), -1),
+        lost=np.full((rows, lanes), -1), surprise=rng.random((rows, lanes)),
     )  # fmt: skip
     right = {}
     for lane in range(lanes):
@@ -183,6 +184,7 @@ def some_samples(game, number, seed=0):
     return Samples(
         state, policy, rng.uniform(-1, 1, number).astype(np.float32), rng.choice([-1.0, 0.0, 1.0], number).astype(np.float32),
         rng.random(number) < 0.5, rng.normal(size=number).astype(np.float32), rng.integers(-1, 2, (number, points)).astype(np.int8),
+        rng.exponential(size=number).astype(np.float32),
     )  # fmt: skip
 
 
@@ -194,6 +196,52 @@ def test_a_replay_remembers_the_newest():
     assert len(replay) == 50
     drawn = replay.draw(5000, rng).value
     assert set(drawn) == set(range(108 - 50, 108))
+
+
+def test_half_of_what_is_drawn_is_drawn_by_surprise():
+    """Among the newest alone, also where the window has gone round; without any surprise as without the share."""
+    replay, rng = Replay(50), np.random.default_rng(1)
+    for i in range(9):
+        samples = some_samples(TTT, 12, i)
+        number = np.arange(12 * i, 12 * i + 12)
+        surprise = np.where(number == 100, 9.0, np.where(number % 2, 1.0, 0.0)).astype(np.float32)
+        replay.add(samples._replace(value=number.astype(np.float32), surprise=surprise))
+    drawn = replay.draw(40_000, rng, newest=20, surprise=0.5).value
+    found = {number: np.mean(drawn == number) for number in range(88, 108)}
+    assert sum(found.values()) == pytest.approx(1), "the newest 20"
+    sure = {number: 0.5 / 20 + 0.5 * (9 if number == 100 else number % 2) / 19 for number in found}
+    assert found == pytest.approx(sure, abs=0.01)
+    replay.add(some_samples(TTT, 50)._replace(surprise=np.zeros(50, np.float32), value=np.arange(50, dtype=np.float32)))
+    shares = np.bincount(replay.draw(40_000, rng, surprise=0.5).value.astype(int), minlength=50) / 40_000
+    assert shares == pytest.approx(np.full(50, 0.02), abs=0.004)
+
+
+def test_a_search_that_changes_much_is_a_surprise():
+    """Of what has come together the mean is 1, whatever the divergences; they are those of a plain sum."""
+    policy, prior = np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]]), np.array([[0.5, 0.5, 0.0], [0.7, 0.2, 0.1]])
+    found = np.asarray(divergence(jnp.asarray(policy), jnp.asarray(prior)))
+    assert found == pytest.approx([0, 0.2 * np.log(0.2 / 0.7) + 0.8 * np.log(4)], abs=1e-6)
+    game = SelfPlay(Search(TTT, Gumbel(), Uniform(), 16), 16, 4, share=1.0)
+    begin, play = game.compiled(32, 9)
+    lanes = begin(game.starts(), jax.random.key(0))
+    samples, _ = Collector().add(play((), lanes, game.starts(), jax.random.key(1), -2.0)[1])
+    assert samples.number > 100
+    assert samples.surprise.mean() == pytest.approx(1, abs=1e-5)
+    assert samples.surprise.max() > 1.5
+
+
+def test_positions_of_an_older_version_are_as_surprising_as_any(tmp_path):
+    files, samples = PositionFiles(Folder(tmp_path), "samples/ttt", TTT), some_samples(TTT, 7)
+    files.add(samples, window=14)
+    (path,) = (tmp_path / "samples" / "ttt").glob("*.npz")
+    with np.load(path) as file:
+        older = {key: file[key] for key in file.files if key != "surprise"}
+    np.savez(path, **older)
+    notes = []
+    (again,) = files.load(14, notes)
+    assert not notes
+    assert np.array_equal(again.policy, samples.policy)
+    assert np.array_equal(again.surprise, np.ones(7))
 
 
 def test_positions_are_kept_in_files(tmp_path):
@@ -301,7 +349,7 @@ def test_settings_that_cannot_be(specs, message):
 
 
 def test_games_are_counted():
-    moves = Moves(*(np.zeros((3, 2)),) * 11)._replace(
+    moves = Moves(*(np.zeros((3, 2)),) * 12)._replace(
         over=np.array([[0, 0], [1, 0], [0, 1]], bool), counted=np.array([[0, 0], [1, 0], [0, 0]], bool),
         result=np.array([[0, 0], [1.0, 0], [0, -1.0]]), lost=np.array([[-1, -1], [0, -1], [-1, 0]]),
         kept=np.ones((3, 2), bool), owners=np.zeros((3, 2, 1), np.int8), player=np.zeros((3, 2), int),

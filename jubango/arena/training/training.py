@@ -63,6 +63,7 @@ MAY_CHANGE = frozenset(
         "lanes",
         "window",
         "reuse",
+        "surprise",
         "batch",
         "rate",
         "precision",

@@ -84,7 +84,9 @@ def read_samples(run: Folder, name: str, game: Game) -> Samples:
             if any(one.compress_type != zipfile.ZIP_STORED for one in archive.infolist()):
                 raise ValueError("it is packed")  # there may be any size in it, and ours are not
         with np.load(io.BytesIO(data or b""), allow_pickle=False) as file:
-            rest = [file[field] for field in Samples._fields[1:]]
+            rest = [file[field] for field in Samples._fields[1:-1]]
+            surprise = Samples._fields[-1]  # which older files lack
+            rest.append(file[surprise] if surprise in file else np.ones(len(rest[1]), np.float32))
             nothing = {i: x for i, x in enumerate(jax.tree.leaves(blank.state)) if 0 in x.shape[1:]}
             state = [
                 np.zeros((len(rest[1]), *nothing[i].shape[1:]), nothing[i].dtype) if i in nothing else file[f"state{i}"]
@@ -110,6 +112,7 @@ def blank_samples(game: Game, number: int) -> Samples:
         counted=np.zeros(number, bool),
         margin=np.zeros(number, np.float32),
         owners=np.zeros((number, points), np.int8),
+        surprise=np.zeros(number, np.float32),
     )
 
 
@@ -122,6 +125,8 @@ def check_samples(samples: Samples, blank: Samples) -> None:
             raise ValueError("what is no number stands in it")
     sizes = {"policy": samples.policy, "value": samples.value, "result": samples.result, "owners": samples.owners}
     if any(np.abs(x.astype(np.float32)).max(initial=0) > 1.01 for x in sizes.values()) or (samples.policy < 0).any():
+        raise ValueError("its numbers are none of a game")
+    if (samples.surprise < 0).any():
         raise ValueError("its numbers are none of a game")
 
 

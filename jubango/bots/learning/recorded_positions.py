@@ -99,6 +99,7 @@ def _labelled(
     return Samples(
         state=states, policy=policy, value=result, result=result, counted=np.full(number, known),
         margin=sign * margins, owners=sign.astype(np.int8)[:, None] * owners[None],
+        surprise=np.ones(number, np.float32),
     )  # fmt: skip
 
 

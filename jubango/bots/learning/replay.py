@@ -21,6 +21,7 @@ class Samples(NamedTuple):
     counted: np.ndarray  # bool: the points of the end are known
     margin: np.ndarray  # float32
     owners: np.ndarray  # int8 [H * W]
+    surprise: np.ndarray  # float32, of the search's policy beside the network's; 1 in the mean of what came together
 
     @property
     def number(self) -> int:
@@ -71,10 +72,16 @@ class Collector:
             whole.counted[last, lane],
             sign * whole.margin[last, lane],
             sign.astype(np.int8)[:, None] * whole.owners[last, lane],
+            _beside_the_mean(whole.surprise[at, lane]),
         )
         first = int(np.argmax(~known.all(axis=1))) if not known.all() else rows  # rows before it are done with
         self._pending = [jax.tree.map(lambda x: x[first:], whole)] if first < rows else []
         return samples, _games(moves, int(new.sum()))
+
+
+def _beside_the_mean(surprise: np.ndarray) -> np.ndarray:
+    mean = surprise.mean() if surprise.size else 0.0
+    return (surprise / mean if mean > 0 else np.ones_like(surprise)).astype(np.float32)
 
 
 def _games(moves: Moves, plies: int) -> Games:
@@ -95,6 +102,7 @@ class Replay:
     def __init__(self, window: int) -> None:
         self.window, self.seen = window, 0
         self._kept: Samples | None = None
+        self._sums: tuple[tuple[int, int], np.ndarray] | None = None  # of surprise, by (seen, among), the newest first
 
     def __len__(self) -> int:
         return min(self.seen, self.window)
@@ -109,13 +117,30 @@ class Replay:
             old[places] = new
         self.seen += samples.number
 
-    def draw(self, number: int, rng: np.random.Generator, newest: int = 2**62) -> Samples:
-        """So many positions, each of the newest ones equally likely.
+    def draw(self, number: int, rng: np.random.Generator, newest: int = 2**62, surprise: float = 0.0) -> Samples:
+        """So many positions, each of the newest ones equally likely but for a share.
 
         number: how many are drawn.
         rng: the source of randomness.
         newest: the number of positions that are drawn from; by default all.
+        surprise: the share that is drawn by surprise: a position that is twice as surprising is twice as likely.
+
+        Source: KataGo's policy surprise weighting, docs/KataGoMethods.md there.
         """
         among = min(len(self), newest)
-        rows = (self.seen - 1 - rng.integers(0, among, number)) % self.window
+        age = rng.integers(0, among, number)
+        if surprise:
+            sums = self._sums_of(among)
+            by_surprise = np.searchsorted(sums, rng.random(number) * sums[-1], side="right")
+            chosen = (rng.random(number) < surprise) & (sums[-1] > 0)
+            age = np.where(chosen, np.minimum(by_surprise, among - 1), age)
+        rows = (self.seen - 1 - age) % self.window
         return jax.tree.map(lambda x: x[rows], self._kept)
+
+    def _sums_of(self, among: int) -> np.ndarray:
+        assert self._kept is not None
+        key = self.seen, among
+        if self._sums is None or self._sums[0] != key:
+            newest_first = (self.seen - 1 - np.arange(among)) % self.window
+            self._sums = key, np.cumsum(self._kept.surprise[newest_first], dtype=np.float64)
+        return self._sums[1]

@@ -104,6 +104,7 @@ class Moves(NamedTuple):
     margin: Array  # float32, the first player's, of games in which points are counted
     owners: Array  # int8 [H * W], 1 for a point that is the first player's in the end, -1 for the second's
     lost: Array  # int32, who has resigned or, in a game that was played out, would have; or nobody
+    surprise: Array  # float32, how far the improved policy is from the prior (Kullback-Leibler divergence, in nats)
 
 
 Begin: TypeAlias = Callable[[State, jax.Array], Lanes]
@@ -173,6 +174,12 @@ def _new(plan: SelfPlay, starts: State, lanes: int, key: jax.Array) -> Lanes:
     )
 
 
+def divergence(policy: jax.Array, prior: jax.Array) -> jax.Array:
+    """float32 [B]: that of a policy from a prior, [B, A] each."""
+    policy, prior = (jnp.maximum(x, 1e-30) for x in (policy, prior))
+    return jnp.maximum(jnp.sum(policy * (jnp.log(policy) - jnp.log(prior)), axis=-1), 0.0)
+
+
 def _move(
     plan: SelfPlay, params: Params, lanes: Lanes, starts: State, key: jax.Array, resign: jax.Array
 ) -> tuple[Lanes, Moves]:
@@ -221,6 +228,7 @@ def _move(
     moves = Moves(
         jax.vmap(game.without_history)(lanes.states), player, found.policy.astype(jnp.float16), found.value,
         kept & (lanes.ply >= lanes.opening), over, result, ended, margin, owners, lost,
+        divergence(found.policy, found.priors),
     )  # fmt: skip
 
     def refilled(fresh: jax.Array, old: jax.Array) -> jax.Array:

@@ -249,7 +249,8 @@ class Trainer:
         for _ in range(min(MOST_UPDATES, int(self._owed // batch))):
             self._owed -= batch
             symmetry = learner.random_symmetries(self.games[which], batch, self._rng)
-            self.learning, losses = step(self.learning, replay.draw(batch, self._rng, remembered), symmetry, self.pace)
+            drawn = replay.draw(batch, self._rng, remembered, self.settings.surprise)
+            self.learning, losses = step(self.learning, drawn, symmetry, self.pace)
         return None if losses is None else jax.tree.map(np.asarray, losses)
 
     def _compare(self, which: int, samples: Samples) -> None:

@@ -70,6 +70,10 @@ def register(app: typer.Typer) -> None:
             int | None, typer.Option(help="Positions that are remembered.", show_default="400000")
         ] = None,
         reuse: Annotated[float | None, typer.Option(help="How often each is learnt from.", show_default="8")] = None,
+        surprise: Annotated[
+            float | None,
+            typer.Option(help="Share drawn by how much the search changed the policy.", show_default="0.5"),
+        ] = None,
         batch: Annotated[int | None, typer.Option(help="Positions of a step.", show_default="256")] = None,
         rate: Annotated[float | None, typer.Option(help="Of learning.", show_default="0.001")] = None,
         precision: Annotated[
@@ -99,9 +103,9 @@ def register(app: typer.Typer) -> None:
         settings = {
             "channels": channels, "blocks": blocks, "start": start, "search": search, "simulations": simulations,
             "fast": fast, "share": share, "opening": opening, "opening_temperature": opening_temperature,
-            "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse, "batch": batch, "rate": rate,
-            "precision": precision, "seed": seed, "records": tuple(records) if records else None, "epochs": epochs,
-            "per_game": per_game, "alternate": tuple(alternate) if alternate else None,
+            "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse, "surprise": surprise,
+            "batch": batch, "rate": rate, "precision": precision, "seed": seed, "epochs": epochs, "per_game": per_game,
+            "records": tuple(records) if records else None, "alternate": tuple(alternate) if alternate else None,
         }  # fmt: skip
         given = {key: value for key, value in settings.items() if value is not None}
         view = TrainingView(messages())
