@@ -237,7 +237,7 @@ class Training:
             self._work.refuse(f"{' + '.join(before.games)}, not {' + '.join(games)}")
         changed: dict[str, object] = {"games": games}
         for change in changes(before, settings, {"games"} | (TrainingConfig.model_fields.keys() - given.keys())):
-            if not change.now and change.key != "rollouts":  # to be chosen is what has been chosen
+            if not change.now and change.key not in ("rollouts", "surprise"):  # to be chosen is what has been chosen
                 continue
             if change.key not in MAY_CHANGE:
                 self._work.refuse(str(change))

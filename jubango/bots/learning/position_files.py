@@ -84,9 +84,9 @@ def read_samples(run: Folder, name: str, game: Game) -> Samples:
             if any(one.compress_type != zipfile.ZIP_STORED for one in archive.infolist()):
                 raise ValueError("it is packed")  # there may be any size in it, and ours are not
         with np.load(io.BytesIO(data or b""), allow_pickle=False) as file:
-            rest = [file[field] for field in Samples._fields[1:-1]]
-            surprise = Samples._fields[-1]  # which older files lack
-            rest.append(file[surprise] if surprise in file else np.ones(len(rest[1]), np.float32))
+            rest = [file[field] for field in Samples._fields[1:] if field in file or field != "surprise"]
+            if "surprise" not in file:  # of an older version
+                rest.append(np.ones(len(rest[1]), np.float32))
             nothing = {i: x for i, x in enumerate(jax.tree.leaves(blank.state)) if 0 in x.shape[1:]}
             state = [
                 np.zeros((len(rest[1]), *nothing[i].shape[1:]), nothing[i].dtype) if i in nothing else file[f"state{i}"]

@@ -21,7 +21,7 @@ class Samples(NamedTuple):
     counted: np.ndarray  # bool: the points of the end are known
     margin: np.ndarray  # float32
     owners: np.ndarray  # int8 [H * W]
-    surprise: np.ndarray  # float32, of the search's policy beside the network's; 1 in the mean of what came together
+    surprise: np.ndarray  # float32, of the search's policy beside the prior; 1 in the mean of what came together
 
     @property
     def number(self) -> int:

@@ -138,8 +138,8 @@ def stop(s: SearchState, mask: jax.Array) -> SearchState:
 def advance(
     search: SearchSpec, params: Params, s: SearchState, steps: jax.Array
 ) -> tuple[SearchState, RootStatistics[jax.Array]]:
-    """Up to ``steps`` times :func:`simulate`, fewer if no tree has anything left to do. The first evaluates the roots
-    of trees that have begun."""
+    """Up to ``steps`` times :func:`simulate` (on accelerators the next multiple of ``suited().simulations``), fewer if
+    no tree has anything left to do. The first evaluates the roots of trees that have begun."""
 
     def going_on(carry: tuple) -> jax.Array:
         i, s = carry
@@ -189,7 +189,7 @@ def idle(search: SearchSpec, trees: int) -> SearchState:
     """A search with nothing to do."""
     zero = jnp.zeros(trees, jnp.int32)
     actions, roots = search.game.num_actions, nothing_prepared(search, trees)
-    levels = search.capacity + 1 + suited().climb
+    levels = search.capacity + 1 + suited().first + suited().descent + suited().climb  # none is beyond it, asked or not
     nowhere = jnp.array([[search.spare], [0]], jnp.int32)
     return SearchState(
         tree=empty_tree(search.game, trees, search.capacity, search.rule, search.solver),

@@ -68,7 +68,8 @@ def simulate(search: SearchSpec, params: Params, s: SearchState) -> SearchState:
     if search.rule.amaf:
         tree = back_up_firsts(search, s._replace(tree=tree), new, amaf, active, levels)
     made = jnp.sum(active.reshape(-1, search.leaves), axis=-1, dtype=jnp.int32)
-    s = s._replace(tree=tree, done=s.done + jnp.where(s.fresh, 0, made), fresh=s.fresh & (left == 0))
+    done, fresh = s.done + jnp.where(s.fresh, 0, made), s.fresh & (left == 0)  # none; zeros are a kernel by themselves
+    s = s._replace(tree=tree, done=done, fresh=fresh)
     if search.solver:  # a root that is proved has all that it wants
         s = s._replace(wanted=jnp.where((end_of(s.tree, slice(None), 0) == EXACT) & (s.wanted > 0), s.done, s.wanted))
     return s

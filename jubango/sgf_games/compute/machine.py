@@ -47,7 +47,7 @@ class Suited(NamedTuple):
     in_order: bool  # whether what several leaves add to one number has to be put in order by us
     kernels: bool  # whether elementwise code is one kernel of Pallas, where that is right
     skips: bool  # whether what no lane needs is skipped; the host of an accelerator would have to wait to know
-    simulations: int  # of each tree before it is asked whether any tree has more to make
+    simulations: int  # of each tree before it is asked whether any has more to make; the root's evaluation is one
 
 
 DEVICE_KINDS = "cpu", "gpu", "tpu"
@@ -60,7 +60,7 @@ CPU = Suited(
 # atomic additions come in any order.
 ACCELERATOR = Suited(
     fill=1024, block=2**20, games=2048, together=1024, first=2, descent=4, climb=16, moved=2**18, hand_over=2e-3,
-    in_order=True, kernels=True, skips=False, simulations=4,
+    in_order=True, kernels=True, skips=False, simulations=3,
 )  # fmt: skip
 
 

@@ -175,6 +175,7 @@ def test_a_run_goes_on_only_as_it_was_begun(trained):
     assert Training({"games": ("tic_tac_toe", "mnk:4,k=3")}, folder).settings.fast == 4
     assert Training({"games": ("tic_tac_toe",)}, folder).settings.games == ("tic_tac_toe",)
     assert Training({"games": ("tic_tac_toe",), "rate": 1e-3}, folder).settings.rate == 1e-3
+    assert Training({"games": ("tic_tac_toe",), "surprise": 0.0}, folder).settings.surprise == 0
 
 
 @pytest.mark.parametrize(

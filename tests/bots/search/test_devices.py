@@ -11,6 +11,7 @@ from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.evaluator import Heuristic
 from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.puct import Puct
+from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.search import Search
 from jubango.bots.search.tree.tree import add_in_order, count, equal_in_trees
 from jubango.bots.sizing import affordable_lanes
@@ -68,19 +69,25 @@ def test_sums_are_in_the_order_of_the_leaves(monkeypatch):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("rule", "leaves"), [(Puct(fpu="parent"), 3), (DynamicPuct(), 1)], ids=["puct", "dynamic-puct"]
+    ("rule", "keys"),
+    [
+        (Puct(fpu="parent"), {"leaves": 3}),
+        (DynamicPuct(), {}),
+        (Rave(), {"solver": True, "transpositions": True, "leaves": 2}),
+    ],
+    ids=["puct", "dynamic-puct", "rave"],
 )
-def test_a_search_finds_the_same_tree_as_an_accelerator_would(rule, leaves, monkeypatch):
+def test_a_search_finds_the_same_tree_as_an_accelerator_would(rule, keys, monkeypatch):
     """With its loops, and its sums put in order."""
     game = make_game("tic_tac_toe")
-    search = Search(game, rule, Heuristic(), 24, leaves=leaves)
+    search = Search(game, rule, Heuristic(), 24, **keys)
     states = jax.tree.map(lambda x: jnp.repeat(x[None], 2, axis=0), game.init())
 
     def found():
         run = jax.jit(lambda key: search((), states, key, tree=True))
         return jax.tree.leaves(jax.device_get(run(jax.random.key(5))))
 
-    as_cpu, parts = found(), ("descent", "climb", "in_order", "moved", "skips")
+    as_cpu, parts = found(), ("first", "descent", "climb", "in_order", "moved", "skips", "simulations")
     its = {part: getattr(machine.ACCELERATOR, part) for part in parts}
     monkeypatch.setattr(machine, "CPU", machine.CPU._replace(**its))
     for one, other in zip(as_cpu, found(), strict=True):

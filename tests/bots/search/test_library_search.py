@@ -21,6 +21,7 @@ from nets import random_weights
 
 import jubango as jb
 from jubango.bots.networks.shape import Shape
+from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.compiled import rules
 
 pytestmark = pytest.mark.full
@@ -227,9 +228,11 @@ def test_it_is_a_pure_function():
     assert (found.visits.sum(axis=1) == 16).all()
 
 
+@pytest.mark.parametrize("loops", [machine.CPU, machine.ACCELERATOR], ids=["cpu", "accelerator"])
 @pytest.mark.parametrize("spec", ["go:3", "connect_four"])
-def test_shard_map_knows_what_varies(spec):
+def test_shard_map_knows_what_varies(spec, loops, monkeypatch):
     """Its check of types passes every part of a search: what begins as a constant and becomes each device's own."""
+    monkeypatch.setattr(machine, "CPU", loops._replace(kernels=False))
     game = jb.make_game(spec)
     states = jax.vmap(lambda _: game.init())(jnp.arange(8 * jax.device_count()))
     mesh, split = Mesh(np.array(jax.devices()), ("games",)), jax.P("games")

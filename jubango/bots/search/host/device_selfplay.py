@@ -79,7 +79,8 @@ def _remembers(game: Game) -> bool:
 def advance(
     search: SearchSpec, params: Params, s: SearchState, first_roots: NewRoots, plan: SelfPlayPlan, steps: jax.Array
 ) -> tuple[SearchState, Advanced]:
-    """Begin what is ``first_roots``, then up to ``steps`` times :func:`simulate`, in between the moves of ``plan``."""
+    """Begin what is ``first_roots``, then up to ``steps`` times :func:`simulate` (on accelerators the next multiple of
+    ``suited().simulations``), in between the moves of ``plan``."""
     trees = s.done.shape[0]
     zero = jnp.zeros(trees, jnp.int32)
     none = DeviceMoves(zero, jnp.zeros(trees, bool), jnp.zeros((trees, MOVES_UNASKED + 1, 5), jnp.int32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,28 +20,34 @@ Sides: TypeAlias = tuple[bb.Rows, bb.Rows, bb.Rows, bb.Rows, bb.Rows]
 
 def area_margin(own: bb.Rows, opp: bb.Rows, width: int) -> jax.Array:
     """float32: own area minus the opponent's (stones, and empty regions touching one colour)."""
-    margin: jax.Array = _of_sides(_kernels(width)[2], own, opp, width)
+    margin: jax.Array = _of_sides(_kernels(width).margin, own, opp, width)
     return margin
 
 
 def areas(own: bb.Rows, opp: bb.Rows, width: int) -> tuple[bb.Rows, bb.Rows]:
     """The points that count for either side."""
-    own_area, opp_area = _of_sides(_kernels(width)[3], own, opp, width)
+    own_area, opp_area = _of_sides(_kernels(width).counted, own, opp, width)
     return own_area, opp_area
 
 
 def _of_sides(finish: Callable, own: bb.Rows, opp: bb.Rows, width: int) -> Any:
     """What ``finish`` makes of the sides' floods: one kernel on a GPU, elsewhere a flood each, as others are."""
-    begin, step, *_ = _kernels(width)
+    kernels = _kernels(width)
     if in_pallas():
-        return settled(begin, step, finish, own, opp)
-    (own_side, opp_side, empty, own, opp), _ = begin(own, opp)
+        return settled(kernels.begin, kernels.step, finish, own, opp)
+    (own_side, opp_side, empty, own, opp), _ = kernels.begin(own, opp)
     return finish(bb.flood(own_side, empty, width), bb.flood(opp_side, empty, width), empty, own, opp)
 
 
+class Kernels(NamedTuple):
+    begin: Callable  # (own, opp) -> (sides, are they unsettled); a flood of both sides
+    step: Callable  # sides -> the same
+    margin: Callable  # of the sides
+    counted: Callable  # the areas of the sides
+
+
 @functools.cache
-def _kernels(width: int) -> tuple[Callable, Callable, Callable, Callable]:
-    """The beginning and a step of both floods; the margin and the areas that come of them."""
+def _kernels(width: int) -> Kernels:
     flood = bb.flood_step(width)
 
     @fused
@@ -71,4 +77,4 @@ def _kernels(width: int) -> tuple[Callable, Callable, Callable, Callable]:
     ) -> tuple[bb.Rows, bb.Rows]:
         return bb.either(own, bb.without(own_side, opp_side)), bb.either(opp, bb.without(opp_side, own_side))
 
-    return begin, step, margin, counted
+    return Kernels(begin, step, margin, counted)
