@@ -54,11 +54,14 @@ def kept_after(folder: Path | str, row: int) -> tuple[pd.DataFrame, pd.DataFrame
         return games, moves, last
 
 
-def last_kept(folder: Path | str) -> int:
-    """The number of the last row of the table, 0 if there is none. Raises UserError."""
+def last_kept(folder: Path | str) -> tuple[Hashable, int]:
+    """Which table it is, and the number of its last row, 0 if there is none. A run that is played anew has another
+    table, even where the file system gives the new file the old one's number. Raises UserError."""
     with _results(folder, check="") as db:
+        db.execute("begin")
+        first = db.execute("select * from games order by rowid limit 1").fetchone()
         (last,) = db.execute("select ifnull(max(rowid), 0) from games").fetchone()
-        return int(last)
+        return (Folder(folder).file(DATABASE).stat().st_ino, first), int(last)
 
 
 def _games(db: sqlite3.Connection, where: str = "") -> pd.DataFrame:

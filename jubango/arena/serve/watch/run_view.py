@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ class RunView:
         self._folder = folder
         self._page: RunPage | None = None
         self._row = 0  # of the last game that the page has
-        self._file = 0  # the database that they are from: a run may be played anew in its folder
+        self._table: Hashable = None  # that they are from: a run may be played anew in its folder
         self._left_out: list[str] = []
         self._said: tuple[object, str] = ((), "")  # of what, and the summary
         self._lock = threading.Lock()
@@ -58,9 +58,9 @@ class RunView:
             if self._page is None:
                 raise
             return  # its files are being made
-        file = self._number_of_file()
-        if self._page is None or not self._said[0] or run.left_out != self._left_out or file != self._file:
-            self._file = file
+        table, _ = self._last_kept()
+        if self._page is None or not self._said[0] or run.left_out != self._left_out or table != self._table:
+            self._table = table
             self._page, self._row, self._left_out = page_of(run.plan, run.kept.machines), 0, run.left_out
         if self._folder.has(DATABASE):
             with suppress(UserError):  # the table is being made
@@ -70,18 +70,18 @@ class RunView:
         self._said = (self._row, line), self._page.summary(run.total, run.told, line, run.sprt)
 
     def _has_more(self) -> bool:
+        return self._last_kept() != (self._table, self._row)
+
+    def _last_kept(self) -> tuple[Hashable, int]:
+        """Of the table as it is now; None and 0 if there is none, and what is known of it while it is being made."""
         from jubango.analysis.tables.tables import last_kept
-
-        with suppress(UserError):
-            return last_kept(self._folder.path) != self._row or self._number_of_file() != self._file
-        return False
-
-    def _number_of_file(self) -> int:
         from jubango.sgf_games.library.database import DATABASE
 
+        if not self._folder.has(DATABASE):
+            return None, 0
         with suppress(UserError, OSError):
-            return self._folder.file(DATABASE).stat().st_ino
-        return 0
+            return last_kept(self._folder.path)
+        return self._table, self._row
 
     @property
     def title(self) -> str:

@@ -29,7 +29,7 @@ class WatchedTuning:
             files = self._folder
             tuning = Tuning(read_tune_plan(files.file(TUNE_FILE), begun=True), files.path)
             confirming = f"confirm-{tuning.done}"
-            tested = last_kept(files.path / confirming) if files.has(f"{confirming}/{DATABASE}") else 0
+            tested = last_kept(files.path / confirming)[1] if files.has(f"{confirming}/{DATABASE}") else 0
             what = tuning.round, not tuning.missing, tested
             if what != self._said[0]:
                 if files.has(f"{confirming}/{PLAN_FILE}"):
