@@ -21,7 +21,7 @@ from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.compute.machine import present
 from jubango.sgf_games.rules.connect_four import falling_points
 from jubango.sgf_games.rules.coordinates import COLUMN_LETTERS, Point, vertex
-from jubango.sgf_games.rules.game import Game, State
+from jubango.sgf_games.rules.game import Game, State, square_symmetries
 
 # What an action is: a point of the board, a column, or a number without a place; and the longest game.
 POINTS, COLUMN, NUMBER = "points", "column", "number"
@@ -29,6 +29,11 @@ PGX_GAMES = {
     "othello": (POINTS, 128), "hex": (POINTS, 122), "go_9x9": (POINTS, 162), "go_19x19": (POINTS, 722),
     "tic_tac_toe": (POINTS, 9), "connect_four": (COLUMN, 42), "animal_shogi": (NUMBER, 256),
     "gardner_chess": (NUMBER, 256), "shogi": (NUMBER, 512),
+}  # fmt: skip
+# Of the ways to turn and mirror a board (square_symmetries), those that the rules and the start do not notice.
+SYMMETRIES = {
+    "othello": (0, 3, 4, 7), "hex": (0, 3), "go_9x9": range(8), "go_19x19": range(8), "tic_tac_toe": range(8),
+    "connect_four": (0, 2),
 }  # fmt: skip
 
 
@@ -80,6 +85,16 @@ class PgxGame(Game[PgxState]):
     def actions_are(self) -> Literal["points", "columns", "dense"]:
         kind = PGX_GAMES[self.env][0]
         return "columns" if kind == COLUMN else super().actions_are if kind != NUMBER else "dense"
+
+    @property
+    def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.env not in SYMMETRIES:
+            return super().symmetries
+        points = square_symmetries(self.height, self.width)[[*SYMMETRIES[self.env]]]
+        if PGX_GAMES[self.env][0] == COLUMN:
+            return points, points[:, : self.width] % self.width
+        others = np.arange(self.height * self.width, self.num_actions, dtype=np.int32)  # the pass, the swap
+        return points, np.hstack([points, np.broadcast_to(others, (len(points), others.size))])
 
     def init(self) -> PgxState:
         inner = _lean(self._env.init(jax.random.PRNGKey(0)))

@@ -14,6 +14,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.library.recovery import read_record
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.catalogue import make_game
+from jubango.sgf_games.rules.conformance.random_games import check_turned_games
 from jubango.sgf_games.rules.coordinates import sgf_pair
 from jubango.sgf_games.sgf.sgf import parse_sgf, read_games, write_record
 
@@ -29,6 +30,13 @@ def test_twenty_games(tmp_path, name):
     for game in run.games.itertuples():
         (sgf,) = read_games(tmp_path / game.sgf)
         assert sgf.move_count == game.plies
+
+
+@pytest.mark.parametrize(("name", "boards"), [("othello", 4), ("hex", 2), ("connect_four", 2), ("tic_tac_toe", 8)])
+def test_a_turned_board_is_the_same_game(name, boards):
+    game = make_game(f"pgx:{name}")
+    assert [len(table) for table in game.symmetries] == [boards] * 2
+    check_turned_games(game, games=8, seed=1)
 
 
 @pytest.mark.parametrize("name", ["othello", "hex", "connect_four", "gardner_chess"])
