@@ -38,6 +38,7 @@ class BotKeys(TypedDict, total=False):
     rollout_moves: Literal["game", "tactical", "uniform", "policy"]
     network: str
     precision: Literal["float32", "bfloat16", "int8"]
+    symmetry: Literal["none", "random", "mean"]
     weight: float
     width: int
     depth: int

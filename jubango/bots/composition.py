@@ -14,7 +14,7 @@ from jubango.bots.config import NO_NETWORK, BotConfig, SearchConfig
 from jubango.bots.evaluators.evaluator import Evaluator, LoadedEvaluator, Params
 from jubango.bots.evaluators.katago import KataGoEvaluator
 from jubango.bots.evaluators.mixed import Mixed
-from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.evaluators.network import NetworkEvaluator, Symmetry
 from jubango.bots.evaluators.registry import EVALUATORS
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.networks.model import Precision
@@ -152,6 +152,7 @@ class _Asked(NamedTuple):
 
     network: tuple[str | int, ...]  # the file of weights and its version
     precision: Precision
+    symmetry: Symmetry
     evaluator: str
     registered: Callable[[], Evaluator] | None  # what the name stands for now
     weight: float
@@ -168,8 +169,8 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
     if bot.evaluator not in ("rollout", "network", "mixed") and registered is None:
         named_evaluator(bot.evaluator, bot.name)
     asked = _Asked(
-        weights_key(game, bot), bot.precision, bot.evaluator, registered, bot.weight, bot.rollouts, bot.rollout_moves,
-        bot.draws, amaf=bot.rule.amaf,
+        weights_key(game, bot), bot.precision, bot.symmetry, bot.evaluator, registered, bot.weight, bot.rollouts,
+        bot.rollout_moves, bot.draws, amaf=bot.rule.amaf,
     )  # fmt: skip
     found = _loaded(game, asked)
     own = found.evaluator.weights(found.params)
@@ -179,6 +180,8 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
 @functools.lru_cache(maxsize=32)
 def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
     network, weights = _network(game, asked.network) if asked.network else (None, ())
+    if isinstance(network, NetworkEvaluator | KataGoEvaluator):
+        network = replace(network, symmetry=asked.symmetry)
     if asked.precision != "float32":
         if not isinstance(network, NetworkEvaluator):
             raise UserError(f"precision={asked.precision}: is for networks of jubango's own, network=FILE")

@@ -130,6 +130,9 @@ class SearchConfig(_RuleKeys):
     precision: Literal["float32", "bfloat16", "int8"] = _key(
         "float32", "of jubango's networks; bfloat16: for GPUs, int8: for CPUs with VNNI, faster; other moves"
     )
+    symmetry: Literal["none", "random", "mean"] = _key(
+        "none", "in which a network sees the board: none, one at random for every leaf, or the mean of all"
+    )
     weight: Annotated[float, Field(ge=0, le=1)] = _key(0.5, "of the rollouts in evaluator=mixed")
     width: Annotated[int, Field(ge=0, le=10_000)] = _key(0, "actions considered at a node, by prior; 0: all")
     depth: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "plies the tree may be deep; 0: no limit")
@@ -165,6 +168,8 @@ class SearchConfig(_RuleKeys):
             f"{selected} needs reuse=false": rule.scheduled and self.reuse,
             f"{selected} needs rollout_moves=game, tactical or uniform": rule.amaf and self.rollout_moves == "policy",
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
+            f"symmetry={self.symmetry} needs evaluator=network or mixed": self.symmetry != "none"
+            and not self.wants_network,
         }
         for own in rule.params:
             without = any(getattr(self, key) != value for key, value in own.needs.items())

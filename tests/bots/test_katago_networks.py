@@ -108,6 +108,21 @@ def test_a_bot_plays_and_judges_with_it(small):
     (found,) = run_bot(game, bot_from_spec(bot), [state], [0])
     np.testing.assert_allclose(found.priors, prior / prior.sum(), atol=1e-5)
     assert found.action == int(np.argmax(prior))
+    lying = []
+    for moved in game.symmetries[1]:
+        turned = game.init()
+        for action in (12, 7, 25, 13):
+            turned = rules(game).step(turned, int(np.argsort(moved)[action]))
+        lying.append(turned)
+    seen = []
+    for turned, policy, moved in zip(
+        lying, opinions(game, lying, evaluator, weights).policy, game.symmetries[1], strict=True
+    ):
+        policy = np.where(view_of(game, [turned]).legal[0], np.exp(policy), 0)
+        seen.append(policy[np.argsort(moved)] / policy.sum())
+    assert np.ptp(seen, axis=0).max() > 1e-4
+    (mean,) = run_bot(game, bot_from_spec(f"policy:network=katago:{small},symmetry=mean"), [state], [0])
+    np.testing.assert_allclose(mean.priors, np.mean(seen, axis=0), atol=1e-5)
     bot = f"alphazero:network=katago:{small},simulations=16,reuse=false"
     (searched,) = run_bot(game, bot_from_spec(bot), [state], [0])
     assert searched.visits.sum() == 16

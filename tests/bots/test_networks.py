@@ -7,9 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from nets import random_network, random_weights
@@ -31,6 +32,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import suited
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import make_game
+from jubango.sgf_games.rules.compiled import rules
 
 
 @pytest.fixture(scope="module")
@@ -260,6 +262,53 @@ def test_symmetries_are_those_of_the_rules(spec):
                 break
             there = rng.choice(np.flatnonzero(legal2))
             other, one = step(other, there), step(one, moved[there])
+
+
+@pytest.mark.parametrize("spec", [pytest.param("go:3", marks=pytest.mark.full), "connect_four:5x4"])
+def test_symmetries_in_which_a_network_sees_the_board(spec, tmp_path):
+    """What it says of a board seen in a symmetry is what it says of the board that lies so."""
+    game = make_game(spec)
+    points, actions = game.symmetries
+    number = len(points)
+    random_network(tmp_path / "net.safetensors", game)
+    evaluator, params = NetworkEvaluator.load(tmp_path / "net.safetensors", game)
+
+    def judged(symmetry, states, seeds):
+        own = replace(evaluator, symmetry=symmetry)
+        legal = jit(jax.vmap(game.legal_action_mask, in_axes=-1))(states)
+        found = jit(lambda states, seeds: own(params, game, states, legal, seeds))(states, np.asarray(seeds, np.uint32))
+        return np.asarray(found.prior / found.prior.sum(axis=-1, keepdims=True)), np.asarray(found.value)
+
+    lying = []
+    for moved in actions:
+        state = game.init()
+        for action in (0, 1, 3):
+            state = rules(game).step(state, int(np.argsort(moved)[action]))
+        lying.append(state)
+    priors, values = judged("none", jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *lying), np.zeros(number))
+    priors = np.stack([prior[np.argsort(moved)] for prior, moved in zip(priors, actions, strict=True)])
+    assert len(np.unique(values.round(6))) == number, "an untrained network is none that does not notice"
+
+    many = jax.tree.map(lambda x: jnp.repeat(x[..., None], 64, axis=-1), lying[0])
+    prior, value = judged("mean", many, np.arange(64))
+    np.testing.assert_allclose(prior, np.repeat(priors.mean(axis=0)[None], 64, axis=0), atol=1e-5)
+    np.testing.assert_allclose(value, np.repeat(values.mean(), 64), atol=1e-5)
+
+    prior, value = judged("random", many, np.arange(64))
+    seen = np.abs(value[:, None] - values).argmin(axis=1)
+    assert set(seen) == set(range(number))
+    np.testing.assert_allclose(prior, priors[seen], atol=1e-5)
+    np.testing.assert_allclose(value, values[seen], atol=1e-5)
+    assert np.array_equal(judged("random", many, np.arange(64)[::-1])[1], value[::-1]), "by the seed alone"
+
+
+def test_a_symmetry_is_for_networks():
+    game = make_game("go:9")
+    assert evaluator_for(game, bot_from_spec("policy:symmetry=mean")).evaluator.symmetry == "mean"
+    mixed = evaluator_for(game, bot_from_spec("alphago:symmetry=random")).evaluator
+    assert mixed.first.symmetry == "random"
+    with pytest.raises(UserError, match="symmetry=mean needs evaluator=network or mixed"):
+        bot_from_spec("uct:symmetry=mean")
 
 
 def test_honest_files_are_read(tmp_path, honest):

@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.evaluators.network import Inputs, OutputsEvaluator
+from jubango.bots.evaluators.network import Inputs, OutputsEvaluator, Symmetry
 from jubango.bots.networks.katago.architecture import Architecture
 from jubango.bots.networks.katago.file import load_katago
 from jubango.bots.networks.katago.model import apply
@@ -26,7 +26,7 @@ class KataGoEvaluator(OutputsEvaluator):
     """Any network of KataGo's of one architecture. Params: its weights by name.
 
     A search with it keeps the last moves in its nodes, which the network looks at. That a game has no result, as
-    KataGo has it under simple ko, counts as a draw.
+    KataGo has it under simple ko, counts as a draw. symmetry: as a :class:`NetworkEvaluator` has it.
 
     Source: Wu 2019, "Accelerating Self-Play Learning in Go".
     """
@@ -34,6 +34,7 @@ class KataGoEvaluator(OutputsEvaluator):
     told_at_once = False
 
     architecture: Architecture
+    symmetry: Symmetry = "none"
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> tuple[KataGoEvaluator, Params]:

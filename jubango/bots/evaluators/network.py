@@ -6,7 +6,7 @@ import functools
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -23,12 +23,15 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.loops import alike
 from jubango.sgf_games.compute.machine import on_cpu, suited
 from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.compiled import initial_states
 from jubango.sgf_games.rules.game import Game, State
 
 SATURATING_BATCH = 2  # a batch of 2 already reaches nearly the throughput (positions a second) of a batch of 100
 
-Inputs: TypeAlias = Any  # a pytree of arrays [B, ...]
+Inputs: TypeAlias = Any  # a pytree of arrays [B, ...], planes [B, H, W, C] among them
+# In which of the board's symmetries a network sees a position: as it is, in one that is drawn every time, or in all.
+Symmetry = Literal["none", "random", "mean"]
 
 
 class OutputsEvaluator(Evaluator):
@@ -39,6 +42,7 @@ class OutputsEvaluator(Evaluator):
     """
 
     told_at_once = True  # its inputs are made for all lanes together, asked for or not
+    symmetry: Symmetry = "none"
 
     @property
     def trusted(self) -> bool:
@@ -70,28 +74,64 @@ class OutputsEvaluator(Evaluator):
         whole = lanes < together
         told = self.inputs(game, states, legal) if whole or self.told_at_once else ()
         if whole:
-            return self._judged(params, game, told, legal)
+            return self._judged(params, game, told, legal, seeds)
         asked = jnp.any(legal, axis=-1)
         order = jnp.argsort(~asked, stable=True)  # who is asked for comes first
         order = jnp.pad(order, (0, -lanes % together), constant_values=lanes)  # and nobody last
 
         def piece(i: jax.Array, so_far: Evaluation) -> Evaluation:
             rows = lax.dynamic_slice(order, (i * together,), (together,))
-            own, its = jax.tree.map(lambda x: x.at[rows].get(mode="clip"), (told, legal))
+            own, its, seed = jax.tree.map(lambda x: x.at[rows].get(mode="clip"), (told, legal, seeds))
             if not self.told_at_once:
                 own = self.inputs(game, jax.tree.map(lambda x: x.at[..., rows].get(mode="clip"), states), its)
-            found = self._judged(params, game, own, its)
+            found = self._judged(params, game, own, its, seed)
             return jax.tree.map(lambda x, y: x.at[rows].set(y, mode="drop"), so_far, found)
 
         pieces = (jnp.sum(asked, dtype=jnp.int32) + together - 1) // together
         nothing = Evaluation(jnp.zeros(legal.shape, jnp.float32), jnp.zeros(lanes, jnp.float32))
         return lax.fori_loop(0, pieces, piece, alike(nothing, legal))
 
-    def _judged(self, params: Params, game: Game, inputs: Inputs, legal: jax.Array) -> Evaluation:
-        found = self.outputs(params, game, inputs)
-        logits = jnp.where(legal, found.policy, -jnp.inf)
+    def _judged(self, params: Params, game: Game, inputs: Inputs, legal: jax.Array, seeds: jax.Array) -> Evaluation:
+        number = len(game.symmetries[0])
+        if self.symmetry == "none" or number == 1:
+            return self._seen(params, game, inputs, legal)
+        if self.symmetry == "random":
+            return self._seen(params, game, inputs, legal, (mix(seeds) % number).astype(jnp.int32))
+
+        def one(i: jax.Array, total: Evaluation) -> Evaluation:
+            found = self._seen(params, game, inputs, legal, jnp.full(seeds.shape, i))
+            assert found.prior is not None and total.prior is not None
+            policy = found.prior / jnp.maximum(jnp.sum(found.prior, axis=-1, keepdims=True), 1)  # its largest is 1
+            return Evaluation(total.prior + policy / number, total.value + found.value / number)
+
+        nothing = Evaluation(jnp.zeros(legal.shape, jnp.float32), jnp.zeros(seeds.shape, jnp.float32))
+        return lax.fori_loop(0, number, one, alike(nothing, legal))
+
+    def _seen(
+        self, params: Params, game: Game, inputs: Inputs, legal: jax.Array, turned: jax.Array | None = None
+    ) -> Evaluation:
+        """turned: int32 [B], the symmetry in which the network sees each board; by default as it is."""
+        if turned is None:
+            found = self.outputs(params, game, inputs)
+            policy = found.policy
+        else:
+            points, actions = game.symmetries
+            found = self.outputs(params, game, _turned(inputs, jnp.asarray(points)[turned]))
+            back = jnp.asarray(np.argsort(actions, axis=1))[turned]
+            policy = jnp.take_along_axis(found.policy, back, axis=1)
+        logits = jnp.where(legal, policy, -jnp.inf)
         grown = jnp.exp(logits - jnp.max(jnp.where(legal, logits, -1e9), axis=-1, keepdims=True))
         return Evaluation(jnp.where(legal, grown, 0.0), found.value)
+
+
+def _turned(inputs: Inputs, points: jax.Array) -> Inputs:
+    """The planes, [B, H, W, C], with what is at ``points``, int32 [B, H * W], in every place; the rest as it is."""
+
+    def turn(x: jax.Array) -> jax.Array:
+        flat = x.reshape(x.shape[0], -1, x.shape[-1])
+        return jnp.take_along_axis(flat, points[..., None], axis=1).reshape(x.shape)
+
+    return jax.tree.map(lambda x: turn(x) if x.ndim == 4 else x, inputs)
 
 
 @dataclass(frozen=True)
@@ -101,6 +141,9 @@ class NetworkEvaluator(OutputsEvaluator):
 
     precision: of the numbers between its layers; "bfloat16" is for accelerators, "int8" for CPUs, and moves may be
         others by it. With "int8" the params are what :meth:`in_int8` makes of the weights.
+    symmetry: in which of the board's symmetries it sees a position: "none", as it is; "random", in one that is drawn
+        anew for every leaf (Silver et al. 2016, Methods, "Symmetries"); "mean", the mean of all of them, in Go eight
+        evaluations.
 
     On a CPU it evaluates 8 to 24 positions at a time, and only those that are asked for. So a batch with few searched
     games costs little. A position's value is the same to the last bit in every batch of 24 or more a device.
@@ -108,9 +151,11 @@ class NetworkEvaluator(OutputsEvaluator):
 
     shape: Shape
     precision: Precision = "float32"
+    symmetry: Symmetry = "none"
 
     def __post_init__(self) -> None:
         one_of("precision", self.precision, Precision)
+        one_of("symmetry", self.symmetry, Symmetry)
 
     @property
     def scores(self) -> bool:
