@@ -15,6 +15,7 @@ from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.go.go import KO_RULES, Go
 from jubango.sgf_games.rules.mnk import Mnk
+from jubango.sgf_games.rules.othello import Othello
 from jubango.sgf_games.rules.pgx_adapter import PGX_GAMES as PGX_GAMES
 from jubango.sgf_games.rules.pgx_adapter import PgxGame
 from jubango.sgf_games.rules.race import Race
@@ -38,6 +39,7 @@ CATALOGUE: dict[str, Entry] = {
     "go": Entry(Go, "19", {}, f"Go, area scoring; komi=7.5, ko={'|'.join(KO_RULES)}, suicide=false"),
     "connect_four": Entry(ConnectFour, "7x6", {}, "connect four; k=4"),
     "gomoku": Entry(Mnk, "15", {"k": 5}, "five in a row (free style: more than five wins too); k=5"),
+    "othello": Entry(Othello, "8", {}, "Othello (Reversi); sides of 4, 6 or 8"),
     "tic_tac_toe": Entry(Mnk, "3", {"k": 3}, "noughts and crosses"),
     "mnk": Entry(Mnk, "3", {"k": 3}, "k in a row on any board, e.g. mnk:7x5,k=4"),
     "pgx": Entry(PgxGame, "othello", {}, f"games of pgx: {', '.join(PGX_GAMES)}", head="env"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from perft import perft
 from tiers import full_but
 
 from jubango.sgf_games.base.errors import UserError
@@ -21,7 +21,7 @@ from jubango.sgf_games.sgf.positions import position
 
 SPECS = [
     "go:5,ko=positional", "go:3x4,komi=0.5,ko=situational,suicide=true", "go:16x2", "connect_four", "tic_tac_toe",
-    "gomoku:6", "mnk:4x5,k=3", "connect_four:4x5,k=3", "mnk:17x3,k=3",
+    "gomoku:6", "mnk:4x5,k=3", "connect_four:4x5,k=3", "mnk:17x3,k=3", "othello", "othello:4x6",
 ]  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def test_specs_round_trip(spec):
 
 
 @pytest.mark.parametrize(
-    "spec", full_but(["go:4", "tic_tac_toe"], ["go:4", "connect_four", "tic_tac_toe", "mnk:5x4,k=4"])
+    "spec", full_but(["go:4", "tic_tac_toe"], ["go:4", "connect_four", "tic_tac_toe", "mnk:5x4,k=4", "othello"])
 )
 def test_playouts_depend_on_their_seed_and_state_alone(spec):
     game = make_game(spec)
@@ -72,46 +72,6 @@ def test_the_plain_playout_agrees_with_the_fast_one():
     plain = np.asarray(jit(lambda s, k: Game.random_playout(game, s, k))(states, seeds))[0]
     fast = np.asarray(jit(game.random_playout)(states, seeds + 5))[0]
     assert abs(plain.mean() - fast.mean()) < 5 * (2 / n) ** 0.5
-
-
-def width_for(lanes: int) -> int:
-    """Of few sizes, so that few programs do."""
-    width = 256
-    while width < lanes:
-        width *= 16
-    return width
-
-
-@functools.cache
-def perft(spec: str, depth: int) -> tuple[list[int], list[int]]:
-    """(move sequences, distinct positions) of each length, breadth first."""
-    game = make_game(spec)
-    compiled = rules(game)
-    states = jax.tree.map(lambda x: np.asarray(x)[..., None], game.init())
-    weights, sequences, positions = np.ones(1, np.int64), [], []
-    for _ in range(depth):
-        width = width_for(len(weights))
-        wide = jax.tree.map(lambda x: np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, width - len(weights))]), states)  # noqa: B023
-        legal = np.asarray(compiled.view_lanes(wide).legal)[: len(weights)]
-        lane, action = np.nonzero(legal)
-        sequences.append(int(weights[lane].sum()))
-        if not len(lane):
-            break
-        width = width_for(len(lane))
-        chosen = np.pad(lane, (0, width - len(lane)))
-        grown = jax.tree.map(lambda x: x[..., chosen], states)  # noqa: B023
-        actions = np.pad(action, (0, width - len(lane))).astype(np.int32)
-        after = compiled.step_lanes(grown, actions)
-        flat = np.concatenate(
-            [np.asarray(x)[..., : len(lane)].reshape(-1, len(lane)).astype(np.int64) for x in jax.tree.leaves(after)]
-        )
-        _, index, inverse = np.unique(flat, axis=1, return_index=True, return_inverse=True)
-        merged = np.zeros(len(index), np.int64)
-        np.add.at(merged, inverse.reshape(-1), weights[lane])
-        states = jax.tree.map(lambda x: np.asarray(x)[..., index], after)  # noqa: B023
-        weights = merged
-        positions.append(len(index))
-    return sequences, positions
 
 
 def test_a_stone_lies_where_it_is_said_to_or_nowhere():
