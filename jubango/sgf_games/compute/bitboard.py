@@ -106,18 +106,25 @@ def higher(board: Rows) -> Rows:
     return [*board[1:], jnp.zeros_like(board[0])]
 
 
-def near(board: Rows, width: int) -> Rows:
-    """Every point beside a set point."""
+def near(board: Rows, width: int, six: bool = False) -> Rows:
+    """Every point beside a set point. ``six``: on a board of hexagons, where the point a row down and a column on is
+    beside it, too, and the one a row up and a column back."""
     return [
-        ((row << 1) | (row >> 1) | above | below) & full_row(width)
+        ((row << 1) | (row >> 1) | _into_row(above, 1, six) | _into_row(below, -1, six)) & full_row(width)
         for row, above, below in zip(board, lower(board), higher(board), strict=True)
     ]
 
 
-def sweep(seeds: Rows, mask: Rows, width: int, reach: int | None = None) -> Rows:
+def _into_row(row: jax.Array, down: int, six: bool) -> jax.Array:
+    """What the points of a row are beside in the row below it (``down`` 1) or above it (-1)."""
+    return row | (row << 1 if down > 0 else row >> 1) if six else row
+
+
+def sweep(seeds: Rows, mask: Rows, width: int, reach: int | None = None, six: bool = False) -> Rows:
     """Flood ``seeds`` through ``mask`` once from the first and last rows to the middle one and back.
 
-    seeds must lie in mask. ``reach``: how many lower columns a row spreads to at once; by default all.
+    seeds must lie in mask. ``reach``: how many lower columns a row spreads to at once; by default all. ``six``: as
+    :func:`near` has it.
     """
     reach = width - 1 if reach is None else reach
     doubled = []
@@ -145,7 +152,7 @@ def sweep(seeds: Rows, mask: Rows, width: int, reach: int | None = None) -> Rows
             beside = [n for n in (r - 1, r + 1) if 0 <= n < len(out) and (distance(n) < distance(r)) == nearer]
             reached = out[r]
             for n in beside:
-                reached = reached | (out[n] & mask[r])
+                reached = reached | (_into_row(out[n], r - n, six) & mask[r])
             out[r] = along(reached, r)
     return out
 
@@ -157,12 +164,12 @@ def flood(seeds: Rows, mask: Rows, width: int) -> Rows:
 
 
 @functools.cache
-def flood_step(width: int) -> Callable:
+def flood_step(width: int, six: bool = False) -> Callable:
     @fused
     def once(reached: Rows, mask: Rows) -> tuple:
-        more = sweep(reached, mask, width)
+        more = sweep(reached, mask, width, six=six)
         # Settled when no reached point has an unreached neighbour in the mask.
-        return more, mask, some(without(both(near(more, width), mask), more))
+        return more, mask, some(without(both(near(more, width, six), mask), more))
 
     def step(reached: Rows, mask: Rows) -> tuple:
         more, mask, unsettled = once(reached, mask)

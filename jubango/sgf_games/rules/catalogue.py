@@ -14,6 +14,7 @@ from jubango.sgf_games.base.specs import parse_spec
 from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.go.go import KO_RULES, Go
+from jubango.sgf_games.rules.hex import Hex
 from jubango.sgf_games.rules.mnk import Mnk
 from jubango.sgf_games.rules.othello import Othello
 from jubango.sgf_games.rules.pgx_adapter import PGX_GAMES as PGX_GAMES
@@ -39,6 +40,7 @@ CATALOGUE: dict[str, Entry] = {
     "go": Entry(Go, "19", {}, f"Go, area scoring; komi=7.5, ko={'|'.join(KO_RULES)}, suicide=false"),
     "connect_four": Entry(ConnectFour, "7x6", {}, "connect four; k=4"),
     "gomoku": Entry(Mnk, "15", {"k": 5}, "five in a row (free style: more than five wins too); k=5"),
+    "hex": Entry(Hex, "11", {}, "Hex, with the swap; sizes from 2 to 19"),
     "othello": Entry(Othello, "8", {}, "Othello (Reversi); sides of 4, 6 or 8"),
     "tic_tac_toe": Entry(Mnk, "3", {"k": 3}, "noughts and crosses"),
     "mnk": Entry(Mnk, "3", {"k": 3}, "k in a row on any board, e.g. mnk:7x5,k=4"),
