@@ -35,6 +35,7 @@ from jubango.sgf_games.sgf.diagram import (
     grid_lines,
     ground,
     readable_on,
+    sides,
 )
 
 if TYPE_CHECKING:
@@ -153,9 +154,12 @@ def draw(diagram: Diagram, axes: Axes | None = None) -> Axes:
     axes.set_ylim(height + 0.25, -0.7)
     axes.set_axis_off()
     axes.add_patch(Rectangle((-0.5, -0.5), width, height, facecolor=ground(diagram), linewidth=0, zorder=0))
-    for x1, y1, x2, y2 in grid_lines(height, width, diagram.crossings):
+    for x1, y1, x2, y2 in grid_lines(diagram):
         axes.plot([x1, x2], [y1, y2], color=GRID, linewidth=0.7, zorder=1)
-    if diagram.crossings:
+    for (x1, y1, x2, y2), colour in sides(diagram):
+        axes.plot([x1, x2], [y1, y2], color=GRID, linewidth=4.5, zorder=1)
+        axes.plot([x1, x2], [y1, y2], color=colour, linewidth=3, zorder=1)
+    if diagram.crossings and not diagram.hexagonal:
         for r, c in star_points(height, width):
             axes.add_patch(Circle((c, r), 0.09, color=GRID, linewidth=0, zorder=1))
 

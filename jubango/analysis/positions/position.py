@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, get_args, overload
 
@@ -175,7 +175,7 @@ class PositionAnalysis:
         board = position.diagram()
         point = best.point if best and not noise else None
         cells = {} if noise else heat.cells(MOST_LABELS, point)
-        return Diagram(board.stones, board.crossings, board.last, point, cells, "\n".join(filter(None, lines)))
+        return replace(board, best=point, cells=cells, title="\n".join(filter(None, lines)))
 
     def plot(self, axes: Axes | None = None, values: Values | Heat = "visits") -> Axes:
         """Draw the heatmap of ``values``, on new axes if none are given, and return the axes. Raises UserError."""

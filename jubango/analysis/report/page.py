@@ -51,6 +51,7 @@ def board_facts(game: Game) -> dict[str, object]:
         "height": game.height,
         "columns": COLUMN_LETTERS,
         "crossings": game.on_crossings,
+        "hexagonal": game.hexagonal,
         "stars": [r * game.width + c for r, c in game.star_points],
         "rules": game.placing,
     }

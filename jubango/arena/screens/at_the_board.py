@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -150,7 +150,7 @@ class TerminalGame:
                 return MoveAnswer(request.lane, event="resign")
             elif text == "hint":
                 self._hint(request, states)
-            elif text == "swap":
+            elif text == "swap" and not self._is_move(text, request):  # as it is in Hex
                 if len(self.people) == 1:
                     return MoveAnswer(request.lane, event="swap")
                 self.console.print("people play both sides")
@@ -168,6 +168,11 @@ class TerminalGame:
                 if request.legal[action]:
                     return MoveAnswer(request.lane, action)
                 self.console.print(f"{text.upper()} is not a legal move here")
+
+    def _is_move(self, text: str, request: MoveRequest) -> bool:
+        with suppress(UserError):
+            return bool(request.legal[self.game.parse_action(text)])
+        return False
 
     def _watch(self, findings: AnalysisInfo) -> None:
         """A bot thinks on."""

@@ -225,6 +225,7 @@ class Game(BareGame[StateT]):
 
     counts_points: ClassVar[bool] = False  # the board's points are the players' in the end, and they are counted
     on_crossings: ClassVar[bool] = False  # stones lie where lines cross, as in Go; else in squares
+    hexagonal: ClassVar[bool] = False  # a point is also beside the one a row down and a column on, as in Hex
     dialect: ClassVar[Literal["", "go"]] = ""  # "go": other programs know it as Go (engines, SGF readers, GUIs)
     strongest_bot: ClassVar[str] = "uct:simulations=12800,c=0.4"  # where no network comes with jubango
 

@@ -45,6 +45,8 @@ class Hex(Game[HexState]):
     height: int = 11
 
     name: ClassVar[str] = "hex"
+    on_crossings: ClassVar[bool] = True
+    hexagonal: ClassVar[bool] = True
     strongest_bot: ClassVar[str] = "rave:simulations=12800"
 
     def __post_init__(self) -> None:

@@ -50,7 +50,6 @@ class Othello(Game[OthelloState]):
     height: int = 8
 
     name: ClassVar[str] = "othello"
-    strongest_bot: ClassVar[str] = "uct:simulations=12800,c=0.7"
 
     def __post_init__(self) -> None:
         if not (self.width in SIZES and self.height in SIZES):
@@ -68,11 +67,16 @@ class Othello(Game[OthelloState]):
     def max_plies(self) -> int:
         return 2 * (self.width * self.height - 4)  # no two passes come together
 
-    def init(self) -> OthelloState:
-        black, white = np.zeros((2, self.height), np.uint16)
+    @property
+    def _first_stones(self) -> np.ndarray:
+        """uint16 [2, H]: Black's and White's."""
+        stones = np.zeros((2, self.height), np.uint16)
         row, column = self.height // 2 - 1, self.width // 2 - 1
-        black[[row, row + 1]] = 1 << column, 2 << column
-        white[[row, row + 1]] = 2 << column, 1 << column
+        stones[:, row : row + 2] = np.array([[1, 2], [2, 1]]) << column
+        return stones
+
+    def init(self) -> OthelloState:
+        black, white = self._first_stones
         return OthelloState(jnp.asarray(black), jnp.asarray(white), jnp.int32(0), jnp.bool_(False))
 
     def step(self, state: OthelloState, action: jax.Array) -> OthelloState:
@@ -164,8 +168,7 @@ class Othello(Game[OthelloState]):
         move = _random_move(self, restart=True)
 
         def start(seeds: jax.Array) -> Playing:
-            first = self.init()
-            own, opp = ([jnp.broadcast_to(row, seeds.shape) for row in bb.unpack(x)] for x in (first.own, first.opp))
+            own, opp = ([jnp.broadcast_to(row, seeds.shape) for row in stones] for stones in self._first_stones)
             zero = jnp.zeros(seeds.shape, jnp.int32)
             return own, opp, zero, zero, seeds, zero, zero
 
@@ -257,8 +260,7 @@ def _moves(game: Othello) -> Callable:
 def _random_move(game: Othello, restart: bool = False) -> Callable[[*Playing], Playing]:
     """``move(own, opp, player, passes, seed, turns, games)``: one random move, or a pass where there is none, in every
     lane, over the same arguments again. A lane where both have passed stays, or with ``restart`` begins a new game."""
-    first = game.init()
-    black, white = ([int(row) for row in np.asarray(x)] for x in (first.own, first.opp))
+    black, white = game._first_stones
 
     def move(
         own: bb.Rows, opp: bb.Rows, player: jax.Array, passes: jax.Array, seed: jax.Array, turns: jax.Array,

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class Diagram:
     best: Point | None = None  # the point a search would play: its cell is framed
     cells: Mapping[Point, Cell] = field(default_factory=dict)
     title: str = ""  # one line or several
+    hexagonal: bool = False  # lines slant, too, and Black's sides are above and below, White's left and right
 
 
 def luminance(colour: str) -> float:
@@ -65,12 +66,32 @@ def readable_on(colour: str) -> str:
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, colour))
 
 
-def grid_lines(height: int, width: int, crossings: bool) -> list[tuple[float, float, float, float]]:
-    """The lines of a board as (x1, y1, x2, y2), point (row, column) being at x = column, y = row."""
-    out, more = (0.0, 0) if crossings else (0.5, 1)
+Line: TypeAlias = tuple[float, float, float, float]  # (x1, y1, x2, y2); point (row, column) is at x = column, y = row
+
+
+def grid_lines(diagram: Diagram) -> list[Line]:
+    """The lines of a board."""
+    height, width = diagram.stones.shape
+    out, more = (0.0, 0) if diagram.crossings else (0.5, 1)
     right, bottom = width - 1 + out, height - 1 + out
-    across = [(-out, r - out, right, r - out) for r in range(height + more)]
-    return across + [(c - out, -out, c - out, bottom) for c in range(width + more)]
+    lines = [(-out, r - out, right, r - out) for r in range(height + more)]
+    lines += [(c - out, -out, c - out, bottom) for c in range(width + more)]
+    if diagram.hexagonal:
+        for c in range(2 - height, width - 1):  # where a slanting line meets the upper row, on the board or left of it
+            first, last = max(0, -c), min(height, width - c) - 1
+            lines.append((c + first, first, c + last, last))
+    return lines
+
+
+def sides(diagram: Diagram) -> list[tuple[Line, str]]:
+    """The sides that the players of Hex connect, with their colours; of other boards none."""
+    height, width = diagram.stones.shape
+    if not diagram.hexagonal:
+        return []
+    left, right, top, bottom = -0.57, width - 0.43, -0.57, height - 0.43
+    black = [(left, top, right, top), (left, bottom, right, bottom)]
+    white = [(left, top, left, bottom), (right, top, right, bottom)]
+    return [(line, INK) for line in black] + [(line, PEARL) for line in white]
 
 
 def ground(diagram: Diagram) -> str:
@@ -123,9 +144,12 @@ def board_svg(diagram: Diagram) -> str:
         at, side = f'x="{x(point[1] - 0.5 - grown)}" y="{y(point[0] - 0.5 - grown)}"', _n(size * (1 + 2 * grown))
         return f'<rect {at} width="{side}" height="{side}" {more}/>'
 
-    path = "".join(f"M{x(a)} {y(b)}L{x(c)} {y(d)}" for a, b, c, d in grid_lines(height, width, diagram.crossings))
+    path = "".join(f"M{x(a)} {y(b)}L{x(c)} {y(d)}" for a, b, c, d in grid_lines(diagram))
     out.append(f'<path d="{path}" stroke="{GRID}" stroke-width="1" fill="none"/>')
-    if diagram.crossings:
+    for (a, b, c, d), colour in sides(diagram):
+        out.append(f'<path d="M{x(a)} {y(b)}L{x(c)} {y(d)}" stroke="{GRID}" stroke-width="6"/>')
+        out.append(f'<path d="M{x(a)} {y(b)}L{x(c)} {y(d)}" stroke="{colour}" stroke-width="4"/>')
+    if diagram.crossings and not diagram.hexagonal:
         stars = star_points(height, width)
         out += [f'<circle cx="{x(c)}" cy="{y(r)}" r="{_n(0.09 * size)}" fill="{GRID}"/>' for r, c in stars]
     for point, cell in sorted(diagram.cells.items(), key=lambda item: item[0] == diagram.best):

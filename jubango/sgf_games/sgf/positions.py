@@ -118,7 +118,8 @@ class Position:
 
     def diagram(self) -> Diagram:
         """The board as it is drawn, in text, SVG or PNG."""
-        return Diagram(self.stones, self.game.on_crossings, self.last, title=f"{self.short_title}\n{self.status}")
+        title = f"{self.short_title}\n{self.status}"
+        return Diagram(self.stones, self.game.on_crossings, self.last, title=title, hexagonal=self.game.hexagonal)
 
     def __repr__(self) -> str:
         return printable(f"<Position of {self.game.spec}: {self.title}; {self.status}>")

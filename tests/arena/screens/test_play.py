@@ -147,6 +147,14 @@ def test_people_on_both_sides_have_no_sides_to_change(tmp_path):
     assert "people play both sides" in out
 
 
+def test_where_a_move_is_called_so_it_is_the_move(tmp_path):
+    """In Hex, as the second player's first."""
+    status, out, err = play(tmp_path, "c3\nswap\nswap\nquit\n", "--game", "hex:3", "--white", "human")
+    assert (status, err) == (0, "")
+    assert "people play both sides" in out, "later it changes sides"
+    assert re.search(r";B\[ca\].*;W\[\]\)", own_file(tmp_path).read_text(), re.S)
+
+
 def test_no_place_for_a_game_is_said_and_it_is_played_all_the_same(tmp_path):
     (tmp_path / "data").write_text("in the way")
     status, out, err = play(tmp_path, "b2\nquit\n")

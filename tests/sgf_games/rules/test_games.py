@@ -22,6 +22,7 @@ from jubango.sgf_games.sgf.positions import position
 SPECS = [
     "go:5,ko=positional", "go:3x4,komi=0.5,ko=situational,suicide=true", "go:16x2", "connect_four", "tic_tac_toe",
     "gomoku:6", "mnk:4x5,k=3", "connect_four:4x5,k=3", "mnk:17x3,k=3", "othello", "othello:4x6",
+    "hex:4", "hex:16",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from tiers import full_but
 
 import jubango as jb
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.library.recovery import read_record
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_states, rules
 from jubango.sgf_games.sgf.positions import position
@@ -87,6 +88,17 @@ def test_the_swap_as_people_write_it():
     for moves, why in [("swap", "only the second player's first move"), ("d2 c3 swap", "only the second"), ("d2 pass", "there is no pass in hex")]:  # fmt: skip
         with pytest.raises(UserError, match=why):
             position("hex:5", moves)
+
+
+@pytest.mark.full
+def test_searches_play_it(tmp_path):
+    run = jb.match("rave:simulations=64", "random", "hex:3", 8, tmp_path)
+    assert set(run.games["reason"]) == {"connected"}
+    assert sum(one.score if one.black != "random" else 1 - one.score for one in run.results) > 4
+    assert any("swap" in moves.split() for moves in run.games["moves"]), "and a swap is written and read"
+    assert [read_record((tmp_path / one.sgf).read_bytes(), one.sgf).moves for one in run.games.itertuples()] == [
+        tuple(moves.split()) for moves in run.games["moves"]
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ import pytest
 from perft import perft
 from tiers import full_but
 
+import jubango as jb
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.library.recovery import read_record
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_states, rules
 from jubango.sgf_games.sgf.positions import position
@@ -88,6 +90,17 @@ def test_a_plain_referee_agrees(spec):
         states = known.step_lanes(states, actions)
     assert over.all()
     assert passes > 0
+
+
+@pytest.mark.full
+def test_searches_play_it(tmp_path):
+    run = jb.match("uct:simulations=64", "random", "othello:4", 8, tmp_path)
+    assert set(run.games["reason"]) == {"stones"}
+    assert sum(one.score if one.black != "random" else 1 - one.score for one in run.results) > 4
+    assert any("pass" in moves.split() for moves in run.games["moves"]), "and a pass is written and read"
+    assert [read_record((tmp_path / one.sgf).read_bytes(), one.sgf).moves for one in run.games.itertuples()] == [
+        tuple(moves.split()) for moves in run.games["moves"]
+    ]
 
 
 def test_stones_are_set_up():

@@ -109,8 +109,19 @@ class Board {
     let lines = "";
     for (let r = 0; r < height + more; r++) lines += `M${-out} ${r - out}H${width - 1 + out}`;
     for (let c = 0; c < width + more; c++) lines += `M${c - out} ${-out}V${height - 1 + out}`;
+    if (game.hexagonal) {
+      for (let c = 2 - height; c < width - 1; c++) {
+        const from = Math.max(0, -c), to = Math.min(height, width - c) - 1;
+        lines += `M${c + from} ${from}L${c + to} ${to}`;
+      }
+    }
     this.inner = made("g", { transform: "translate(.5 .5)" }, this.svg);
     made("path", { d: lines, class: "grid" }, this.inner);
+    if (game.hexagonal) {
+      const out = -0.55, right = width - 1 - out, bottom = height - 1 - out;
+      made("path", { d: `M${out} ${out}V${bottom}M${right} ${out}V${bottom}`, class: "side white" }, this.inner);
+      made("path", { d: `M${out} ${out}H${right}M${out} ${bottom}H${right}`, class: "side black" }, this.inner);
+    }
     for (const point of game.stars) made("circle", { ...this.at(point), r: 0.1, class: "star" }, this.inner);
     for (let c = 0; c < width; c++) {
       made("text", { x: c, y: height - 0.12, class: "name" }, this.inner, game.columns[c] || "");
