@@ -59,7 +59,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 def test_the_command_finds_plugins(tmp_path):
     (tmp_path / "my_things.py").write_text(
-        "from jubango.sgf_games.rules.catalogue import register_game\nfrom jubango.sgf_games.rules.mnk import Mnk\n"
+        "from jubango.sgf_games.rules.catalogue import register_game\nfrom jubango.sgf_games.rules.lines.mnk import Mnk\n"
         "register_game('my_game', Mnk, size='3', about='mine')\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "JUBANGO_PLUGINS": "my_things"}

@@ -39,7 +39,7 @@ bots = [{ name = "random", use = "random" }, { name = "uct", use = "uct", simula
 PLUGIN = '''
 import bots
 import jubango as jb
-from jubango.sgf_games.rules.mnk import Mnk
+from jubango.sgf_games.rules.lines.mnk import Mnk
 
 
 @jb.evaluator("mine")

@@ -34,14 +34,14 @@ from jubango.sgf_games.environments.games import (
     seen_by_the_other,
 )
 from jubango.sgf_games.rules.catalogue import make_game
-from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.rules.go.area import area_margin
 from jubango.sgf_games.rules.go.board import GoBoard, empty_board, legal_points, play
 from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.rules.go.moves import first_point
 from jubango.sgf_games.rules.go.state import GoState, no_trail
-from jubango.sgf_games.rules.mnk import LineGame, LineState, Mnk
+from jubango.sgf_games.rules.lines.connect_four import ConnectFour
+from jubango.sgf_games.rules.lines.mnk import LineGame, LineState, Mnk
 
 ILLEGAL_ACTION_PENALTY = -1.0
 

@@ -16,13 +16,13 @@ from jax import lax
 
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.kernels import fused
-from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import State
 from jubango.sgf_games.rules.go.board import board_key
 from jubango.sgf_games.rules.go.go import Go
 from jubango.sgf_games.rules.go.moves import chains_with_two_liberties
 from jubango.sgf_games.rules.go.state import GoTrail
-from jubango.sgf_games.rules.mnk import LineGame, LineState, Mnk
+from jubango.sgf_games.rules.lines.connect_four import ConnectFour
+from jubango.sgf_games.rules.lines.mnk import LineGame, LineState, Mnk
 
 Observation: TypeAlias = Literal["pgx", "game"]  # what states show: pgx's planes, or what the game's own observe says
 BOARDS_SEEN = 8  # positions in an observation of Go, the present one included

@@ -11,11 +11,11 @@ from typing import TypeVar, dataclass_transform
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.own_parts import as_dataclass, check_class, check_complete, check_name, nearest_part
 from jubango.sgf_games.base.specs import parse_spec
-from jubango.sgf_games.rules.connect_four import ConnectFour
 from jubango.sgf_games.rules.game import Game
 from jubango.sgf_games.rules.go.go import KO_RULES, Go
 from jubango.sgf_games.rules.hex import Hex
-from jubango.sgf_games.rules.mnk import Mnk
+from jubango.sgf_games.rules.lines.connect_four import ConnectFour
+from jubango.sgf_games.rules.lines.mnk import Mnk
 from jubango.sgf_games.rules.othello import Othello
 from jubango.sgf_games.rules.pgx_adapter import PGX_GAMES as PGX_GAMES
 from jubango.sgf_games.rules.pgx_adapter import PgxGame

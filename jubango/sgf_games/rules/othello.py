@@ -20,7 +20,7 @@ from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
-SIZES = (4, 6, 8)
+LENGTHS = (4, 6, 8)  # of a side
 # (rows down, columns across) of the eight ways along a line.
 WAYS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
 
@@ -52,7 +52,7 @@ class Othello(Game[OthelloState]):
     name: ClassVar[str] = "othello"
 
     def __post_init__(self) -> None:
-        if not (self.width in SIZES and self.height in SIZES):
+        if not (self.width in LENGTHS and self.height in LENGTHS):
             raise UserError(f"othello: {self.width}x{self.height} is no board; its sides have 4, 6 or 8 squares")
 
     @property

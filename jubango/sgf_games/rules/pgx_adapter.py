@@ -19,9 +19,9 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.compute.machine import present
-from jubango.sgf_games.rules.connect_four import falling_points
 from jubango.sgf_games.rules.coordinates import COLUMN_LETTERS, Point, vertex
 from jubango.sgf_games.rules.game import Game, State, square_symmetries
+from jubango.sgf_games.rules.lines.connect_four import falling_points
 
 # What an action is: a point of the board, a column, or a number without a place; and the longest game.
 POINTS, COLUMN, NUMBER = "points", "column", "number"

@@ -26,7 +26,7 @@ from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, rules
-from jubango.sgf_games.rules.mnk import Mnk
+from jubango.sgf_games.rules.lines.mnk import Mnk
 
 pytestmark = pytest.mark.full
 

@@ -24,7 +24,7 @@ from jubango.arena.tournament import match, tournament
 from jubango.bots.config import Bot, SearchConfig, bot_from_spec
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import CATALOGUE, make_game, register_game
-from jubango.sgf_games.rules.mnk import Mnk
+from jubango.sgf_games.rules.lines.mnk import Mnk
 
 ROOT = Path(__file__).parents[3]
 BOTS = ["random", Bot("uct", name="<b>strong</b>", simulations=12), "uct:simulations=4,c=0.5"]

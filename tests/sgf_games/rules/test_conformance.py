@@ -10,7 +10,7 @@ import pytest
 from influence import Influence
 
 import jubango as jb
-from jubango.sgf_games.rules.mnk import Mnk
+from jubango.sgf_games.rules.lines.mnk import Mnk
 
 PROPERTIES = {"pass_action", "max_plies", "spec", "compiled_as", "symmetries", "num_actions"}
 

@@ -135,7 +135,7 @@ def test_tic_tac_toe_counts():
 
 def test_gomoku_has_572_lines():
     from jubango.sgf_games.compute import bitboard as bb
-    from jubango.sgf_games.rules.mnk import has_line
+    from jubango.sgf_games.rules.lines.mnk import has_line
 
     rng = np.random.default_rng(2)
     n = 15
@@ -178,7 +178,7 @@ def test_a_game_of_ones_own():
     from dataclasses import dataclass
     from typing import ClassVar
 
-    from jubango.sgf_games.rules.mnk import Mnk
+    from jubango.sgf_games.rules.lines.mnk import Mnk
 
     @dataclass(frozen=True)
     class Reversed(Mnk):

@@ -13,7 +13,7 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.rules.coordinates import COLUMN_LETTERS, parse_vertex
 from jubango.sgf_games.rules.game import square_symmetries
-from jubango.sgf_games.rules.mnk import LineGame, LineState
+from jubango.sgf_games.rules.lines.mnk import LineGame, LineState
 
 
 @dataclass(frozen=True)
