@@ -49,9 +49,11 @@ def compiled(kind: str, spec: str, lanes: int) -> str:
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from jubango.sgf_games.compute import kernels, machine
-    from jubango.sgf_games.rules import mnk
+    from jubango.sgf_games.rules import hex as hex_rules
+    from jubango.sgf_games.rules import othello
     from jubango.sgf_games.rules.catalogue import make_game
     from jubango.sgf_games.rules.go import playout
+    from jubango.sgf_games.rules.lines import mnk
 
     jax.devices()
     card = topologies.get_topology_desc("h100", "cuda", target_config=H100, topology="1x1x1").devices[:1]
@@ -63,7 +65,7 @@ def compiled(kind: str, spec: str, lanes: int) -> str:
     # What is looked at on the card itself is taken for right.
     own: Any = kernels
     own.reduction_holds = lambda _: True
-    for module in (playout, mnk):
+    for module in (playout, mnk, othello, hex_rules):
         module.agrees = lambda *_: True  # type: ignore[attr-defined]
 
     def made(function: Any, *args: Any, **options: Any) -> str:

@@ -1,6 +1,6 @@
 """Random moves a second on the whole machine: jubango against pgx, in one run, by turns.
 
-    python benchmarks/playouts.py [--seconds 3] [--rounds 3]
+    python benchmarks/playouts.py [--seconds 3] [--rounds 3] [--game SPEC]
 
 pgx plays uniformly random legal moves (passes and own eyes included), its way of random play;
 jubango never fills an own eye (of its diagonals at most one the opponent's, at the edge none, as in
@@ -82,6 +82,7 @@ CASES = [
     ("go:19", "go_19x19", GAMES_AT_ONCE, (128, 256)),
     ("connect_four", "connect_four", GAMES_AT_ONCE, (1024, 4096)),
     ("tic_tac_toe", "tic_tac_toe", GAMES_AT_ONCE, (1024, 4096)),
+    ("othello", "othello", GAMES_AT_ONCE, (1024, 4096)),
 ]
 
 
@@ -89,12 +90,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--game", choices=[case[0] for case in CASES], help="this one alone")
     arguments = parser.parse_args()
     print(
         f"{len(jax.devices())} devices, jax {jax.__version__}; moves a second, the middle of {arguments.rounds} rounds"
     )
     print(f"{'game':<14}{'jubango':>14}{'pgx':>12}{'ratio':>9}   pgx lanes a device")
     for spec, name, lanes, peer_lanes in CASES:
+        if arguments.game not in (None, spec):
+            continue
         game = make_game(spec)
         peers = [PgxRandomPlay(name, n) for n in peer_lanes]  # the better of its batch sizes counts
         ours, theirs, best = [], [], []

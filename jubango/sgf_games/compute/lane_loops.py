@@ -41,6 +41,18 @@ def one_kernel(step: Callable[[S], tuple[S, jax.Array]], start: S, live: jax.Arr
     return jax.tree.unflatten(tree, run(live, *leaves))
 
 
+def while_live(step: Callable[[S], S], live: Callable[[S], jax.Array], start: S, whole: bool) -> S:
+    """Repeat elementwise ``step`` while any lane is ``live``; ``whole``: as one kernel, see :func:`one_kernel`."""
+    if not whole:
+        return while_loop(lambda state: jnp.any(live(state)), turn(step), start)
+
+    def further(state: S) -> tuple[S, jax.Array]:
+        after = step(state)
+        return after, live(after)
+
+    return one_kernel(further, start, live(start))
+
+
 # Of two kernels a turn JAX before 0.7.1 vectorises the first alone, which makes random games ten times as slow.
 STEPS_A_TURN = 2 if jax.__version_info__ >= (0, 7, 1) else 1
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused
-from jubango.sgf_games.compute.lane_loops import turn, until_settled
-from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.kernels import fused, in_pallas
+from jubango.sgf_games.compute.lane_loops import until_settled, while_live
 from jubango.sgf_games.compute.random_numbers import random_bits
+from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.coordinates import vertex
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
@@ -119,25 +119,26 @@ class Hex(Game[HexState]):
 
     def random_playout(self, states: HexState, seeds: jax.Array) -> jax.Array:
         """To a full board, on which just one player has connected his sides: the one who had done so first."""
-        return self._filled(states, seeds)[0]
+        return self._filled(states, seeds, in_pallas() and _one_kernel_is_right(self))[0]
 
     def random_playout_with_amaf(self, states: HexState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Stones stay, so the owner of a point in the end was the first to take it."""
-        returns, first, second = self._filled(states, seeds)
+        returns, first, second = self._filled(states, seeds, in_pallas() and _one_kernel_is_right(self))
         owners = bb.owners(first, second, self.width)
         legal = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)(states)
         return returns, jnp.where(legal, jnp.pad(owners, ((0, 1), (0, 0)), constant_values=-1), -1)
 
-    def _filled(self, states: HexState, seeds: jax.Array) -> tuple[jax.Array, bb.Rows, bb.Rows]:
-        """(results, the first player's stones, the second's) of random games; finished ones stay as they are."""
+    def _filled(self, states: HexState, seeds: jax.Array, whole: bool) -> tuple[jax.Array, bb.Rows, bb.Rows]:
+        """(results, the first player's stones, the second's) of random games, played as one kernel or move after move
+        in all lanes; finished ones stay as they are."""
         move, width, zero = _random_move(self), self.width, jnp.zeros(seeds.shape, jnp.int32)
         start = bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won, seeds, zero
 
         def going_on(c: tuple) -> jax.Array:
             own, opp, _, won, *_ = c
-            return jnp.any(~won & bb.some(bb.complement(bb.either(own, opp), width)))
+            return ~won & bb.some(bb.complement(bb.either(own, opp), width))
 
-        own, opp, player, won, *_ = while_loop(going_on, turn(lambda c: move(*c)), start)
+        own, opp, player, won, *_ = while_live(lambda c: move(*c), going_on, start, whole)
         first, second = bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
         wins = jnp.where(won, player == 1, self._connected(first, jnp.zeros_like(player)))
         result = jnp.where(wins, 1.0, -1.0).astype(jnp.float32)
@@ -187,6 +188,20 @@ class Hex(Game[HexState]):
         if word == "pass":
             raise UserError("there is no pass in hex")
         return self.swap_action if word in (SWAP, "swap-pieces") else super().parse_action(text)
+
+
+@functools.cache
+def _one_kernel_is_right(game: Hex) -> bool:
+    """Are random games as one kernel the same here as move after move?"""
+
+    def ends(whole: bool, seeds: jax.Array) -> tuple:
+        states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, seeds.shape[0])), game.init())
+        return game._filled(states, seeds, whole)
+
+    seeds = np.arange(64, dtype=np.uint32)
+    return agrees(
+        f"playout of {game.spec}", __file__, functools.partial(ends, True), functools.partial(ends, False), seeds
+    )
 
 
 @functools.cache

@@ -13,10 +13,10 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused
-from jubango.sgf_games.compute.lane_loops import turn
-from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.kernels import fused, in_pallas
+from jubango.sgf_games.compute.lane_loops import while_live
 from jubango.sgf_games.compute.random_numbers import random_bits
+from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
@@ -157,11 +157,15 @@ class Othello(Game[OthelloState]):
         return bb.either(*(bb.both(self.lines(point, opp, way), line) for way, line in zip(facing, lines, strict=True)))
 
     def random_playout(self, states: OthelloState, seeds: jax.Array) -> jax.Array:
+        return self._random_end(states, seeds, in_pallas() and _one_kernel_is_right(self))
+
+    def _random_end(self, states: OthelloState, seeds: jax.Array, whole: bool) -> jax.Array:
+        """Results, of random games played as one kernel or move after move in all lanes."""
         zero = jnp.zeros(seeds.shape, jnp.int32)
         passes = jnp.where(states.over, 2, 0).astype(jnp.int32)
         playing = bb.unpack(states.own), bb.unpack(states.opp), states.player, passes, seeds, zero, zero
         move = _random_move(self)
-        own, opp, player, *_ = while_loop(lambda c: jnp.any(c[3] < 2), turn(lambda c: move(*c)), playing)
+        own, opp, player, *_ = while_live(lambda c: move(*c), lambda c: c[3] < 2, playing, whole)
         return _results(own, opp, player, player >= 0)
 
     def endless_games(self) -> EndlessGames:
@@ -215,6 +219,20 @@ class Othello(Game[OthelloState]):
 
     def stones(self, state: OthelloState) -> np.ndarray:
         return bb.drawn(state.own, state.opp, int(state.player), self.width)
+
+
+@functools.cache
+def _one_kernel_is_right(game: Othello) -> bool:
+    """Are random games as one kernel the same here as move after move?"""
+
+    def ends(whole: bool, seeds: jax.Array) -> jax.Array:
+        states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, seeds.shape[0])), game.init())
+        return game._random_end(states, seeds, whole)
+
+    seeds = np.arange(64, dtype=np.uint32)
+    return agrees(
+        f"playout of {game.spec}", __file__, functools.partial(ends, True), functools.partial(ends, False), seeds
+    )
 
 
 def _results(own: bb.Rows, opp: bb.Rows, player: jax.Array, over: jax.Array) -> jax.Array:
@@ -277,7 +295,7 @@ def _random_move(game: Othello, restart: bool = False) -> Callable[[*Playing], P
         if restart:
             over = passes == 2
             own, opp = (
-                [jnp.where(over, jnp.asarray(new, row.dtype), row) for new, row in zip(start, rows, strict=True)]
+                [jnp.where(over, jnp.full_like(row, int(new)), row) for new, row in zip(start, rows, strict=True)]
                 for start, rows in ((black, own), (white, opp))
             )
             player, passes, games = jnp.where(over, 0, player), jnp.where(over, 0, passes), games + over

@@ -14,8 +14,7 @@ import numpy as np
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.kernels import fused, in_pallas
-from jubango.sgf_games.compute.lane_loops import one_kernel, turn
-from jubango.sgf_games.compute.loops import while_loop
+from jubango.sgf_games.compute.lane_loops import while_live
 from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.bare_game import EndlessGames
@@ -165,13 +164,7 @@ class LineGame(Game[LineState]):
             own, opp, _, won, *_ = carry
             return ~won & bb.some(self.playable(bb.either(own, opp)))
 
-        def further(carry: Playing) -> tuple[Playing, jax.Array]:
-            after = move(*carry)
-            return after, going_on(after)
-
-        if one:
-            return one_kernel(further, playing, going_on(playing))
-        return while_loop(lambda c: jnp.any(going_on(c)), turn(lambda c: move(*c)), playing)
+        return while_live(lambda c: move(*c), going_on, playing, one)
 
     def endless_games(self) -> EndlessGames:
         move = self.random_move(restart=True)
