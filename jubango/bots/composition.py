@@ -180,33 +180,34 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
 @functools.lru_cache(maxsize=32)
 def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
     network, weights = _network(game, asked.network) if asked.network else (None, ())
-    if isinstance(network, NetworkEvaluator | KataGoEvaluator):
-        network = replace(network, symmetry=asked.symmetry)
+    if asked.symmetry != "none" and network is None:
+        raise UserError(f"symmetry={asked.symmetry}: is for networks, and there is none for {game.spec}; network=FILE")
     if asked.precision != "float32":
         if not isinstance(network, NetworkEvaluator):
             raise UserError(f"precision={asked.precision}: is for networks of jubango's own, network=FILE")
         network = replace(network, precision=asked.precision)
         if asked.precision == "int8" and (asked.moves == "policy" or asked.evaluator in ("network", "mixed")):
             weights = network.in_int8(game, weights)
+    leaf = network and replace(network, symmetry=asked.symmetry)
     moves = asked.moves if network or asked.moves != "policy" else "game"
     policy = network if moves == "policy" else None
     rollout = Rollout(asked.rollouts, moves, policy, asked.draws, amaf=asked.amaf)  # type: ignore[arg-type]
     for_rollout: Params = weights if policy else ()
     if asked.registered is not None:
         return LoadedEvaluator(asked.registered(), ())
-    if asked.evaluator == "rollout" or network is None:
+    if asked.evaluator == "rollout" or leaf is None:
         return LoadedEvaluator(rollout, for_rollout)
     if asked.evaluator == "network":
-        return LoadedEvaluator(network, weights)
-    return LoadedEvaluator(Mixed(network, rollout, asked.weight), (weights, for_rollout))
+        return LoadedEvaluator(leaf, weights)
+    return LoadedEvaluator(Mixed(leaf, rollout, asked.weight), (weights, for_rollout))
 
 
 @functools.lru_cache(maxsize=16)
-def _network(game: Game, version: tuple[str | int, ...]) -> LoadedEvaluator:
+def _network(game: Game, version: tuple[str | int, ...]) -> tuple[NetworkEvaluator | KataGoEvaluator, Params]:
     """By the file and its version, as the file may change."""
     named = str(version[0])
     kind = KataGoEvaluator if is_katago(named) else NetworkEvaluator
-    return LoadedEvaluator(*kind.load(weights_path(named), game))
+    return kind.load(weights_path(named), game)
 
 
 def named_evaluator(name: str, bot: str) -> Evaluator:

@@ -169,7 +169,7 @@ class SearchConfig(_RuleKeys):
             f"{selected} needs rollout_moves=game, tactical or uniform": rule.amaf and self.rollout_moves == "policy",
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
             f"symmetry={self.symmetry} needs evaluator=network or mixed": self.symmetry != "none"
-            and not self.wants_network,
+            and self.evaluator not in ("network", "mixed"),
         }
         for own in rule.params:
             without = any(getattr(self, key) != value for key, value in own.needs.items())

@@ -309,6 +309,10 @@ def test_a_symmetry_is_for_networks():
     assert mixed.first.symmetry == "random"
     with pytest.raises(UserError, match="symmetry=mean needs evaluator=network or mixed"):
         bot_from_spec("uct:symmetry=mean")
+    with pytest.raises(UserError, match="symmetry=mean: is for networks, and there is none for go:5"):
+        evaluator_for(make_game("go:5"), bot_from_spec("alphazero:symmetry=mean"))
+    found = evaluator_for(game, bot_from_spec("alphago:rollout_moves=policy,symmetry=mean")).evaluator
+    assert (found.first.symmetry, found.second.policy.symmetry) == ("mean", "none")
 
 
 def test_honest_files_are_read(tmp_path, honest):

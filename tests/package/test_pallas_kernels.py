@@ -110,7 +110,7 @@ CASES = [
     ("go:3", "random_playout_with_amaf"),
     ("go:3", "tactical_playout"),
     ("mnk:4x3,k=3", "random_playout_with_amaf"),
-    ("othello:4", "random_playout"),
+    ("othello:4", "random_playout_with_amaf"),
     ("hex:3", "random_playout_with_amaf"),
 ]
 

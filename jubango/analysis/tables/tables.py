@@ -56,7 +56,7 @@ def kept_after(folder: Path | str, row: int) -> tuple[pd.DataFrame, pd.DataFrame
 
 def last_kept(folder: Path | str) -> tuple[Hashable, int]:
     """Which table it is, and the number of its last row, 0 if there is none. A run that is played anew has another
-    table, even where the file system gives the new file the old one's number. Raises UserError."""
+    table, even where the file system gives the new file the old one's number. Raises UserError and OSError."""
     with _results(folder, check="") as db:
         db.execute("begin")
         first = db.execute("select * from games order by rowid limit 1").fetchone()

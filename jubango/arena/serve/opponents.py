@@ -37,7 +37,7 @@ LARGEST_NAMED = 1_000_000  # bytes of that file
 OFFERED = {
     "go:9": "Go 9×9", "go:13": "Go 13×13", "go:19": "Go 19×19", "connect_four": "Connect four",
     "gomoku:9": "Five in a row 9×9", "gomoku:15": "Five in a row 15×15",
-    "othello": "Othello", "tic_tac_toe": "Tic-tac-toe",
+    "othello": "Othello", "hex:11": "Hex 11×11", "tic_tac_toe": "Tic-tac-toe",
 }  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def searcher_named(text: str, game: Game, folder: Folder) -> BotConfig | str:
 def games() -> list[dict[str, str]]:
     """What can be played on a board here: specs, names and what is to be known."""
     found = [{"spec": spec, "name": name} for spec, name in OFFERED.items()]
-    own = {"go", "connect_four", "gomoku", "othello", "tic_tac_toe", "mnk", "pgx"}
+    own = {"go", "connect_four", "gomoku", "othello", "hex", "tic_tac_toe", "mnk", "pgx"}
     found += [{"spec": name, "name": f"{name}: {entry.about}"} for name, entry in CATALOGUE.items() if name not in own]
     if _has_pgx():
         names = [name for name, (kind, _) in PGX_GAMES.items() if kind != "number"]  # which has no board

@@ -13,6 +13,7 @@ from jubango.bots.networks.katago.architecture import Architecture
 from jubango.bots.networks.katago.file import load_katago
 from jubango.bots.networks.katago.model import apply
 from jubango.bots.networks.shape import Outputs
+from jubango.sgf_games.base.checks import one_of
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import on_cpu
 from jubango.sgf_games.rules.game import Game, State
@@ -35,6 +36,9 @@ class KataGoEvaluator(OutputsEvaluator):
 
     architecture: Architecture
     symmetry: Symmetry = "none"
+
+    def __post_init__(self) -> None:
+        one_of("symmetry", self.symmetry, Symmetry)
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> tuple[KataGoEvaluator, Params]:

@@ -70,7 +70,7 @@ class OutputsEvaluator(Evaluator):
         """What the network says."""
 
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
-        lanes, together = legal.shape[0], self.together(game)
+        lanes, together, seeds = legal.shape[0], self.together(game), jnp.asarray(seeds)
         whole = lanes < together
         told = self.inputs(game, states, legal) if whole or self.told_at_once else ()
         if whole:

@@ -157,7 +157,7 @@ def line_of(sgf: SgfGame, games: Sequence[Game]) -> RecordedGame:
         raise LeftOut("moves out of turn")
     whole = alternate == len(moves)
     actions = [game.point_action(point) for _, point in moves[:alternate]]
-    if not np.isnan(margin) and whole and game.pass_action >= 0:
+    if not np.isnan(margin) and whole and game.counts_points:
         passed = next((i for i, action in enumerate(reversed(actions)) if action != game.pass_action), len(actions))
         actions += [game.pass_action] * max(0, 2 - passed)
     stones = _set_up(sgf, first, game)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from jubango.sgf_games.compute.kernels import fused, in_pallas
 from jubango.sgf_games.compute.lane_loops import until_settled, while_live
 from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.compute.reduction_check import agrees
+from jubango.sgf_games.rules.bare_game import EndlessGames
 from jubango.sgf_games.rules.coordinates import vertex
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
@@ -32,13 +33,17 @@ class HexState(NamedTuple):
     won: jax.Array  # bool, the last move has connected two sides
 
 
+# Lanes at play: (own, opp, player, won, seed, turns, games).
+Playing: TypeAlias = tuple[bb.Rows, bb.Rows, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+
+
 @dataclass(frozen=True)
 class Hex(Game[HexState]):
     """Action ``i`` is point i row by row, and ``width * height`` the swap, which is the second player's alone and his
     first move: the stone becomes his and changes row for column, as the players' sides do.
 
     Black, who begins, connects the lowest row with the highest, White the first column with the last. B1 and A2 are
-    neighbours, as usual: points are named as Hex players do, but with row 1 below.
+    neighbours, as usual; row 1 is below, and no column is called I, as on all boards here.
     """
 
     width: int = 11
@@ -118,11 +123,12 @@ class Hex(Game[HexState]):
     # -- lanes -------------------------------------------------------------------------------
 
     def random_playout(self, states: HexState, seeds: jax.Array) -> jax.Array:
-        """To a full board, on which just one player has connected his sides: the one who had done so first."""
+        """To a full board, on which just one player has connected his sides: the one who had done so first. Nobody
+        swaps."""
         return self._filled(states, seeds, in_pallas() and _one_kernel_is_right(self))[0]
 
     def random_playout_with_amaf(self, states: HexState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Stones stay, so the owner of a point in the end was the first to take it."""
+        """Stones stay, so the owner of a point on the full board was the first to take it, if only after the win."""
         returns, first, second = self._filled(states, seeds, in_pallas() and _one_kernel_is_right(self))
         owners = bb.owners(first, second, self.width)
         legal = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)(states)
@@ -132,10 +138,10 @@ class Hex(Game[HexState]):
         """(results, the first player's stones, the second's) of random games, played as one kernel or move after move
         in all lanes; finished ones stay as they are."""
         move, width, zero = _random_move(self), self.width, jnp.zeros(seeds.shape, jnp.int32)
-        start = bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won, seeds, zero
+        start = bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won, seeds, zero, zero
 
-        def going_on(c: tuple) -> jax.Array:
-            own, opp, _, won, *_ = c
+        def going_on(carry: Playing) -> jax.Array:
+            own, opp, _, won, *_ = carry
             return ~won & bb.some(bb.complement(bb.either(own, opp), width))
 
         own, opp, player, won, *_ = while_live(lambda c: move(*c), going_on, start, whole)
@@ -144,12 +150,18 @@ class Hex(Game[HexState]):
         result = jnp.where(wins, 1.0, -1.0).astype(jnp.float32)
         return jnp.stack([result, -result]), first, second
 
-    # -- hooks -------------------------------------------------------------------------------
+    def endless_games(self) -> EndlessGames:
+        """To full boards."""
+        move = _random_move(self, restart=True)
 
-    def set_up(self, stones: np.ndarray, player: int) -> HexState:
-        first, second = (bb.from_bits(jnp.asarray(stones.reshape(-1) == n), self.width) for n in (1, 2))
-        own, opp = (first, second) if player == 0 else (second, first)
-        return HexState(own, opp, jnp.int32(player), self._connected(bb.unpack(opp), jnp.int32(1 - player)))
+        def start(seeds: jax.Array) -> Playing:
+            rows = [jnp.zeros(seeds.shape, bb.row_type(self.width))] * self.height
+            zero = jnp.zeros(seeds.shape, jnp.int32)
+            return rows, rows, zero, zero > 0, seeds, zero, zero
+
+        return EndlessGames(start, lambda carry: move(*carry), lambda carry: carry[-2:], elementwise=True)
+
+    # -- hooks -------------------------------------------------------------------------------
 
     def end_reason(self, drawn: bool) -> str:
         return "connected"
@@ -238,14 +250,22 @@ def _put(game: Hex) -> Callable:
 
 
 @functools.cache
-def _random_move(game: Hex) -> Callable:
-    """``move(own, opp, player, won, seed, turns)``: a stone on any empty point, in every lane where there is one, over
-    the same arguments again. Nobody looks whether sides are connected."""
+def _random_move(game: Hex, restart: bool = False) -> Callable[[*Playing], Playing]:
+    """``move(own, opp, player, won, seed, turns, games)``: a stone on any empty point, in every lane where there is
+    one, over the same arguments again; with ``restart`` an empty board follows a full one. Nobody looks whether sides
+    are connected."""
 
-    def move(own: bb.Rows, opp: bb.Rows, player: jax.Array, won: jax.Array, seed: jax.Array, turns: jax.Array) -> tuple:
+    def move(
+        own: bb.Rows, opp: bb.Rows, player: jax.Array, won: jax.Array, seed: jax.Array, turns: jax.Array,
+        games: jax.Array,
+    ) -> Playing:  # fmt: skip
         point, found = bb.random_point(bb.complement(bb.either(own, opp), game.width), random_bits(seed, turns))
         on, mine = found & ~won, bb.either(own, point)
-        player = jnp.where(on, 1 - player, player)
-        return bb.choose(on, opp, own), bb.choose(on, mine, opp), player, won, seed, turns + on
+        own, opp, player = bb.choose(on, opp, own), bb.choose(on, mine, opp), jnp.where(on, 1 - player, player)
+        if restart:
+            full = ~bb.some(bb.complement(bb.either(own, opp), game.width))
+            own, opp = bb.only_if(~full, own), bb.only_if(~full, opp)
+            player, games = jnp.where(full, 0, player), games + full
+        return own, opp, player, won, seed, turns + on, games
 
     return fused(move)

@@ -34,8 +34,8 @@ class OthelloState(NamedTuple):
     over: jax.Array  # bool, neither player has a move
 
 
-# Lanes at play: (own, opp, player, passes in a row, seed, turns, games).
-Playing: TypeAlias = tuple[bb.Rows, bb.Rows, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+# Lanes at play: (own, opp, player, passes in a row, seed, turns, games, where each player has put a stone).
+Playing: TypeAlias = tuple[bb.Rows, bb.Rows, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array, tuple[bb.Rows, ...]]
 
 
 @dataclass(frozen=True)
@@ -157,16 +157,26 @@ class Othello(Game[OthelloState]):
         return bb.either(*(bb.both(self.lines(point, opp, way), line) for way, line in zip(facing, lines, strict=True)))
 
     def random_playout(self, states: OthelloState, seeds: jax.Array) -> jax.Array:
-        return self._random_end(states, seeds, in_pallas() and _one_kernel_is_right(self))
+        return self._random_end(states, seeds, False, in_pallas() and _one_kernel_is_right(self))[0]
 
-    def _random_end(self, states: OthelloState, seeds: jax.Array, whole: bool) -> jax.Array:
-        """Results, of random games played as one kernel or move after move in all lanes."""
+    def random_playout_with_amaf(self, states: OthelloState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
+        returns, put = self._random_end(states, seeds, True, in_pallas() and _one_kernel_is_right(self))
+        owners = bb.owners(put[0], put[1], self.width)
+        return returns, jnp.pad(owners, ((0, 1), (0, 0)), constant_values=-1)  # nobody prefers to pass
+
+    def _random_end(
+        self, states: OthelloState, seeds: jax.Array, amaf: bool, whole: bool
+    ) -> tuple[jax.Array, tuple[bb.Rows, ...]]:
+        """(results, with ``amaf`` where each player has put a stone), of random games played as one kernel or move
+        after move in all lanes."""
         zero = jnp.zeros(seeds.shape, jnp.int32)
+        nowhere = [jnp.zeros(seeds.shape, bb.row_type(self.width))] * self.height
+        put: tuple[bb.Rows, ...] = (nowhere, nowhere) if amaf else ()
         passes = jnp.where(states.over, 2, 0).astype(jnp.int32)
-        playing = bb.unpack(states.own), bb.unpack(states.opp), states.player, passes, seeds, zero, zero
+        playing = bb.unpack(states.own), bb.unpack(states.opp), states.player, passes, seeds, zero, zero, put
         move = _random_move(self)
-        own, opp, player, *_ = while_live(lambda c: move(*c), lambda c: c[3] < 2, playing, whole)
-        return _results(own, opp, player, player >= 0)
+        own, opp, player, *_, put = while_live(lambda c: move(*c), lambda c: c[3] < 2, playing, whole)
+        return _results(own, opp, player, player >= 0), put
 
     def endless_games(self) -> EndlessGames:
         move = _random_move(self, restart=True)
@@ -174,21 +184,15 @@ class Othello(Game[OthelloState]):
         def start(seeds: jax.Array) -> Playing:
             own, opp = ([jnp.broadcast_to(row, seeds.shape) for row in stones] for stones in self._first_stones)
             zero = jnp.zeros(seeds.shape, jnp.int32)
-            return own, opp, zero, zero, seeds, zero, zero
+            return own, opp, zero, zero, seeds, zero, zero, ()
 
         def counts(carry: Playing) -> tuple[jax.Array, jax.Array]:
-            *_, turns, games = carry
+            *_, turns, games, _ = carry
             return turns - 2 * games, games  # the two passes by which a game is known to be over are no moves
 
         return EndlessGames(start, lambda carry: move(*carry), counts, elementwise=True)
 
     # -- hooks -------------------------------------------------------------------------------
-
-    def set_up(self, stones: np.ndarray, player: int) -> OthelloState:
-        first, second = (bb.from_bits(jnp.asarray(stones.reshape(-1) == n), self.width) for n in (1, 2))
-        own, opp = (first, second) if player == 0 else (second, first)
-        over = _is_over(self)(bb.unpack(own), bb.unpack(opp))
-        return OthelloState(own, opp, jnp.int32(player), over)
 
     def with_player(self, state: OthelloState, player: int) -> OthelloState:
         if player == int(state.player):
@@ -225,9 +229,9 @@ class Othello(Game[OthelloState]):
 def _one_kernel_is_right(game: Othello) -> bool:
     """Are random games as one kernel the same here as move after move?"""
 
-    def ends(whole: bool, seeds: jax.Array) -> jax.Array:
+    def ends(whole: bool, seeds: jax.Array) -> tuple:
         states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, seeds.shape[0])), game.init())
-        return game._random_end(states, seeds, whole)
+        return game._random_end(states, seeds, True, whole)
 
     seeds = np.arange(64, dtype=np.uint32)
     return agrees(
@@ -276,19 +280,20 @@ def _moves(game: Othello) -> Callable:
 
 @functools.cache
 def _random_move(game: Othello, restart: bool = False) -> Callable[[*Playing], Playing]:
-    """``move(own, opp, player, passes, seed, turns, games)``: one random move, or a pass where there is none, in every
-    lane, over the same arguments again. A lane where both have passed stays, or with ``restart`` begins a new game."""
+    """``move(own, opp, player, passes, seed, turns, games, put)``: one random move, or a pass where there is none, in
+    every lane, over the same arguments again. A lane where both have passed stays, or with ``restart`` begins anew."""
     black, white = game._first_stones
 
     def move(
         own: bb.Rows, opp: bb.Rows, player: jax.Array, passes: jax.Array, seed: jax.Array, turns: jax.Array,
-        games: jax.Array,
+        games: jax.Array, put: tuple[bb.Rows, ...],
     ) -> Playing:  # fmt: skip
         lines = [game.lines(own, opp, way) for way in WAYS]
         point, found = bb.random_point(game._moves(lines, own, opp), random_bits(seed, turns))
         turned = game._turned(lines, point, opp)
         mine, theirs = bb.either(own, point, turned), bb.without(opp, turned)
         on = passes < 2
+        put = tuple(bb.either(old, bb.only_if(player == who, point)) for who, old in enumerate(put))
         own, opp, player = bb.choose(on, theirs, own), bb.choose(on, mine, opp), jnp.where(on, 1 - player, player)
         passes = jnp.where(on, jnp.where(found, 0, passes + 1), passes)
         turns = turns + on
@@ -299,6 +304,6 @@ def _random_move(game: Othello, restart: bool = False) -> Callable[[*Playing], P
                 for start, rows in ((black, own), (white, opp))
             )
             player, passes, games = jnp.where(over, 0, player), jnp.where(over, 0, passes), games + over
-        return own, opp, player, passes, seed, turns, games
+        return own, opp, player, passes, seed, turns, games, put
 
     return fused(move)

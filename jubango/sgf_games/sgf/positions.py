@@ -167,8 +167,8 @@ class Record:
     @functools.cached_property
     def moves(self) -> tuple[str, ...]:
         """``D4``, ``pass``; the text of its column in connect four."""
-        points = [node.move[1] for node in self.sgf.nodes if node.move]
-        return tuple("pass" if p is None else self.game.action_text(self.game.point_action(p)) for p in points)
+        game, points = self.game, [node.move[1] for node in self.sgf.nodes if node.move]
+        return tuple(game.point_text(p) if p is None else game.action_text(game.point_action(p)) for p in points)
 
     def __len__(self) -> int:
         return len(self.moves)

@@ -14,6 +14,7 @@ from jubango.sgf_games.base.specs import parse_spec
 from jubango.sgf_games.rules.catalogue import CATALOGUE, make_game
 from jubango.sgf_games.rules.coordinates import Point
 from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.rules.pgx_adapter import SYMMETRIES
 from jubango.sgf_games.sgf.sgf import SgfGame, SgfNode
 
 T = TypeVar("T")
@@ -92,10 +93,10 @@ def _first(parts: Sequence[T], image: Callable[[T, int], str], turns: int) -> li
 def _images(spec: str) -> dict[str, tuple[str, ...]] | None:
     """Of every action's text those of the actions that it is on the boards; None if there is one board alone."""
     try:
-        entry = CATALOGUE.get(parse_spec(spec, "game")[0])
-        if (
-            entry is None or getattr(entry.make, "symmetries", None) is Game.symmetries
-        ):  # none is made, which takes time
+        name, size, _ = parse_spec(spec, "game")
+        entry = CATALOGUE.get(name)
+        own = entry is not None and getattr(entry.make, "symmetries", None) is not Game.symmetries
+        if not own or (name == "pgx" and size not in SYMMETRIES):  # none is made, which takes time
             return None
         game = make_game(spec)
     except UserError:

@@ -70,14 +70,16 @@ def test_a_plain_referee_agrees(spec):
     assert over.all()
 
 
-def test_on_a_full_board_one_player_has_won():
+def test_random_games_end_as_a_referee_says():
+    """Full boards, on which just one player has connected his sides."""
     game = make_game("hex:6")
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        stones = rng.permutation(np.repeat([1, 2], 18)).reshape(6, 6)
-        first, second = (connects(stones, player) for player in (0, 1))
-        assert first != second
-        assert bool(game.is_terminal(game.set_up(stones, player=int(first)))) == True  # noqa: E712
+    seeds = np.arange(40, dtype=np.uint32)
+    returns, owners = map(np.asarray, jax.jit(game.random_playout_with_amaf)(initial_states(game, 40), seeds))
+    boards = 1 + owners[:-1].T.reshape(40, 6, 6)
+    assert set(boards.reshape(-1)) == {1, 2}
+    for board, (first, second) in zip(boards, returns.T.tolist(), strict=True):
+        assert (first > 0, second > 0) == (connects(board, 0), connects(board, 1))
+    assert len(set(returns[0])) == 2
 
 
 def test_the_swap_as_people_write_it():
@@ -96,9 +98,10 @@ def test_searches_play_it(tmp_path):
     assert set(run.games["reason"]) == {"connected"}
     assert sum(one.score if one.black != "random" else 1 - one.score for one in run.results) > 4
     assert any("swap" in moves.split() for moves in run.games["moves"]), "and a swap is written and read"
-    assert [read_record((tmp_path / one.sgf).read_bytes(), one.sgf).moves for one in run.games.itertuples()] == [
-        tuple(moves.split()) for moves in run.games["moves"]
-    ]
+    for one in run.games.itertuples():
+        moves = tuple(one.moves.split())
+        assert read_record((tmp_path / one.sgf).read_bytes(), one.sgf).moves == moves
+        assert jb.read_sgf(tmp_path / one.sgf).moves == moves
 
 
 @pytest.mark.parametrize(

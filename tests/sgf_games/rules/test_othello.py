@@ -12,11 +12,14 @@ from perft import perft
 from tiers import full_but
 
 import jubango as jb
+from jubango.bots.learning.recorded_games import line_of
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.library.recovery import read_record
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_states, rules
 from jubango.sgf_games.sgf.positions import position
+from jubango.sgf_games.sgf.sgf import parse_sgf
 
 WAYS = [way for way in itertools.product((-1, 0, 1), repeat=2) if way != (0, 0)]
 
@@ -92,6 +95,32 @@ def test_a_plain_referee_agrees(spec):
     assert passes > 0
 
 
+def test_who_took_what_in_random_games():
+    game, lanes = make_game("othello:4"), 64
+    states, seeds = initial_states(game, lanes), np.arange(lanes, dtype=np.uint32)
+    returns, taken = map(np.asarray, jit(game.random_playout_with_amaf)(states, seeds))
+    assert np.array_equal(returns, jit(game.random_playout)(states, seeds)), "it is the same game"
+    assert (taken[[5, 6, 9, 10, game.pass_action]] == -1).all(), "where stones lay, and the pass"
+    first, second = ((taken == player).sum(axis=0) for player in (0, 1))
+    assert (first + second <= 12).all()
+    assert (first + second == 12).any()
+    assert set(taken[2]) >= {0, 1}, "either player takes a point"
+    over = jax.tree.map(lambda x: x[..., 0], states)._replace(over=np.bool_(True))
+    ended = jax.tree.map(lambda x: np.asarray(x)[..., None], over)
+    assert (np.asarray(jit(game.random_playout_with_amaf)(ended, seeds[:1])[1]) == -1).all()
+
+
+@pytest.mark.full
+def test_recorded_games_end_without_passes(tmp_path):
+    """Unlike games of Go, where a margin says that the players have passed and counted."""
+    game = make_game("othello:4")
+    run = jb.match("random", "random:name=other", game, 4, tmp_path)
+    for one in run.games.itertuples():
+        text = (tmp_path / one.sgf).read_text().replace("RE[B+]", "RE[B+4]").replace("RE[W+]", "RE[W+4]")
+        (sgf,) = parse_sgf(text.encode(), one.sgf)
+        assert len(line_of(sgf, [game]).actions) == one.plies
+
+
 @pytest.mark.full
 def test_searches_play_it(tmp_path):
     run = jb.match("uct:simulations=64", "random", "othello:4", 8, tmp_path)
@@ -101,15 +130,6 @@ def test_searches_play_it(tmp_path):
     assert [read_record((tmp_path / one.sgf).read_bytes(), one.sgf).moves for one in run.games.itertuples()] == [
         tuple(moves.split()) for moves in run.games["moves"]
     ]
-
-
-def test_stones_are_set_up():
-    game = make_game("othello:4")
-    stones = np.array([[1, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
-    assert np.flatnonzero(game.legal_action_mask(game.set_up(stones, 0))).tolist() == [2]
-    blocked = game.set_up(stones, 1)
-    assert np.flatnonzero(game.legal_action_mask(blocked)).tolist() == [game.pass_action]
-    assert bool(game.is_terminal(game.set_up(np.where(stones == 2, 0, stones), 0)))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import typer
 
-GAME_NAMES = ("go", "connect_four", "gomoku", "othello", "tic_tac_toe", "mnk", "pgx")
+GAME_NAMES = ("go", "connect_four", "gomoku", "othello", "hex", "tic_tac_toe", "mnk", "pgx")
 OFTEN_PLAYED = ("go:9", "go:13", "go:19", "gomoku:9", "gomoku:15")  # that are often played
 BOTS = (
     "random", "uct", "uct-solver", "mcts-400", "mcts-800", "mcts-1600", "mcts-3200", "mcts-6400", "rave", "minimax",

@@ -3,7 +3,7 @@ import { complain, feed, inAddress, post } from "./shell.js";
 import { actions, listen } from "./runs.js";
 
 const $ = (id) => document.getElementById(id);
-const GAMES = ["tic_tac_toe", "connect_four", "gomoku:9", "othello", "go:5", "go:7", "go:9"];
+const GAMES = ["tic_tac_toe", "connect_four", "gomoku:9", "othello", "hex:7", "go:5", "go:7", "go:9"];
 for (const game of GAMES) made("option", { value: game }, $("games"));
 
 $("form").addEventListener("submit", async (event) => {
