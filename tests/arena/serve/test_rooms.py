@@ -36,6 +36,19 @@ def test_a_whole_game_of_tic_tac_toe_by_mouse(browser, server, game, phone):  # 
         page.wait_for_selector("#status:text-is('Black to move')")
 
 
+def test_stones_are_turned_over_and_swapped(browser, server):  # noqa: F811
+    with visited(browser, server) as page:
+        begun(page, "othello:4", white="human")
+        click(page, 0, 2, 4, 4)
+        page.wait_for_selector(".goban g g circle.black[cx='2'][cy='1']")
+        assert page.locator(".goban g g circle.black").count() == 4
+        begun(page, "hex:3", white="human", black="random")
+        page.locator("#others button:enabled", has_text="swap").click()
+        page.wait_for_selector(".goban g g circle.white")
+        assert page.locator(".goban g g circle.black").count() == 0
+        assert page.locator(".goban .side.white").count() == 1
+
+
 def test_a_whole_game_of_connect_four_by_keyboard(browser, server):  # noqa: F811
     with visited(browser, server) as page:
         begun(page, "connect_four")

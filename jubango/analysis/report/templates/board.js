@@ -119,8 +119,10 @@ class Board {
     made("path", { d: lines, class: "grid" }, this.inner);
     if (game.hexagonal) {
       const out = -0.55, right = width - 1 - out, bottom = height - 1 - out;
-      made("path", { d: `M${out} ${out}V${bottom}M${right} ${out}V${bottom}`, class: "side white" }, this.inner);
-      made("path", { d: `M${out} ${out}H${right}M${out} ${bottom}H${right}`, class: "side black" }, this.inner);
+      const white = `M${out} ${out}V${bottom}M${right} ${out}V${bottom}`, black = `M${out} ${out}H${right}M${out} ${bottom}H${right}`;
+      for (const [d, name] of [[white, "edge"], [white, "white"], [black, "edge"], [black, "black"]]) {
+        made("path", { d, class: `side ${name}` }, this.inner);
+      }
     }
     for (const point of game.stars) made("circle", { ...this.at(point), r: 0.1, class: "star" }, this.inner);
     for (let c = 0; c < width; c++) {
