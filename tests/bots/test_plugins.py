@@ -49,7 +49,7 @@ def test_plugins_that_cannot_be_imported(tmp_path, monkeypatch, capsys, name, te
     ("arguments", "message"),
     [
         (["rate", "r.csv", "--prior", "1e308"], "--prior"), (["rate", "r.csv", "--prior", "nan"], "--prior"),
-        (["bench", "playouts", "--lanes", "10000000"], "--lanes"), (["match", "random", "random", "--game", "othello"], 'did you mean "pgx:othello"'),
+        (["bench", "playouts", "--lanes", "10000000"], "--lanes"), (["match", "random", "random", "--game", "gardner_chess"], 'did you mean "pgx:gardner_chess"'),
         (["analyze", "g.sgf", "--simulations", "2000000"], "simulations=2000000: should be less than or equal to 1000000"),
         (["match", "uct:name=a\nb", "random"], "name=a b"), (["match", "random", "random", "--clock", "60+3x0"], "a period takes"),
         (["play", "--black", "uct:name=human", "--white", "human"], 'both players are called "human"'),

@@ -92,10 +92,8 @@ def test_engines_of_one_program_are_told_apart():
 def test_specs_of_games():
     assert parse_spec("go:9,komi=7", "game") == ("go", "9", {"komi": "7"})
     assert parse_spec("mine,a=1,b=x:y", "game") == ("mine", "", {"a": "1", "b": "x:y"})
-    for word in ("othello", "hex", "othelo", "shogi"):
-        assert f'did you mean "pgx:{word.replace("lo", "llo") if word == "othelo" else word}"' in refusal(
-            lambda word=word: make_game(word)
-        )
+    for word, meant in (("othelo", "othello"), ("shogi", "pgx:shogi"), ("gardner_ches", "pgx:gardner_chess")):
+        assert f'did you mean "{meant}"' in refusal(lambda word=word: make_game(word))
     assert "must be like 9 or 9x13" in refusal(lambda: make_game(f"go:{DIGITS}"))
     assert "not a number" in refusal(lambda: make_game(f"mnk:3,k={DIGITS}"))
 
