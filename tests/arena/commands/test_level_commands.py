@@ -69,7 +69,7 @@ def test_levels_of_another_network_say_so(capsys, monkeypatch, tmp_path):
             'bot "level=9000": tic_tac_toe has levels from {least} to {most} ({command} bots --levels lists them)',
         ),
         ("play --game tic_tac_toe --level 700 --white uct", "--level 700 --white uct: say which of the two White is"),
-        ("play --game hex:5 --level 700", 'game "hex:5": no game is called "hex"'),
+        ("play --game chess:5 --level 700", 'game "chess:5": no game is called "chess"'),
         ("play --game gomoku:7 --level 700", 'bot "level=700": there are no levels for gomoku:7; there are some for '),
         (
             "match level=700 random --game go:13",
