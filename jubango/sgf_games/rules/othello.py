@@ -103,17 +103,12 @@ class Othello(Game[OthelloState]):
     def heuristic(self, state: OthelloState) -> jax.Array:
         """Corners, and how many moves either player has."""
         own, opp = bb.unpack(state.own), bb.unpack(state.opp)
-        corners = [np.uint16(1 | 1 << self.width - 1) * (r in (0, self.height - 1)) for r in range(self.height)]
-        mobility, held = (
-            (bb.count(one) - bb.count(other)).astype(jnp.float32)
-            for one, other in (
-                (self.moves(own, opp), self.moves(opp, own)),
-                ([row & mask for row, mask in zip(own, corners, strict=True)],
-                 [row & mask for row, mask in zip(opp, corners, strict=True)]),
-            )
-        )  # fmt: skip
-        stones = bb.count(own) - bb.count(opp)
-        return jnp.where(state.over, jnp.sign(stones).astype(jnp.float32), jnp.tanh(0.05 * mobility + 0.3 * held))
+        ends, none = jnp.uint16(1 | 1 << self.width - 1), jnp.uint16(0)
+        corners = [ends, *[none] * (self.height - 2), ends]
+        mobility = bb.count(self.moves(own, opp)) - bb.count(self.moves(opp, own))
+        held = bb.count(bb.both(own, corners)) - bb.count(bb.both(opp, corners))
+        stones = jnp.sign(bb.count(own) - bb.count(opp)).astype(jnp.float32)
+        return jnp.where(state.over, stones, jnp.tanh(0.05 * mobility + 0.3 * held))
 
     def observe(self, state: OthelloState) -> jax.Array:
         """[H, W, 2]: own stones, the opponent's."""
