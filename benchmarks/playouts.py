@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from jubango.arena.benchmark import GAMES_AT_ONCE, playout_speed
+from jubango.sgf_games.compute.machine import claim
 from jubango.sgf_games.rules.catalogue import make_game
 
 
@@ -92,6 +93,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--game", choices=[case[0] for case in CASES], help="this one alone")
     arguments = parser.parse_args()
+    claim()  # so that pgx has all cores, too
     print(
         f"{len(jax.devices())} devices, jax {jax.__version__}; moves a second, the middle of {arguments.rounds} rounds"
     )
