@@ -261,17 +261,20 @@ def test_clocks_run():
     assert not byoyomi.spend(10.1)
 
 
+@pytest.mark.parametrize("patience", [1, 2, 100])
 @pytest.mark.parametrize("text", ["60", "60+1", "20+3x5", "1+0.2", "0+1x10"])
-def test_a_plan_never_runs_out_of_time(text):
-    """Thinking as long as planned, with the same lag every move, through a game of any length."""
+def test_a_plan_never_runs_out_of_time(text, patience):
+    """Thinking as long as planned, or longer in every move, with the same lag, through a game of any length."""
     clock = Clock(TimeControl.parse(text))
     for ply in range(0, 500, 2):
-        budget = clock.budget(moves_left(81, ply))
-        assert 0 < budget < clock.left
+        seconds, budget = clock.budget(moves_left(81, ply)).of(0.0, patience)
+        assert 0 < seconds <= budget < clock.left
+        assert patience > 1 or budget == seconds
         assert clock.spend(budget + 0.04) or clock.left < 0.1
         if clock.left < 0.1:
-            assert ply > 150, "not before the game is long over"
+            assert ply > {1: 150, 2: 81, 100: 0}[patience], "not before the game is long over"
             break
+        assert clock.periods == clock.control.periods, "no period is lost"
     assert clock.main <= 0.5 * clock.control.main, "and it is used"
 
 

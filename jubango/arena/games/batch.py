@@ -24,7 +24,7 @@ from jubango.bots.players.batch_player import (
     ScoringVerdict,
     WholeGame,
 )
-from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
+from jubango.bots.players.clock import NO_LIMIT, Clock, SharedClock, TimeControl, moves_left
 from jubango.sgf_games.records.record import VOID, GameRecord, score_of
 from jubango.sgf_games.records.thoughts import Thought, packed
 from jubango.sgf_games.rules.compiled import MOVES_A_STEP, initial_state
@@ -247,15 +247,15 @@ class GameBatch:
         return [name for name in names if self.players[name].judges]
 
     def _request(self, i: int, lane: GameSlot, name: str) -> MoveRequest:
-        colour, ply, seconds, left = self.boards.player[i], len(lane.moves), 0.0, 0.0
+        colour, ply, limit, left = self.boards.player[i], len(lane.moves), NO_LIMIT, 0.0
         if lane.clocks and not lane.played_out:
             points, clock = self.game.height * self.game.width, lane.clocks[colour]
-            seconds, left = clock.budget(moves_left(points, ply)), clock.left
+            limit, left = clock.budget(moves_left(points, ply)), clock.left
             if i in self._here:
-                seconds, left = seconds * self._share.number, left * self._share.number
+                limit, left = limit.times(self._share.number), left * self._share.number
         return MoveRequest(
             i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self.boards.legal[i], lane.moves, colour,
-            seconds, left, self._whole(lane.task), self._game_of(lane.task),
+            limit, left, self._whole(lane.task), self._game_of(lane.task),
             wanted="verdict" if lane.played_out else "cleanup" if name in lane.cleaners else "move",
         )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from jubango.bots.interactive.interactive_search import (
     SearchedPosition,
 )
 from jubango.bots.players.batch_player import BatchPlayer, MoveRequest
+from jubango.bots.players.clock import MoveTime
 from jubango.bots.players.levels import at_level
 from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
@@ -143,21 +143,19 @@ class Host:
                 return Choice(session.game.pass_action, None)
             raise GtpError("the game is over")
         points = session.game.height * session.game.width
-        seconds = session.timing.budget(turn.player, points, turn.ply)
+        limit = session.timing.budget(turn.player, points, turn.ply)
         if self._thinker is not None:
-            choice = self._search(self._thinker, turn, seconds, on_tick, tick)
+            choice = self._search(self._thinker, turn, limit, on_tick, tick)
         else:
-            choice = self._ask(turn, seconds)
+            choice = self._ask(turn, limit)
         session.timing.spend(turn.player, time.perf_counter() - began)
         return choice
 
     def _search(
-        self, thinker: InteractiveSearch, turn: TurnToMove, seconds: float, on_tick: Callable[[], None], tick: float
+        self, thinker: InteractiveSearch, turn: TurnToMove, limit: MoveTime, on_tick: Callable[[], None], tick: float
     ) -> Choice:
-        own = thinker.bot.seconds
-        limit = min([s for s in (seconds, own) if s], default=math.inf)
-        by_clock = bool(seconds) and self.options.bot is None
-        thinker.begin(self.position(turn), simulations=thinker.room if by_clock else None, seconds=limit, playing=True)
+        room = thinker.room if limit.seconds and self.options.bot is None else None
+        thinker.begin(self.position(turn), simulations=room, limit=limit)
         self.finish(thinker, on_tick, tick)
         return Choice(thinker.choice(), thinker.findings())
 
@@ -171,7 +169,7 @@ class Host:
             self._leave_if_alone()
             thinker.advance(tick)
 
-    def _ask(self, turn: TurnToMove, seconds: float) -> Choice:
+    def _ask(self, turn: TurnToMove, limit: MoveTime) -> Choice:
         player = self._player
         assert player is not None
         moves = [own.action for own in self.session.played]
@@ -181,7 +179,7 @@ class Host:
             self._games += 1
         self._asked = len(moves)
         request = MoveRequest(
-            0, f"gtp {self._games}", self.bot, self._seed(turn), turn.legal, moves, turn.player, seconds, clock,
+            0, f"gtp {self._games}", self.bot, self._seed(turn), turn.legal, moves, turn.player, limit, clock,
             game=self.session.game,
         )  # fmt: skip
         player.begin([request], stacked([turn.state]))

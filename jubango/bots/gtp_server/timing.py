@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jubango.bots.gtp_server.wire import GtpError
-from jubango.bots.players.clock import LONGEST, Clock, TimeControl, moves_left
+from jubango.bots.players.clock import LONGEST, NO_LIMIT, Clock, MoveTime, TimeControl, moves_left
 from jubango.sgf_games.base.errors import UserError
 
 LEAST_SECONDS = 0.01  # seconds
@@ -61,10 +61,10 @@ class Timing:
         elif stones:
             clock.main, clock.periods = 0.0, stones
 
-    def budget(self, player: int, points: int, ply: int) -> float:
-        """Seconds to think about the next move; 0: no limit."""
+    def budget(self, player: int, points: int, ply: int) -> MoveTime:
+        """The time for the next move."""
         if self._control is None:
-            return 0.0
+            return NO_LIMIT
         moves = self._to_play.get(player) or moves_left(points, ply)
         return self._clock(player).budget(moves)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from jubango.bots.composition import calm, evaluator_for, most_visits_decide, params_of, search_for, temperature_for
 from jubango.bots.config import SearchConfig
+from jubango.bots.players.clock import MoveTime
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.passing import without_early_passes
@@ -87,18 +88,20 @@ class InteractiveSearch:
         *,
         simulations: int | None = None,
         seconds: float = math.inf,
-        playing: bool = False,
+        limit: MoveTime | None = None,
     ) -> None:
         """Search ``position``, whatever was searched before: with the bot's simulations by default, or with as many as
-        there is room for; ``playing``: with the noise that a bot's games have, and content once more
-        time can change nothing."""
-        quiet = {} if playing else calm(self.bot)
+        there is room for, and for so many ``seconds`` at most. With a ``limit``, that of a game's clock, as the bot
+        plays: with its noise, in its own seconds, and content once more time can change nothing."""
+        quiet = {} if limit else calm(self.bot)
         budget = {} if simulations is None else {"simulations": min(simulations, self.room)}
         params = params_of(self.game, self.bot.model_copy(update={**quiet, **budget}), position.legal)
         line = self._line(position) if self.bot.reuse else None
         self._began = time.perf_counter()
-        settles = playing and most_visits_decide(self.bot, position.ply)
-        order = SearchRequest(0, position.legal, params, position.seed, self._began + seconds, line, settles)
+        settles = limit is not None and most_visits_decide(self.bot, position.ply)
+        seconds, longest = limit.of(self.bot.seconds, self.bot.patience) if limit else (seconds, seconds)
+        deadline, latest = self._began + seconds, self._began + longest
+        order = SearchRequest(0, position.legal, params, position.seed, deadline, latest, line, settles)
         self.driver.begin([order], stacked([position.state]))
         self.position = position
 

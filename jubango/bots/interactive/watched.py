@@ -38,11 +38,10 @@ class WatchedPlayer(BatchPlayer):
 
     def begin(self, requests: Sequence[MoveRequest], states: State) -> None:
         (self._request,) = requests
-        request, bot = self._request, self.thinker.bot
+        request = self._request
         state = jax.tree.map(lambda x: x[..., request.lane], states)
         position = SearchedPosition(state, request.legal, len(request.moves), request.seed, tuple(request.moves))
-        limits = [seconds for seconds in (bot.seconds, request.seconds) if seconds]
-        self.thinker.begin(position, seconds=min(limits, default=float("inf")), playing=True)
+        self.thinker.begin(position, limit=request.limit)
         self._looked = time.perf_counter()
         self._hurried = False
 

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from jubango.bots.config import BotConfig
+from jubango.bots.players.clock import NO_LIMIT, MoveTime
 from jubango.sgf_games.records.thoughts import Thought
 from jubango.sgf_games.rules.coordinates import Point
 from jubango.sgf_games.rules.game import Game, State
@@ -35,7 +36,7 @@ class MoveRequest(NamedTuple):
     legal: np.ndarray  # bool [A]
     moves: Sequence[int]  # the game so far; it grows with every answer, those that come unasked too
     colour: int  # 0 Black, 1 White
-    seconds: float = 0.0  # to think at most, by the game's clock; 0: no limit
+    limit: MoveTime = NO_LIMIT  # by the game's clock
     clock: float = 0.0  # seconds until the flag falls; 0: no clock
     whole: WholeGame | None = None  # if the player has both sides: the moves after this one may come unasked
     game: Game | None = None  # that is played, if its komi may be its own

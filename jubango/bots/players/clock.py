@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.base.specs import value_text
@@ -60,6 +62,25 @@ class TimeControl:
         return value_text(self.main) + f"+{value_text(self.increment)}" * bool(self.increment)
 
 
+class MoveTime(NamedTuple):
+    """How long to think about a move."""
+
+    seconds: float  # 0: no limit
+    most: float  # that there are for it, without a period's being lost
+
+    def of(self, own: float, patience: float) -> tuple[float, float]:
+        """Seconds for a move of a bot with ``own`` seconds (0: no limit), and those that it may take if it is open then
+        what to play, ``patience`` times as many; both inf: no limit."""
+        own, seconds, most = own or math.inf, self.seconds or math.inf, self.most or math.inf
+        return min(own, seconds), min(own, max(seconds, min(most, patience * seconds)))
+
+    def times(self, factor: float) -> MoveTime:
+        return MoveTime(self.seconds * factor, self.most * factor)
+
+
+NO_LIMIT = MoveTime(0.0, 0.0)
+
+
 @dataclass
 class Clock:
     """What one player has left."""
@@ -94,15 +115,15 @@ class Clock:
         """What it shows between two moves: seconds, and in byoyomi how many periods there are of so many."""
         return (self.control.byoyomi, self.periods) if self.periods and self.main <= 0 else (self.main, 0)
 
-    def budget(self, moves_left: float) -> float:
-        """Seconds to think about the next move with ``moves_left`` of one's own still to come: an even share
+    def budget(self, moves_left: float) -> MoveTime:
+        """The time for the next move with ``moves_left`` of one's own still to come: an even share
         of the main time and nearly all of what every move is given; never more than is there."""
         share = self.main / max(1.0, moves_left)
         gift = self.control.increment if self.main > self.control.increment else 0.0
         if self.periods:
             gift = max(0.0, self.control.byoyomi - share)
-        most = self.main + (self.control.byoyomi if self.periods else 0.0)
-        return max(0.01, min(share + 0.9 * gift, most - 2 * LAG) - LAG)
+        most = self.main + (self.control.byoyomi if self.periods else 0.0) - 3 * LAG
+        return MoveTime(max(0.01, min(share + 0.9 * gift - LAG, most)), max(0.01, most))
 
 
 class SharedClock:

@@ -27,6 +27,7 @@ from jubango.bots.config import MinimaxConfig
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
+from jubango.bots.players.clock import MoveTime
 from jubango.bots.search.tree.node_states import lanes_first, lanes_last
 from jubango.bots.search.tree.tree import add, pick, put
 from jubango.sgf_games.compute.machine import device_layout, gathered, shard, split_last, spread
@@ -339,7 +340,7 @@ class MinimaxPlayer(BatchPlayer):
         for request in requests:
             tie_bits = np.random.default_rng([request.seed, 4]).random(self._actions)
             order = np.lexsort((tie_bits, self._distance)).astype(np.int32)
-            own = Looking(request, order, 1 if request.seconds else self._depth, now)
+            own = Looking(request, order, 1 if request.limit.seconds else self._depth, now)
             asked[request.lane] = self._asked[request.lane] = own
         self._stack = self._program.begin(self._stack, self._mask(asked), states, self._ask(asked))
 
@@ -365,7 +366,7 @@ class MinimaxPlayer(BatchPlayer):
                 if self._deepens(own):
                     again[lane] = own
                     continue
-            elif own.best and own.seconds > own.request.seconds:
+            elif own.best and own.seconds > own.request.limit.seconds:
                 again[lane] = None
             else:
                 continue
@@ -379,7 +380,7 @@ class MinimaxPlayer(BatchPlayer):
         """What has no finished depth yet begins anew, one ply ahead."""
         again: dict[int, Looking | None] = {}
         for lane, own in self._asked.items():
-            own.request = own.request._replace(seconds=HURRY)
+            own.request = own.request._replace(limit=MoveTime(HURRY, HURRY))
             if own.best is None and own.limit > 1:
                 own.limit = 1
                 again[lane] = own
@@ -388,7 +389,7 @@ class MinimaxPlayer(BatchPlayer):
 
     def _patience(self) -> float:
         """Seconds that a call may take: no longer than the shortest time that is left to anybody."""
-        left = [own.request.seconds - own.seconds for own in self._asked.values() if own.request.seconds]
+        left = [own.request.limit.seconds - own.seconds for own in self._asked.values() if own.request.limit.seconds]
         return max(0.002, min([CHUNK_SECONDS, *left]))
 
     def _deepens(self, own: Looking) -> bool:
@@ -396,7 +397,7 @@ class MinimaxPlayer(BatchPlayer):
         assert own.best is not None
         action, value = own.best
         known = abs(value) > ESTIMATE  # who wins
-        if own.limit >= self._depth or known or own.seconds > own.request.seconds / 4:
+        if own.limit >= self._depth or known or own.seconds > own.request.limit.seconds / 4:
             return False
         own.limit += 1
         own.order = np.concatenate([[action], own.order[own.order != action]]).astype(np.int32)

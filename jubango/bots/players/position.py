@@ -79,7 +79,7 @@ def positions_of(game: Game, requests: Sequence[MoveRequest], states: State) -> 
             legal_actions=tuple(request.legal.nonzero()[0].tolist()),
             actions=tuple(request.moves),
             seed=request.seed,
-            seconds=request.seconds or None,
+            seconds=request.limit.seconds or None,
             clock=request.clock or None,
             game_id=request.game_id,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -69,20 +70,19 @@ class SearchPlayer(BatchPlayer):
         for request in requests:
             bot = request.bot
             assert isinstance(bot, SearchConfig)
-            limits = [seconds for seconds in (bot.seconds, request.seconds) if seconds]
-            deadline = now + min(limits) if limits else float("inf")
+            seconds, longest = request.limit.of(bot.seconds, bot.patience)
             params = params_of(self.game, bot, request.legal)
             line = self._line(request) if bot.reuse else None
-            onward = None if limits else self._onward(request)
-            worth = bool(request.seconds) or not bot.reuse  # else what is saved is of no use, and what is kept is
+            onward = self._onward(request) if math.isinf(seconds) else None
+            worth = bool(request.limit.seconds) or not bot.reuse  # else what is saved is of no use, and what is kept is
             settles = worth and most_visits_decide(bot, len(request.moves))
             resumed = request.lane in self._recalled and self._held[request.lane] == (request.game_id, [*request.moves])
             self._recalled.discard(request.lane)
-            orders.append(
-                SearchRequest(
-                    request.lane, request.legal, params, request.seed, deadline, line, settles, onward, resumed
-                )
-            )
+            order = SearchRequest(
+                request.lane, request.legal, params, request.seed, now + seconds, now + longest, line, settles, onward,
+                resumed,
+            )  # fmt: skip
+            orders.append(order)
             self._asked[request.lane] = Asked(request, bot, len(request.moves))
             if bot.reuse:
                 self._held[request.lane] = request.game_id, list(request.moves)

@@ -43,8 +43,11 @@ class SearchRequest(NamedTuple):
     params: SearchParams  # of each of the lane's trees
     seed: int  # uint32, all the randomness there is
     deadline: float = float("inf")  # time.perf_counter() when it must be content with what it has
+    latest: float = 0.0  # when it must be so even if it is open what to play, if that is after the deadline
     line: Sequence[int] | None = None  # moves since its trees' last root: keep what is below them
-    settles: bool = False  # most visits decide, without chance: with a deadline it ends once no move can become another
+    # Most visits decide, without chance: with a deadline it ends once no move can become another; else it goes on then,
+    # until the latest, if it is open which move it will be.
+    settles: bool = False
     onward: DeviceSelfPlay | None = None  # then the tree goes on with the game by itself; of lanes of one tree
     resumed: bool = False  # the lane's trees are at it already: see Driver.restore
 

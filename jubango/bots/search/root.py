@@ -12,6 +12,9 @@ from jubango.bots.search.ties import drawn, tie_break_bits
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.bots.search.tree.tree import LOWER, UPPER, in_question
 
+CLOSE = 0.8  # of the most visits: a move that has so many may come to be the first
+TRIED = 0.1  # of them: a move's value counts
+
 
 def final_moves(
     found: RootStatistics[np.ndarray],
@@ -70,6 +73,22 @@ def settled(found: RootStatistics[np.ndarray], left: np.ndarray) -> np.ndarray:
         legal = in_question(found.bounds, found.value, legal)
     visits = np.sort(np.where(legal, found.visits, -np.inf), axis=1)
     return visits[:, -1] - np.pad(visits, [(0, 0), (1, 0)], constant_values=-np.inf)[:, -2] > left
+
+
+def undecided(found: RootStatistics[np.ndarray]) -> np.ndarray:
+    """bool [n]: whether it is open which move most visits will choose, as another one has a higher value or nearly as
+    many visits (UNST and CLOSE of Baier & Winands, "Time Management for Monte Carlo Tree Search", 2016)."""
+    legal: np.ndarray = found.prior > 0
+    if found.bounds.shape[-1]:
+        legal = in_question(found.bounds, found.value, legal)
+    visits = np.where(legal, found.visits, 0)
+    most = visits.max(axis=1, keepdims=True)
+    tried = visits >= np.maximum(TRIED * most, 1)
+    first = tried & (visits == most)
+    values = np.where(tried, found.value, -np.inf)
+    unstable = values.max(axis=1) > np.where(first, found.value, -np.inf).max(axis=1)
+    close = (visits >= CLOSE * most).sum(axis=1) > 1
+    return (most[:, 0] > 0) & (unstable | close)
 
 
 def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics[np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import time
@@ -21,6 +20,7 @@ from jubango.bots.evaluators.territory import opinions
 from jubango.bots.gtp_server.timing import Timing
 from jubango.bots.gtp_server.wire import GtpError, parse
 from jubango.bots.interactive.interactive_search import InteractiveSearch
+from jubango.bots.players.clock import NO_LIMIT
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.sgf.positions import position, read_sgf
@@ -396,38 +396,38 @@ def test_the_end_of_the_input_ends_it():
 
 def test_time_is_shared_out():
     timing = Timing()
-    assert timing.budget(0, 81, 0) == 0
+    assert timing.budget(0, 81, 0).seconds == 0
     timing.set(300)
-    first = timing.budget(0, 81, 0)
+    first = timing.budget(0, 81, 0).seconds
     assert 5 < first < 12
     timing.spend(0, 100)
-    assert timing.budget(0, 81, 0) < 0.7 * first
-    assert timing.budget(1, 81, 1) > 5
+    assert timing.budget(0, 81, 0).seconds < 0.7 * first
+    assert timing.budget(1, 81, 1).seconds > 5
     timing.left(0, 10, 0)
-    assert timing.budget(0, 81, 40) < 1
+    assert timing.budget(0, 81, 40).seconds < 1
     timing.left(0, -0.5, 0)
-    assert 0 < timing.budget(0, 81, 40) <= 0.01
+    assert 0 < timing.budget(0, 81, 40).seconds <= 0.01
     timing.set(0, 5, stones=1)  # five seconds a move
-    assert 3.5 < timing.budget(0, 81, 0) < 5
+    assert 3.5 < timing.budget(0, 81, 0).seconds < 5
     timing.spend(0, 5)
-    assert 3.5 < timing.budget(0, 81, 2) < 5
+    assert 3.5 < timing.budget(0, 81, 2).seconds < 5
     timing.set(60, 30, stones=10)
     timing.left(1, 12, 3)
-    assert 3.5 < timing.budget(1, 81, 60) < 4
+    assert 3.5 < timing.budget(1, 81, 60).seconds < 4
     timing.set(0, 10, periods=3)
     timing.left(0, 10, 3)
-    assert 8 < timing.budget(0, 81, 0) < 10
+    assert 8 < timing.budget(0, 81, 0).seconds < 10
     timing.set(60, increment=10)
-    assert 9 < timing.budget(0, 81, 0) < 12
+    assert 9 < timing.budget(0, 81, 0).seconds < 12
     timing.set(300, 30, stones=5)
     timing.left(0, 1e300, 10_000_000)
     timing.spend(0, 1)
-    assert timing.budget(0, 81, 0) < 1e7
+    assert timing.budget(0, 81, 0).seconds < 1e7
     timing.none()
     timing.left(0, 1e300, 0)
-    assert timing.budget(0, 81, 0) < 1e7
+    assert timing.budget(0, 81, 0).seconds < 1e7
     timing.set(0, 0)
-    assert timing.budget(0, 81, 0) == 0
+    assert timing.budget(0, 81, 0).seconds == 0
     with pytest.raises(GtpError):
         timing.set(-3)
 
@@ -447,9 +447,9 @@ def test_a_bot_keeps_to_its_time(monkeypatch):
     for line in ("genmove b", "time_settings 0 1 1", "time_left w 1 1", "genmove w"):
         assert talk.ask(line).startswith("=")
     (free, timed) = asked
-    assert free == {"simulations": None, "seconds": math.inf, "playing": True}
+    assert free == {"simulations": None, "limit": NO_LIMIT}
     assert timed["simulations"] == talk.server.host.require_search().room >= ROOM
-    assert 0.5 < timed["seconds"] < 1
+    assert 0.5 < timed["limit"].seconds <= timed["limit"].most < 1
     talk.end()
 
 

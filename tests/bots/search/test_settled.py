@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from test_search import UCT, after
 
 import jubango as jb
+from jubango.bots.search.host import driver as driver_module
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
-from jubango.bots.search.root import final_moves, settled
+from jubango.bots.search.root import final_moves, settled, undecided
 from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.sgf_games.rules.compiled import rules, stacked
@@ -85,3 +86,55 @@ def test_what_is_kept_for_the_next_move_is_searched_in_full(spec, monkeypatch):
     made = run.moves.query("player != 'random'").simulations
     assert len(made) > 0
     assert (made >= 200).all() if "reuse" in spec else (made < 200).any()
+
+
+def of_values(visits, values, legal):
+    return statistics(np.array(visits), np.array(legal))._replace(value=np.array(values, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("visits", "values", "legal", "is_open"),
+    [
+        ([60, 40, 20], [0.3, 0.2, 0.1], [1, 1, 1], False),
+        ([60, 40, 20], [0.3, 0.4, 0.1], [1, 1, 1], True),  # another one has the higher value
+        ([60, 40, 5], [0.3, 0.2, 0.9], [1, 1, 1], False),  # of a move that was hardly tried
+        ([60, 48, 20], [0.3, 0.2, 0.1], [1, 1, 1], True),  # nearly as many visits
+        ([60, 47, 20], [0.3, 0.2, 0.1], [1, 1, 1], False),
+        ([60, 40, 20], [0.3, 0.4, 0.1], [1, 0, 1], False),  # that may not be played
+        ([0, 60, 0], [0.9, 0.1, 0.9], [1, 1, 1], False),  # of moves that were never tried
+        ([7, 0, 0], [0.0, 0.0, 0.0], [1, 0, 0], False),
+        ([0, 0, 0], [0.0, 0.0, 0.0], [1, 1, 1], False),  # nothing to choose by: the prior decides
+        ([60, 40, 20], [-0.3, -0.4, -0.1], [1, 1, 1], True),
+    ],
+)
+def test_when_it_is_open_what_to_play(visits, values, legal, is_open):
+    found = of_values(visits, values, np.array(legal, bool))
+    batch = RootStatistics(*(np.asarray(x)[None] for x in found))
+    assert undecided(batch).tolist() == [is_open]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("is_open", [False, True])
+def test_an_open_search_goes_on_after_its_time(is_open, monkeypatch):
+    """A watch that goes a second a step: the first lane may take longer, the second has no more time, and of the third
+    chance decides in the end."""
+    watch, state = [0.0], after(UCT.game, "")
+    legal = np.asarray(rules(UCT.game).view(state).legal)
+    driver = Driver(UCT, 3)
+    monkeypatch.setattr(driver_module.time, "perf_counter", lambda: watch[0])
+    monkeypatch.setattr(driver_module, "undecided", lambda found: is_open & (found.visits.sum(axis=1) < 60))
+    limits = [(60.0, True), (20.0, True), (60.0, False)]
+    orders = [
+        SearchRequest(i, legal, SearchParams(90, 0.5), 1, 20.0, latest, settles=settles)
+        for i, (latest, settles) in enumerate(limits)
+    ]
+    driver.begin(orders, stacked([state] * driver.trees))
+    ended = {}
+    while driver.busy.any():
+        driver.start(0.0)
+        watch[0] += 1
+        for lane in driver.advance(0.0).ready.tolist():
+            ended[lane] = watch[0]
+    driver.close()
+    assert ended[1] == ended[2] == 20
+    assert 20 < ended[0] < 60 if is_open else ended[0] == 20

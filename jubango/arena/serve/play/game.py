@@ -16,7 +16,7 @@ from jubango.arena.games.scoring import whole_chains
 from jubango.arena.serve.search.told import MOVERS, play, session_of, told
 from jubango.bots.config import HUMAN, BotConfig
 from jubango.bots.gtp_server.session import Session
-from jubango.bots.players.clock import Clock, TimeControl, moves_left
+from jubango.bots.players.clock import NO_LIMIT, Clock, MoveTime, TimeControl, moves_left
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.records.record import score_of
 from jubango.sgf_games.rules.compiled import View, rules
@@ -89,10 +89,10 @@ class BoardGame:
         """Is the player's clock running?"""
         return bool(self.clocks) and self.phase == PLAY and player == self.mover and not self.paused
 
-    def budget(self) -> float:
-        """Seconds that a bot may think about this move; 0: as long as it likes."""
+    def budget(self) -> MoveTime:
+        """The time that a bot has for this move."""
         if not self.clocks:
-            return 0.0
+            return NO_LIMIT
         game = self.session.game
         return self.clocks[self.mover].budget(moves_left(game.height * game.width, self.ply))
 

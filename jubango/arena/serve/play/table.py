@@ -120,8 +120,7 @@ class Table:
             if number == self._number:
                 self._heard(said, asked_for)
 
-        seconds = game.budget()
-        order = {**asked_for, "seconds": seconds, "clock": game.left(game.mover) if game.clocks else 0.0}
+        order = {**asked_for, "limit": [*game.budget()], "clock": game.left(game.mover) if game.clocks else 0.0}
         self._thinking = self.site.thinker.begin(order, heard)
         self._thought = {"visits": 0}
         self.feed.send("thinking", self._thought)

@@ -16,6 +16,7 @@ from jubango.bots.gtp_server.session import Session
 from jubango.bots.interactive.interactive_search import AnalysisInfo
 from jubango.bots.interactive.watched import WatchedPlayer
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
+from jubango.bots.players.clock import NO_LIMIT, MoveTime
 from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.compiled import stacked
@@ -77,8 +78,9 @@ class MoveWork(Work):
             player.watch(self._watch)
         request = MoveRequest(
             0, str(order["key"]), bot, int(cast(int, order["seed"])), turn.legal,
-            [own.action for own in session.played], turn.player, float(cast(float, order.get("seconds", 0.0))),
-            float(cast(float, order.get("clock", 0.0))), game=session.game,
+            [own.action for own in session.played], turn.player,
+            MoveTime(*cast("list[float]", order.get("limit", NO_LIMIT))), float(cast(float, order.get("clock", 0.0))),
+            game=session.game,
         )  # fmt: skip
         self._began = time.perf_counter()
         self._turn = turn

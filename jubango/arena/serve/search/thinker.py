@@ -55,8 +55,9 @@ class Thinker:
         """Have something done, one turn after the other with all that others want.
 
         The order is a game (:func:`jubango.arena.serve.search.told.told`) and "work": "move" by a "bot", its table, in
-        the game called "key", with a "seed", "seconds" to think and a "clock"; "analyse" by a "bot" or the engine of a
-        "command"; or "review" of an "sgf", with a "folder" and the names there of a "file" and a "page".
+        the game called "key", with a "seed", a "limit" (a :class:`~jubango.bots.players.clock.MoveTime`) and a "clock";
+        "analyse" by a "bot" or the engine of a "command"; or "review" of an "sgf", with
+        a "folder" and the names there of a "file" and a "page".
         """
         number = next(self._numbers)
         self._heard[number] = heard

@@ -29,7 +29,7 @@ from jubango.bots.search.packing import (
     script_words,
     scripts_of,
 )
-from jubango.bots.search.root import merged, settled
+from jubango.bots.search.root import merged, settled, undecided
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import unpacked
 from jubango.bots.search.tree.state import RootStatistics, SearchState
@@ -39,6 +39,7 @@ from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import State
 
 CHUNK_SECONDS = 0.2  # how long a chunk of simulations should take at most
+PART = 0.3  # of the time up to the latest that a search goes on for before it looks again whether it is decided
 
 
 class SearchUpdate(NamedTuple):
@@ -70,6 +71,7 @@ class Driver:
         self._under_way: float | None = None  # since when
         self._left = np.zeros(lanes, int)  # steps to make, of the tree that has most to do
         self._deadline = np.full(lanes, math.inf)
+        self._latest = np.zeros(lanes)
         self._settles = np.zeros(lanes, bool)
         self._busy = np.zeros(lanes, bool)
         self._searching: SearchState | None = self.program.spare.pop() if self.program.spare else self.program.idle()
@@ -114,6 +116,7 @@ class Driver:
         self._busy[lanes] = True
         self._left[lanes] = 1 + -(-budgets // self.search.leaves)  # the root's evaluation first
         self._deadline[lanes] = [order.deadline for order in orders]
+        self._latest[lanes] = [order.latest for order in orders]
         self._settles[lanes] = [order.settles and order.deadline < math.inf for order in orders]
         going_on = [(order.lane, order.onward) for order in orders if order.onward]
         if going_on:
@@ -150,6 +153,7 @@ class Driver:
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)
         self._left = np.where(self._busy, -(-left // self.search.leaves), 0)
+        self._prolong(now)
         late = ((now >= self._deadline) | self._settled(now)) & (least > 0)
         ready = np.flatnonzero(self._busy & ((left == 0) | late))
         if self._onward:
@@ -164,6 +168,14 @@ class Driver:
             for lane in ready.tolist():
                 self._onward.pop(lane, None)
         return SearchUpdate(ready, self._statistics(self._rows(ready)), moved)
+
+    def _prolong(self, now: float) -> None:
+        """Lanes whose time is up and for whom it is open what to play have a part more, as long as they may."""
+        lanes = np.flatnonzero(self._busy & self._settles & (now >= self._deadline) & (now < self._latest))
+        if len(lanes):
+            lanes = lanes[undecided(self._statistics(self._rows(lanes)))]
+            self._deadline[lanes] = now + np.maximum(PART * (self._latest[lanes] - now), CHUNK_SECONDS)
+            self._deadline[lanes] = np.minimum(self._deadline[lanes], self._latest[lanes])
 
     def _settled(self, now: float) -> np.ndarray:
         """bool [lanes]: whose move will not change until the deadline, at the best pace there has been."""
