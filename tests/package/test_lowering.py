@@ -38,11 +38,9 @@ from jubango.sgf_games.compute.pallas_kernels import TRITON_CALLS
 from jubango.sgf_games.compute.programs import Compiled
 from jubango.sgf_games.compute.programs import jit as our_jit
 from jubango.sgf_games.compute.traced import OWN_CALLS
-from jubango.sgf_games.rules import compiled, othello
-from jubango.sgf_games.rules import hex as hex_rules
+from jubango.sgf_games.rules import compiled
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.go import playout
-from jubango.sgf_games.rules.lines import mnk
 
 LANES = 32
 GAMES = "go:3", "connect_four", "tic_tac_toe", "gomoku:6", "othello:4", "hex:4"
@@ -55,16 +53,18 @@ def gpu(request, monkeypatch):
     """What is traced is for a GPU whose kernels are right, or for one where they were found not to be."""
     right = request.param == "kernels"
     monkeypatch.setattr(kernels, "reduction_holds", lambda _: right)
-    for module in (playout, mnk, othello, hex_rules):
+    caches = playout._one_kernel_is_right, compiled._one_kernel_agrees
+    for module in (playout, compiled):
         monkeypatch.setattr(module, "agrees", lambda *_: True)
-        module._one_kernel_is_right.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
     if jax.__version_info__ >= (0, 11):  # which lowers for the card that there is, or for none
         card = importlib.import_module("jax._src.pallas.triton.gpu_info")
         monkeypatch.setattr(card, "get_gpu_info", lambda: card.get_gpu_info_from_version(card.GpuVersion.H100))
     with machine.made_for("gpu"):
         yield right
-    for module in (playout, mnk, othello, hex_rules):
-        module._one_kernel_is_right.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 def lowered(function, *args):

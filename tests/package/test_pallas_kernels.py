@@ -12,12 +12,10 @@ import pytest
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute import kernels, lane_loops, machine, pallas_kernels, reduction_check
 from jubango.sgf_games.compute.lane_loops import one_kernel, repeat
-from jubango.sgf_games.rules import hex as hex_rules
-from jubango.sgf_games.rules import othello
+from jubango.sgf_games.rules import compiled
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_states
 from jubango.sgf_games.rules.go import playout
-from jubango.sgf_games.rules.lines import mnk
 
 
 @pytest.fixture
@@ -27,8 +25,7 @@ def interpreted(monkeypatch, tmp_path):
     holds = reduction_check.reduction_holds
     monkeypatch.setattr(machine, "CPU", machine.CPU._replace(kernels=True))
     monkeypatch.setattr(kernels, "reduction_holds", lambda form: form is kernels._pallas and holds(form))
-    games = [module._one_kernel_is_right for module in (playout, mnk, othello, hex_rules)]
-    caches = [holds, *games, playout.attempt]
+    caches = [holds, playout._one_kernel_is_right, compiled._one_kernel_agrees, playout.attempt]
     for cache in caches:
         cache.cache_clear()
     yield tmp_path
@@ -118,7 +115,7 @@ CASES = [
 @pytest.mark.full
 @pytest.mark.parametrize(("spec", "form"), CASES)
 def test_games_are_the_same_move_for_move(interpreted, plain, monkeypatch, spec, form):
-    for module in (playout, mnk, othello, hex_rules):  # what it would find out at the start is found out here
+    for module in (playout, compiled):  # what it would find out at the start is found out here
         monkeypatch.setattr(module, "agrees", lambda *_: True)
     game, lanes = make_game(spec), 40
     states, seeds = initial_states(game, lanes), jnp.arange(lanes, dtype=jnp.uint32)

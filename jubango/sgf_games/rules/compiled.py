@@ -5,6 +5,7 @@ Programs are made for ``game.compiled_as``; first positions, of the game itself,
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Generic, NamedTuple, TypeVar
@@ -15,9 +16,11 @@ import numpy as np
 from jax import lax
 from jax.sharding import NamedSharding
 
+from jubango.sgf_games.compute.kernels import in_pallas
 from jubango.sgf_games.compute.lane_loops import where_needed
 from jubango.sgf_games.compute.machine import claim, device_layout, shard, split_last, spread
 from jubango.sgf_games.compute.programs import Compiled, jit
+from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.game import Game, State
 
 Array = TypeVar("Array", jax.Array, np.ndarray)
@@ -192,3 +195,19 @@ def view_of(game: Game, states: Sequence[State]) -> View[np.ndarray]:
     """What the host needs to know of unbatched ``states``, which are looked at all at once; batch axis first."""
     view: View[jax.Array] = rules(game).view_lanes(stacked(states))
     return View(*(np.asarray(x)[: len(states)] for x in view))
+
+
+def plays_in_one_kernel(game: Game, play: Callable[..., object]) -> bool:
+    """Is ``play(game, states, seeds, whole)`` to play random games as one kernel, ``whole``? On a GPU, where that finds
+    what it does move after move on this machine's CPU."""
+    return in_pallas() and _one_kernel_agrees(game, play)
+
+
+@functools.cache
+def _one_kernel_agrees(game: Game, play: Callable[..., object]) -> bool:
+    def ends(whole: bool, seeds: jax.Array) -> object:
+        states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, seeds.shape[0])), game.init())
+        return play(game, states, seeds, whole)
+
+    whole, plain = functools.partial(ends, True), functools.partial(ends, False)
+    return agrees(f"playout of {game.spec}", inspect.getfile(play), whole, plain, np.arange(64, dtype=np.uint32))

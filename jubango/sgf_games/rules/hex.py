@@ -13,11 +13,11 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, in_pallas
+from jubango.sgf_games.compute.kernels import fused
 from jubango.sgf_games.compute.lane_loops import until_settled, while_live
 from jubango.sgf_games.compute.random_numbers import random_bits
-from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.bare_game import EndlessGames
+from jubango.sgf_games.rules.compiled import plays_in_one_kernel
 from jubango.sgf_games.rules.coordinates import vertex
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
@@ -125,11 +125,11 @@ class Hex(Game[HexState]):
     def random_playout(self, states: HexState, seeds: jax.Array) -> jax.Array:
         """To a full board, on which just one player has connected his sides: the one who had done so first. Nobody
         swaps."""
-        return self._filled(states, seeds, in_pallas() and _one_kernel_is_right(self))[0]
+        return self._filled(states, seeds, plays_in_one_kernel(self, Hex._filled))[0]
 
     def random_playout_with_amaf(self, states: HexState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Stones stay, so the owner of a point on the full board was the first to take it, if only after the win."""
-        returns, first, second = self._filled(states, seeds, in_pallas() and _one_kernel_is_right(self))
+        returns, first, second = self._filled(states, seeds, plays_in_one_kernel(self, Hex._filled))
         owners = bb.owners(first, second, self.width)
         legal = jax.vmap(self.legal_action_mask, in_axes=-1, out_axes=-1)(states)
         return returns, jnp.where(legal, jnp.pad(owners, ((0, 1), (0, 0)), constant_values=-1), -1)
@@ -200,20 +200,6 @@ class Hex(Game[HexState]):
         if word == "pass":
             raise UserError("there is no pass in hex")
         return self.swap_action if word in (SWAP, "swap-pieces") else super().parse_action(text)
-
-
-@functools.cache
-def _one_kernel_is_right(game: Hex) -> bool:
-    """Are random games as one kernel the same here as move after move?"""
-
-    def ends(whole: bool, seeds: jax.Array) -> tuple:
-        states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, seeds.shape[0])), game.init())
-        return game._filled(states, seeds, whole)
-
-    seeds = np.arange(64, dtype=np.uint32)
-    return agrees(
-        f"playout of {game.spec}", __file__, functools.partial(ends, True), functools.partial(ends, False), seeds
-    )
 
 
 @functools.cache

@@ -13,11 +13,11 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, in_pallas
+from jubango.sgf_games.compute.kernels import fused
 from jubango.sgf_games.compute.lane_loops import while_live
 from jubango.sgf_games.compute.random_numbers import random_bits
-from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.bare_game import EndlessGames
+from jubango.sgf_games.rules.compiled import plays_in_one_kernel
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
 LENGTHS = (4, 6, 8)  # of a side
@@ -152,15 +152,15 @@ class Othello(Game[OthelloState]):
         return bb.either(*(bb.both(self.lines(point, opp, way), line) for way, line in zip(facing, lines, strict=True)))
 
     def random_playout(self, states: OthelloState, seeds: jax.Array) -> jax.Array:
-        return self._random_end(states, seeds, False, in_pallas() and _one_kernel_is_right(self))[0]
+        return self._random_end(states, seeds, plays_in_one_kernel(self, Othello._random_end), amaf=False)[0]
 
     def random_playout_with_amaf(self, states: OthelloState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        returns, put = self._random_end(states, seeds, True, in_pallas() and _one_kernel_is_right(self))
+        returns, put = self._random_end(states, seeds, plays_in_one_kernel(self, Othello._random_end))
         owners = bb.owners(put[0], put[1], self.width)
         return returns, jnp.pad(owners, ((0, 1), (0, 0)), constant_values=-1)  # nobody prefers to pass
 
     def _random_end(
-        self, states: OthelloState, seeds: jax.Array, amaf: bool, whole: bool
+        self, states: OthelloState, seeds: jax.Array, whole: bool, amaf: bool = True
     ) -> tuple[jax.Array, tuple[bb.Rows, ...]]:
         """(results, with ``amaf`` where each player has put a stone), of random games played as one kernel or move
         after move in all lanes."""
@@ -218,20 +218,6 @@ class Othello(Game[OthelloState]):
 
     def stones(self, state: OthelloState) -> np.ndarray:
         return bb.drawn(state.own, state.opp, int(state.player), self.width)
-
-
-@functools.cache
-def _one_kernel_is_right(game: Othello) -> bool:
-    """Are random games as one kernel the same here as move after move?"""
-
-    def ends(whole: bool, seeds: jax.Array) -> tuple:
-        states = jax.tree.map(lambda x: jnp.broadcast_to(x[..., None], (*x.shape, seeds.shape[0])), game.init())
-        return game._random_end(states, seeds, True, whole)
-
-    seeds = np.arange(64, dtype=np.uint32)
-    return agrees(
-        f"playout of {game.spec}", __file__, functools.partial(ends, True), functools.partial(ends, False), seeds
-    )
 
 
 def _results(own: bb.Rows, opp: bb.Rows, player: jax.Array, over: jax.Array) -> jax.Array:

@@ -13,11 +13,11 @@ import numpy as np
 
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import bitboard as bb
-from jubango.sgf_games.compute.kernels import fused, in_pallas
+from jubango.sgf_games.compute.kernels import fused
 from jubango.sgf_games.compute.lane_loops import while_live
 from jubango.sgf_games.compute.random_numbers import random_bits
-from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.bare_game import EndlessGames
+from jubango.sgf_games.rules.compiled import plays_in_one_kernel
 from jubango.sgf_games.rules.game import Game, square_symmetries
 
 
@@ -135,11 +135,11 @@ class LineGame(Game[LineState]):
         return stacked.reshape(self.height, self.width, 3)
 
     def random_playout(self, states: LineState, seeds: jax.Array) -> jax.Array:
-        return self._random_end(states, seeds)[0]
+        return self._random_end(states, seeds, plays_in_one_kernel(self, LineGame._random_end))[0]
 
     def random_playout_with_amaf(self, states: LineState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Stones stay: the first to take an action owns, in the end, the point where it would have put a stone."""
-        returns, first, second = self._random_end(states, seeds)
+        returns, first, second = self._random_end(states, seeds, plays_in_one_kernel(self, LineGame._random_end))
         actions = jnp.arange(self.num_actions)
         points = jax.vmap(jax.vmap(self.point_of, in_axes=(None, 0)), in_axes=(-1, None), out_axes=-1)
         row, column = points(states, actions)
@@ -148,23 +148,19 @@ class LineGame(Game[LineState]):
         owners = jnp.take_along_axis(bb.owners(first, second, self.width), point, axis=0)
         return returns, jnp.where(legal, owners, -1)
 
-    def _random_end(self, states: LineState, seeds: jax.Array) -> tuple[jax.Array, bb.Rows, bb.Rows]:
-        """(results, the first player's stones, the second's) of random games."""
+    def _random_end(self, states: LineState, seeds: jax.Array, whole: bool) -> tuple[jax.Array, bb.Rows, bb.Rows]:
+        """(results, the first player's stones, the second's) of random games, played as one kernel or move after move
+        in all lanes."""
         own, opp, player, won = bb.unpack(states.own), bb.unpack(states.opp), states.player, states.won
-        zero = jnp.zeros(seeds.shape, jnp.int32)
-        whole = in_pallas() and _one_kernel_is_right(self)
-        own, opp, player, won, *_ = self._played((own, opp, player, won, seeds, zero, zero), whole)
-        return _results(player, won), bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
-
-    def _played(self, playing: Playing, one: bool) -> Playing:
-        """Random games from there to their ends, as one kernel or move after move in all lanes."""
-        move = self.random_move()
+        move, zero = self.random_move(), jnp.zeros(seeds.shape, jnp.int32)
 
         def going_on(carry: Playing) -> jax.Array:
             own, opp, _, won, *_ = carry
             return ~won & bb.some(self.playable(bb.either(own, opp)))
 
-        return while_live(lambda c: move(*c), going_on, playing, one)
+        start = own, opp, player, won, seeds, zero, zero
+        own, opp, player, won, *_ = while_live(lambda c: move(*c), going_on, start, whole)
+        return _results(player, won), bb.choose(player == 0, own, opp), bb.choose(player == 0, opp, own)
 
     def endless_games(self) -> EndlessGames:
         move = self.random_move(restart=True)
@@ -205,21 +201,6 @@ class LineGame(Game[LineState]):
 
     def stones(self, state: LineState) -> np.ndarray:
         return bb.drawn(state.own, state.opp, int(state.player), self.width)
-
-
-@functools.cache
-def _one_kernel_is_right(game: LineGame) -> bool:
-    """Are random games as one kernel the same here as move after move?"""
-
-    def ends(one: bool, seeds: jax.Array) -> tuple:
-        rows, zero = [jnp.zeros(seeds.shape, bb.row_type(game.width))] * game.height, jnp.zeros(seeds.shape, jnp.int32)
-        own, opp, player, won, *_ = game._played((rows, rows, zero, zero > 0, seeds, zero, zero), one)
-        return own, opp, player, won
-
-    seeds = np.arange(64, dtype=np.uint32)
-    return agrees(
-        f"playout of {game.spec}", __file__, functools.partial(ends, True), functools.partial(ends, False), seeds
-    )
 
 
 def _results(player: jax.Array, won: jax.Array) -> jax.Array:
