@@ -28,7 +28,7 @@ from jubango.bots.players.player import PlayerConfig
 from jubango.sgf_games.base.errors import UserError, nearest
 from jubango.sgf_games.base.files import parse_toml
 from jubango.sgf_games.library.folder import Folder
-from jubango.sgf_games.rules.catalogue import CATALOGUE, PGX_GAMES
+from jubango.sgf_games.rules.catalogue import CATALOGUE, OWN_GAMES, PGX_GAMES
 from jubango.sgf_games.rules.game import Game
 
 NAMED_FILE = "serve.toml"
@@ -107,8 +107,8 @@ def searcher_named(text: str, game: Game, folder: Folder) -> BotConfig | str:
 def games() -> list[dict[str, str]]:
     """What can be played on a board here: specs, names and what is to be known."""
     found = [{"spec": spec, "name": name} for spec, name in OFFERED.items()]
-    own = {"go", "connect_four", "gomoku", "othello", "hex", "tic_tac_toe", "mnk", "pgx"}
-    found += [{"spec": name, "name": f"{name}: {entry.about}"} for name, entry in CATALOGUE.items() if name not in own]
+    others = [(name, entry.about) for name, entry in CATALOGUE.items() if name not in OWN_GAMES]
+    found += [{"spec": name, "name": f"{name}: {about}"} for name, about in others]
     if _has_pgx():
         names = [name for name, (kind, _) in PGX_GAMES.items() if kind != "number"]  # which has no board
         found += [{"spec": f"pgx:{name}", "name": f"{name.replace('_', ' ')} (pgx)"} for name in names]

@@ -22,6 +22,7 @@ from jubango.sgf_games.records.record import GameRecord
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.coordinates import Point, parse_sgf_pair, sgf_pair
 from jubango.sgf_games.rules.game import Game
+from jubango.sgf_games.sgf import hex_files
 from jubango.sgf_games.sgf.grammar import sgf_grammar, sgf_properties
 from jubango.sgf_games.sgf.servers import as_sgf
 from jubango.sgf_games.sgf.sgf_tree import Node, read_trees
@@ -220,9 +221,10 @@ def parse_sgf(data: bytes, source: str) -> list[SgfGame]:
     games = []
     for i, tree in enumerate(trees):
         name = source if len(trees) == 1 else f"{source} (game {i + 1} of {len(trees)})"
-        sequence = [node.properties for node in tree.main_line]
         try:
-            game = _read_game(sequence, name)
+            if tree.text("GM").strip() == hex_files.KIND and SPEC_PROPERTY not in tree.properties:
+                hex_files.with_our_points(tree)
+            game = _read_game([node.properties for node in tree.main_line], name)
         except UserError as error:
             raise UserError(f"{name}: {error}") from None
         games.append(replace(game, guessed_text=guess, trees=trees, number=i + 1))
@@ -302,7 +304,7 @@ def _game_of(properties: dict[str, str]) -> Game:
     if kind == "4":
         return make_game(f"gomoku:{size}")
     if kind != "1":
-        raise UserError(f"GM[{kind}] is a game this program does not know; it reads Go (1) and Gomoku (4)")
+        raise UserError(f"GM[{kind}] is a game this program does not know; it reads Go (1), Gomoku (4) and Hex (11)")
     rule_name = "".join(properties.get("RU", "").lower().replace("-", "").split())
     ko, suicide = "simple", "false"
     if rule_name.startswith(("nz", "newzealand")):
