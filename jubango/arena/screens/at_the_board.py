@@ -33,7 +33,6 @@ from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.rules.race import Race
 from jubango.sgf_games.sgf.sgf import write_record
 
-HELP = "a move like D4 (in connect four a column, D or 4), pass, hint, undo, swap (sides), resign, help, quit"
 SIDE_TEXTS = ("Black ●", "White ○")
 SHOWN_LINE = 8  # moves of a variation
 SHOWN_MOVES = 5  # of a hint
@@ -57,7 +56,9 @@ class TerminalGame:
 
     def __init__(self, console: Console, game: Game, bots: list[BotConfig], seed: int, sgf: Path | None) -> None:
         self.console, self.game, self.sgf = console, game, sgf
-        console.print(f"{game.spec}: {HELP}", style="dim")
+        example, passing = game.action_text(game.num_actions // 2), ", pass" if game.pass_action >= 0 else ""
+        self._help = f"a move like {example}{passing}, hint, undo, swap (sides), resign, help, quit"
+        console.print(f"{game.spec}: {self._help}", style="dim")
         console.print(board_text(game.stones(game.init())))
         self.human = HumanPlayer(self._ask)
         self.people = [bot.name for bot in bots if isinstance(bot, HumanConfig)]
@@ -143,7 +144,7 @@ class TerminalGame:
         while True:
             text = self._input(f"{SIDE_TEXTS[request.colour]} to move: ").strip().lower()
             if text in ("", "help", "?"):
-                self.console.print(HELP, style="dim")
+                self.console.print(self._help, style="dim")
             elif text == "quit":
                 raise EOFError
             elif text == "resign":
