@@ -64,21 +64,24 @@ def stone_text(mark: str) -> Text:
 
 def board_text(
     stones: np.ndarray, last: Point | None = None, cells: Mapping[Point, Cell] | None = None, tight: bool = False,
-    big: bool = False,
+    big: bool = False, slanted: bool = False,
 ) -> Text:  # fmt: skip
     """The board for a terminal: [H, W] stones (0, 1 Black, 2 White), the last move in brackets, and the texts of
     ``cells`` on their colours where there is colour; stones lie on theirs. ``tight``: a bracket may touch a
-    number. ``big``: twice as wide and high."""
+    number. ``big``: twice as wide and high. ``slanted``: each row half a cell further to the right than the one below,
+    as in Hex."""
     height, width = stones.shape
     cells = cells or {}
     beside = (last[0], last[1] + 1) if last is not None and not tight else None
     lengths = [len(cell.text) + 1 + (point == beside) for point, cell in cells.items() if not stones[point]]
     cell = max(3, *lengths) if lengths else 3 if cells else 4 if big else 2
+    cell += slanted and cell % 2  # it is halved
+    indents = [" " * (slanted * (height - 1 - r) * cell // 2) for r in range(height)]
     text = Text(no_wrap=True)
     header = "   " + "".join(column_name(c).rjust(cell) for c in range(width))
-    text.append(header + "\n", style="dim")
+    text.append(f"{indents[0]}{header}\n", style="dim")
     for r in range(height):
-        text.append(f"{height - r:>3}", style="dim")
+        text.append(f"{indents[r]}{height - r:>3}", style="dim")
         for c in range(width):
             is_last = last == (r, c)
             closing = last == (r, c - 1)  # the bracket after the last move is the next cell's first sign
@@ -100,25 +103,25 @@ def board_text(
         text.append(")" if last == (r, width - 1) else " ", style=STONE_STYLES[BLACK])
         text.append(f" {height - r}\n", style="dim")
         if big and r < height - 1:
-            text.append("   ").append(" " * (cell * width + 1), style=ON_WOOD).append("\n")
+            text.append(f"{indents[r + 1]}   ").append(" " * (cell * width + 1), style=ON_WOOD).append("\n")
     text.append(header, style="dim")
     return text
 
 
-def heat_text(stones: np.ndarray, last: Point | None, heat: Heat, width: int) -> Text:
+def heat_text(stones: np.ndarray, last: Point | None, heat: Heat, width: int, slanted: bool = False) -> Text:
     """The board with a heatmap in ``width`` characters; where the numbers are too wide, with shorter ones. Visits that
     say nothing beside the others, fewer than ``FEWEST`` and than a hundredth of the most visited, are left out."""
     few = min(FEWEST, heat.limits[1] / 100) if heat.kind == "count" else -np.inf
     cells = {point: cell for point, cell in heat.cells().items() if not heat.grid[point] < few}
     for tight in (False, True):
-        board = board_text(stones, last, cells, tight)
+        board = board_text(stones, last, cells, tight, slanted=slanted)
         if _fits(board, width):
             return board
     head, short = _shorter(heat)
     cells = {point: cell._replace(text=short(float(heat.grid[point]))) for point, cell in cells.items()}
-    board = board_text(stones, last, cells)
+    board = board_text(stones, last, cells, slanted=slanted)
     if not _fits(board, width):
-        board = board_text(stones, last, cells, tight=True)
+        board = board_text(stones, last, cells, tight=True, slanted=slanted)
     return Text(f"{head}\n", style="dim", no_wrap=True) + board
 
 

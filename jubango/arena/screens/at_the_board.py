@@ -59,7 +59,7 @@ class TerminalGame:
         example, passing = game.action_text(game.num_actions // 2), ", pass" if game.pass_action >= 0 else ""
         self._help = f"a move like {example}{passing}, hint, undo, swap (sides), resign, help, quit"
         console.print(f"{game.spec}: {self._help}", style="dim")
-        console.print(board_text(game.stones(game.init())))
+        console.print(board_text(game.stones(game.init()), slanted=game.hexagonal))
         self.human = HumanPlayer(self._ask)
         self.people = [bot.name for bot in bots if isinstance(bot, HumanConfig)]
         self.task = GameTask("play", bots[0].name, bots[1].name, seed)
@@ -134,7 +134,7 @@ class TerminalGame:
             side = SIDE_TEXTS[lane.task.white in self.people]
             self.console.print(f"sides are changed: you are {side} now")
         if not answer.event or answer.event == "undo":
-            self.console.print(board_text(*self.table.boards([0])[0]))
+            self.console.print(board_text(*self.table.boards([0])[0], slanted=self.game.hexagonal))
             self._keep(self._unfinished())
 
     def _ask(self, request: MoveRequest, states: State) -> MoveAnswer:
@@ -217,7 +217,7 @@ class TerminalGame:
                 counts[point] += move.visits
         stones, last = self.table.boards([request.lane])[0]
         heat = Heat(np.where(counts > 0, counts, np.nan), "visits")
-        self.console.print(heat_text(stones, last, heat, self.console.width))
+        self.console.print(heat_text(stones, last, heat, self.console.width, self.game.hexagonal))
         side, other = (SIDE_TEXTS[colour][:-2] for colour in (request.colour, 1 - request.colour))
         known = max(move.bounds[0] for move in found.moves), max(move.bounds[1] for move in found.moves)
         if known in PROVED:

@@ -227,11 +227,12 @@ class Dashboard:
         """Columns and lines of a board with what is around it: big where all games under way have room beside the
         standings."""
         game = run.plan.game
-        big = 4 * game.width + AROUND[0] + 2, 2 * game.height - 1 + AROUND[1]
+        slant = game.hexagonal * (game.height - 1)  # of a small board, in characters
+        big = 4 * game.width + 2 * slant + AROUND[0] + 2, 2 * game.height - 1 + AROUND[1]
         playing = sum(lane is not None for lane in run.table.lanes) if run.table else 0
         if playing and playing * big[0] + STANDINGS <= width and big[1] <= room + 1:
             return big
-        return max(2 * game.width + AROUND[0], 12) + 2, game.height + AROUND[1]
+        return max(2 * game.width + slant + AROUND[0], 12) + 2, game.height + AROUND[1]
 
     def _ended(self, run: Run, width: int, most: int) -> list[Text]:
         """The games that ended last, and how."""
@@ -263,7 +264,7 @@ class Dashboard:
             for mark, name in ((BLACK, lane.task.black), (WHITE, lane.task.white)):
                 text.append_text(stone_text(mark)).append(f" {short[name]}\n")
             text.append(self._last_move(run, lane)[:width] + "\n", style="dim")
-            out.append(text.append_text(board_text(stones, last, big=big)).append("\n"))
+            out.append(text.append_text(board_text(stones, last, big=big, slanted=game.hexagonal)).append("\n"))
         return out
 
 

@@ -114,7 +114,7 @@ class TrainingView:
         grid = RichTable.grid(padding=(0, 3, 0, 0))
         facts = self._facts(progress)
         if step is not None:
-            grid.add_row(board_text(step.game.stones(step.state)), facts)
+            grid.add_row(board_text(step.game.stones(step.state), slanted=step.game.hexagonal), facts)
         else:
             grid.add_row(facts)
         notes = [Text(note, style="yellow") for note in training.notes[-3:]]

@@ -392,6 +392,35 @@ def test_a_board_with_visits_fits_a_small_screen():
     assert {word for word in narrow.splitlines()[5].split() if word != "·"} == {"16", "75"}
 
 
+@pytest.mark.parametrize(("cells", "big"), [(False, False), (False, True), (True, False)])
+def test_points_that_are_neighbours_in_hex_are_so_on_the_screen(cells, big):
+    """Left and right of each other a cell apart, and from row to row half a cell, to either side."""
+
+    def place(row, column):
+        stones = np.zeros((5, 5), int)
+        stones[row, column] = 1
+        heat = visits(np.full((5, 5), 3))
+        text = heat_text(stones, None, heat, 80, True) if cells else board_text(stones, big=big, slanted=True)
+        lines = text.plain.splitlines()
+        (found,) = [(i, line.index("●")) for i, line in enumerate(lines) if "●" in line]
+        return found
+
+    line, sign = place(2, 2)
+    cell = place(2, 3)[1] - sign
+    between = 2 if big else 1
+    near = {
+        (0, -cell),
+        (0, cell),
+        (-between, cell // 2),
+        (-between, -cell // 2),
+        (between, cell // 2),
+        (between, -cell // 2),
+    }
+    beside = [(2, 1), (2, 3), (1, 1), (1, 2), (3, 2), (3, 3)]  # B1 and A2 are, A1 and B2 are not
+    assert {(place(*point)[0] - line, place(*point)[1] - sign) for point in beside} == near
+    assert cell % 2 == 0
+
+
 @pytest.mark.parametrize(("size", "width"), [(9, 80), (13, 120), (13, 80), (19, 120), (19, 80)])
 def test_the_last_move_s_bracket_touches_no_number_where_there_is_room(size, width):
     stones, counts = np.zeros((size, size), np.int8), np.full((size, size), 1290)

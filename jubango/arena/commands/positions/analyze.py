@@ -242,7 +242,7 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     out.print(Text(position.title, style="bold"))
     side = PLAYER_NAMES[one.player]
     if one.over:
-        out.print(board_text(position.stones, position.last))
+        out.print(board_text(position.stones, position.last, slanted=game.hexagonal))
         out.print(position.status)
         return
     out.print(f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move")
@@ -256,14 +256,14 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
         out.print(f"{one.lead_text}, komi included")
     out.print()
     if noise:
-        out.print(board_text(position.stones, position.last))
+        out.print(board_text(position.stones, position.last, slanted=game.hexagonal))
         out.print(noise)
         if position.next_move is not None:
             out.print(f"played in the game: {_played(position)}")
         return
     if heat.name != "visits":
         out.print(f"{heat.name}:")
-    out.print(heat_text(position.stones, position.last, heat, out.width))
+    out.print(heat_text(position.stones, position.last, heat, out.width, game.hexagonal))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
     told = ["prior", f"{side}'s lead"] if one.lead is not None else []
