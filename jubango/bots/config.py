@@ -150,7 +150,7 @@ class SearchConfig(_RuleKeys):
     transpositions: bool = _key(False, "positions reached by different orders share a node")
     leaves: Annotated[int, Field(ge=1, le=256)] = _key(1, "evaluated at once in one tree (virtual losses)")
     ties: Literal["first", "random"] = _key("random", "which of equal actions")
-    patience: Annotated[float, Field(ge=1, le=100)] = _key(
+    patience: Annotated[float, Field(ge=1, le=10)] = _key(
         2.0, "how many times its share of the clock a move may take while it is open what to play"
     )
 

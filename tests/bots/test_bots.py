@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import jax
@@ -23,7 +24,7 @@ from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
-from jubango.bots.players.clock import Clock, SharedClock, TimeControl, moves_left
+from jubango.bots.players.clock import NO_LIMIT, Clock, MoveTime, SharedClock, TimeControl, moves_left
 from jubango.bots.roster import make_players
 from jubango.bots.run_bot import run_bot
 from jubango.bots.search.host import search_program
@@ -261,21 +262,33 @@ def test_clocks_run():
     assert not byoyomi.spend(10.1)
 
 
-@pytest.mark.parametrize("patience", [1, 2, 100])
-@pytest.mark.parametrize("text", ["60", "60+1", "20+3x5", "1+0.2", "0+1x10"])
+@pytest.mark.parametrize("patience", [1, 2, 10])
+@pytest.mark.parametrize("text", ["60", "60+1", "20+3x5", "1+0.2", "0+1x10", "5"])
 def test_a_plan_never_runs_out_of_time(text, patience):
-    """Thinking as long as planned, or longer in every move, with the same lag, through a game of any length."""
+    """Thinking as long as planned, or as long as it may in every move, with the same lag, through a game of any length;
+    without an increment through one that fills the board once, or a quarter of it with the greatest patience."""
     clock = Clock(TimeControl.parse(text))
-    for ply in range(0, 500, 2):
-        seconds, budget = clock.budget(moves_left(81, ply)).of(0.0, patience)
-        assert 0 < seconds <= budget < clock.left
-        assert patience > 1 or budget == seconds
-        assert clock.spend(budget + 0.04) or clock.left < 0.1
-        if clock.left < 0.1:
-            assert ply > {1: 150, 2: 81, 100: 0}[patience], "not before the game is long over"
-            break
+    endless = clock.control.increment or clock.control.byoyomi
+    plies = 500 if endless else {1: 150, 2: 90, 10: 20}[patience] if text == "60" else {1: 81, 2: 60, 10: 20}[patience]
+    for ply in range(0, plies, 2):
+        limit = clock.budget(moves_left(81, ply))
+        seconds, longest = limit.bounds(0.0, patience)
+        assert 0 < seconds <= longest <= limit.longest < clock.left
+        assert longest <= patience * seconds + 1e-9
+        assert clock.spend(longest + 0.04)
         assert clock.periods == clock.control.periods, "no period is lost"
     assert clock.main <= 0.5 * clock.control.main, "and it is used"
+
+
+def test_a_bot_s_own_seconds_bound_its_patience():
+    limit = MoveTime(2.0, 7.0)
+    assert limit.bounds(0, 1) == (2, 2)
+    assert limit.bounds(0, 2) == (2, 4)
+    assert limit.bounds(0, 5) == (2, 7)
+    assert limit.bounds(3, 2) == (2, 3)
+    assert limit.bounds(1, 2) == (1, 1)
+    assert NO_LIMIT.bounds(3, 2) == (3, 3)
+    assert NO_LIMIT.bounds(0, 2) == (math.inf, math.inf)
 
 
 @pytest.mark.full

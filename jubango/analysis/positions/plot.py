@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import logging
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -109,20 +110,18 @@ def board_text(
 
 
 def heat_text(stones: np.ndarray, last: Point | None, heat: Heat, width: int, slanted: bool = False) -> Text:
-    """The board with a heatmap in ``width`` characters; where the numbers are too wide, with shorter ones. Visits that
-    say nothing beside the others, fewer than ``FEWEST`` and than a hundredth of the most visited, are left out."""
+    """The board with a heatmap in ``width`` characters; where the numbers are too wide, with shorter ones, and
+    ``slanted`` where there is room. Visits that say nothing beside the others, fewer than ``FEWEST`` and than a
+    hundredth of the most visited, are left out."""
     few = min(FEWEST, heat.limits[1] / 100) if heat.kind == "count" else -np.inf
     cells = {point: cell for point, cell in heat.cells().items() if not heat.grid[point] < few}
-    for tight in (False, True):
-        board = board_text(stones, last, cells, tight, slanted=slanted)
-        if _fits(board, width):
-            return board
     head, short = _shorter(heat)
-    cells = {point: cell._replace(text=short(float(heat.grid[point]))) for point, cell in cells.items()}
-    board = board_text(stones, last, cells, slanted=slanted)
-    if not _fits(board, width):
-        board = board_text(stones, last, cells, tight=True, slanted=slanted)
-    return Text(f"{head}\n", style="dim", no_wrap=True) + board
+    shorter = {point: cell._replace(text=short(float(heat.grid[point]))) for point, cell in cells.items()}
+    for slant, own, tight in itertools.product((True, False) if slanted else (False,), (cells, shorter), (False, True)):
+        board = board_text(stones, last, own, tight, slanted=slant)
+        if _fits(board, width):
+            break
+    return board if own is cells else Text(f"{head}\n", style="dim", no_wrap=True) + board
 
 
 def _shorter(heat: Heat) -> tuple[str, Callable[[float], str]]:

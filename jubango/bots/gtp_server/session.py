@@ -317,16 +317,17 @@ class Session:
         return point
 
     def board(self) -> str:
-        """The board in letters, the last stone in parentheses."""
+        """The board in letters, the last stone in parentheses; slanted where it is one of Hex."""
         stones, last, height = self.stones, self.last, self.game.height
         head = "   " + " ".join(COLUMN_LETTERS[: self.game.width])
+        indents = [" " * (height - 1 - r) * self.game.hexagonal for r in range(height)]
         rows = []
         for r in range(height):
-            text = f"{height - r:2}"
+            text = f"{indents[r]}{height - r:2}"
             for c, stone in enumerate(stones[r]):
                 text += ("(" if last == (r, c) else ")" if last == (r, c - 1) else " ") + STONES[stone]
             rows.append(f"{text}{')' if last == (r, self.game.width - 1) else ' '}{height - r}")
-        return "\n".join([head, *rows, head])
+        return "\n".join([indents[0] + head, *rows, head])
 
 
 def _set_up_between(nodes: Sequence[SgfNode]) -> list[SgfNode | None]:

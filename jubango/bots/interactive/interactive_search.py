@@ -93,13 +93,15 @@ class InteractiveSearch:
         """Search ``position``, whatever was searched before: with the bot's simulations by default, or with as many as
         there is room for, and for so many ``seconds`` at most. With a ``limit``, that of a game's clock, as the bot
         plays: with its noise, in its own seconds, and content once more time can change nothing."""
-        quiet = {} if limit else calm(self.bot)
+        quiet = {} if limit is not None else calm(self.bot)
         budget = {} if simulations is None else {"simulations": min(simulations, self.room)}
         params = params_of(self.game, self.bot.model_copy(update={**quiet, **budget}), position.legal)
         line = self._line(position) if self.bot.reuse else None
         self._began = time.perf_counter()
         settles = limit is not None and most_visits_decide(self.bot, position.ply)
-        seconds, longest = limit.of(self.bot.seconds, self.bot.patience) if limit else (seconds, seconds)
+        longest = seconds
+        if limit is not None:
+            seconds, longest = limit.bounds(self.bot.seconds, self.bot.patience)
         deadline, latest = self._began + seconds, self._began + longest
         order = SearchRequest(0, position.legal, params, position.seed, deadline, latest, line, settles)
         self.driver.begin([order], stacked([position.state]))

@@ -66,16 +66,16 @@ class MoveTime(NamedTuple):
     """How long to think about a move."""
 
     seconds: float  # 0: no limit
-    most: float  # that there are for it, without a period's being lost
+    longest: float  # if it is open then what to play
 
-    def of(self, own: float, patience: float) -> tuple[float, float]:
-        """Seconds for a move of a bot with ``own`` seconds (0: no limit), and those that it may take if it is open then
-        what to play, ``patience`` times as many; both inf: no limit."""
-        own, seconds, most = own or math.inf, self.seconds or math.inf, self.most or math.inf
-        return min(own, seconds), min(own, max(seconds, min(most, patience * seconds)))
+    def bounds(self, own: float, patience: float) -> tuple[float, float]:
+        """The same for a bot with ``own`` seconds a move (0: no limit) and ``patience``; both inf: no limit."""
+        own, seconds = own or math.inf, self.seconds or math.inf
+        longest = max(seconds, min(self.longest or math.inf, patience * seconds))
+        return min(own, seconds), min(own, longest)
 
     def times(self, factor: float) -> MoveTime:
-        return MoveTime(self.seconds * factor, self.most * factor)
+        return MoveTime(self.seconds * factor, self.longest * factor)
 
 
 NO_LIMIT = MoveTime(0.0, 0.0)
@@ -116,14 +116,16 @@ class Clock:
         return (self.control.byoyomi, self.periods) if self.periods and self.main <= 0 else (self.main, 0)
 
     def budget(self, moves_left: float) -> MoveTime:
-        """The time for the next move with ``moves_left`` of one's own still to come: an even share
-        of the main time and nearly all of what every move is given; never more than is there."""
+        """The time for the next move with ``moves_left`` of one's own still to come: an even share of the main time and
+        nearly all of what every move is given, never more than is there. If need be it takes up to a quarter of the
+        main time, and no more of a period."""
         share = self.main / max(1.0, moves_left)
         gift = self.control.increment if self.main > self.control.increment else 0.0
         if self.periods:
             gift = max(0.0, self.control.byoyomi - share)
         most = self.main + (self.control.byoyomi if self.periods else 0.0) - 3 * LAG
-        return MoveTime(max(0.01, min(share + 0.9 * gift - LAG, most)), max(0.01, most))
+        seconds = max(0.01, min(share + 0.9 * gift - LAG, most))
+        return MoveTime(seconds, max(seconds, min(self.main / 4 + 0.9 * gift - 2 * LAG, most)))
 
 
 class SharedClock:

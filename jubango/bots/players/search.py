@@ -70,7 +70,7 @@ class SearchPlayer(BatchPlayer):
         for request in requests:
             bot = request.bot
             assert isinstance(bot, SearchConfig)
-            seconds, longest = request.limit.of(bot.seconds, bot.patience)
+            seconds, longest = request.limit.bounds(bot.seconds, bot.patience)
             params = params_of(self.game, bot, request.legal)
             line = self._line(request) if bot.reuse else None
             onward = self._onward(request) if math.isinf(seconds) else None

@@ -421,6 +421,16 @@ def test_points_that_are_neighbours_in_hex_are_so_on_the_screen(cells, big):
     assert cell % 2 == 0
 
 
+@pytest.mark.parametrize(("size", "slants"), [(11, True), (13, False), (15, False), (19, False)])
+def test_a_slanted_board_fits_a_small_screen_or_is_upright(size, slants):
+    stones, counts = np.zeros((size, size), np.int8), np.full((size, size), 1290)
+    lines = heat_text(stones, None, visits(counts), 80, True).plain.splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = [line for line in lines if line.split()[0].isdigit()]
+    assert len(rows) == size
+    assert (len(rows[0]) - len(rows[0].lstrip()) > size) == slants
+
+
 @pytest.mark.parametrize(("size", "width"), [(9, 80), (13, 120), (13, 80), (19, 120), (19, 80)])
 def test_the_last_move_s_bracket_touches_no_number_where_there_is_room(size, width):
     stones, counts = np.zeros((size, size), np.int8), np.full((size, size), 1290)

@@ -449,7 +449,7 @@ def test_a_bot_keeps_to_its_time(monkeypatch):
     (free, timed) = asked
     assert free == {"simulations": None, "limit": NO_LIMIT}
     assert timed["simulations"] == talk.server.host.require_search().room >= ROOM
-    assert 0.5 < timed["limit"].seconds <= timed["limit"].most < 1
+    assert 0.5 < timed["limit"].seconds <= timed["limit"].longest < 1
     talk.end()
 
 

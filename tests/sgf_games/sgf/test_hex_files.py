@@ -45,13 +45,34 @@ def test_what_is_marked_is_so_afterwards():
 
 def test_the_swap_of_sides_is_that_of_pieces():
     """The rest of the game is told with the other colours and on the mirrored board."""
-    by_sides = b"(;GM[11]SZ[11];B[a10];W[swap-sides];W[f9];B[h5]CR[d2]PL[W](;W[k11];B[forfeit])(;W[e6]))"
+    by_sides = b"(;GM[11]SZ[11]RE[B+R];B[a10];W[swap-sides];C[so]WL[9];W[f9]WL[8];B[h5]CR[d2]PL[W](;W[k11];B[forfeit])(;W[e6]))"
     assert moves(by_sides) == moves(GAME)
     (game,) = parse_sgf(by_sides, "hex.sgf")
-    fourth = list(game.trees[0].main_line)[4]
+    assert game.properties["RE"] == "W+R"
+    third, fourth = list(game.trees[0].main_line)[4:6]
+    assert third.properties == {"B": [b"if"], "BL": [b"8"]}
     assert fourth.properties["CR"] == [b"bh"]  # B4
     assert fourth.properties["PL"] == [b"B"]
     assert fourth.children[1].properties == {"B": [b"fg"]}
+
+
+@pytest.mark.parametrize(
+    ("result", "swap", "rest"),
+    [("B+", "sides", "W[a1];B[b1];W[c1];B[a3]"), ("W+", "pieces", "B[a1];W[a2];B[a3];W[c1]")],
+)
+def test_the_result_is_that_of_the_board(result, swap, rest):
+    """The same game: b2, b1 and a3 are Black's after a swap of sides, and White's, mirrored, after one of pieces."""
+    (game,) = parse_sgf(f"(;GM[11]SZ[3]RE[{result}];B[b2];W[swap-{swap}];{rest})".encode(), "won")
+    *_, last = positions(game)
+    assert last.over
+    assert game.properties["RE"] == game.game.result_text(last.state) == "W+"
+
+
+def test_who_does_not_swap_sides_keeps_the_result():
+    """A swap in a variation is no part of the game."""
+    (game,) = parse_sgf(b"(;GM[11]SZ[3]RE[B+];B[b2](;W[b3])(;W[swap-sides];W[a1]))", "x")
+    assert game.properties["RE"] == "B+"
+    assert game.trees[0].children[0].children[1].children[0].properties == {"B": [b"ac"]}
 
 
 def test_black_connects_top_and_bottom():
@@ -83,21 +104,29 @@ def test_a_random_game_is_read_as_it_was_played(seed):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"(;GM[11]SZ[11];B[a1];W[l3])", r"move 2: W\[l3\]: is no point of 11x11"),
-        (b"(;GM[11]SZ[5];B[a1];W[b6])", r"move 2: W\[b6\]: is no point of 5x5"),
-        (b"(;GM[11];B[swap])", r"move 1: B\[swap\]: is no point of 11x11, and no other move of Hex"),
-        (b"(;GM[11];B[a1](;W[b1])(;W[c\xc3\xa4]))", r"move 2: W\[cä\]: is no point"),
+        (b"(;GM[11]SZ[11];B[a1];W[l3])", r"move 2: W\[l3\] is neither a point of 11x11 nor another move of Hex"),
+        (b"(;GM[11]SZ[5];B[a1];W[b6])", r"move 2: W\[b6\] is neither a point of 5x5 nor"),
+        (b"(;GM[11];B[swap])", r"move 1: B\[swap\] is neither a point of 11x11 nor another move of Hex"),
+        (b"(;GM[11];B[a1];W[c\xc3\xa4])", r"move 2: W\[cä\] is neither"),
+        (b"(;GM[11]AB[a0];B[a1])", r"root node: AB\[a0\] is no point of 11x11$"),
+        (b"(;GM[11];B[a1];W[swap-sides];B[b2])", r"move 3: B\[b2\]: after swap-sides White is to move"),
         (b"(;GM[11]SZ[11:10];B[a1])", "hex: 11x10 is no board"),
         (b"(;GM[11]SZ[x];B[a1])", r"SZ\[x\] is no board size"),
-        (b"(;GM[11]LB[a1];B[a1])", None),
     ],
 )
 def test_what_is_no_move_is_named(data, message):
-    if message is None:
-        assert moves(data) == [("B", "A1")]
-        return
     with pytest.raises(UserError, match=f"^hex.sgf: {message}"):
         parse_sgf(data, "hex.sgf")
+
+
+def test_marks_and_variations_that_are_none_are_left_out():
+    data = b"(;GM[11]SZ[5 : 5];B[a1]LB[z9:x][b1:y]VW[]DD[]TR[z9](;W[b\\1];B[c1])(;W[z1];B[c2])(;W[c3]AR[a1:z9]))"
+    (game,) = parse_sgf(data, "x")
+    first = game.trees[0].children[0]
+    assert first.properties == {"B": [b"ae"], "LB": [b"be:y"], "VW": [b""], "DD": [b""]}
+    assert [child.properties for child in first.children] == [{"W": [b"be"]}, {"W": [b"cc"]}]
+    assert moves(data) == [("B", "A1"), ("W", "B1"), ("B", "C1")]
+    assert moves(b"(;GM[11]SZ[5];B[a1];W[swap-sides];B[resign])") == [("B", "A1"), ("W", "swap")]
 
 
 def test_our_own_files_are_as_they_were():

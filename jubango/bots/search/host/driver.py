@@ -39,7 +39,6 @@ from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import State
 
 CHUNK_SECONDS = 0.2  # how long a chunk of simulations should take at most
-PART = 0.3  # of the time up to the latest that a search goes on for before it looks again whether it is decided
 
 
 class SearchUpdate(NamedTuple):
@@ -153,8 +152,7 @@ class Driver:
         left = remaining[:used].reshape(-1, self.ensemble).max(axis=1)
         least = done[:used].reshape(-1, self.ensemble).min(axis=1)
         self._left = np.where(self._busy, -(-left // self.search.leaves), 0)
-        self._prolong(now)
-        late = ((now >= self._deadline) | self._settled(now)) & (least > 0)
+        late = ((now >= self._deadline) & ~self._open(now) | self._settled(now)) & (least > 0)
         ready = np.flatnonzero(self._busy & ((left == 0) | late))
         if self._onward:
             self._stops = max(0.8 * self._stops, 0.01) + sum(lane in self._onward for lane in ready.tolist())
@@ -169,23 +167,27 @@ class Driver:
                 self._onward.pop(lane, None)
         return SearchUpdate(ready, self._statistics(self._rows(ready)), moved)
 
-    def _prolong(self, now: float) -> None:
-        """Lanes whose time is up and for whom it is open what to play have a part more, as long as they may."""
-        lanes = np.flatnonzero(self._busy & self._settles & (now >= self._deadline) & (now < self._latest))
+    def _open(self, now: float) -> np.ndarray:
+        """bool [lanes]: whose time is up, and who may go on, as it is open what to play."""
+        out = np.zeros(self.lanes, bool)
+        lanes = np.flatnonzero(self._busy & self._settles & (self._deadline <= now) & (now < self._latest))
         if len(lanes):
-            lanes = lanes[undecided(self._statistics(self._rows(lanes)))]
-            self._deadline[lanes] = now + np.maximum(PART * (self._latest[lanes] - now), CHUNK_SECONDS)
-            self._deadline[lanes] = np.minimum(self._deadline[lanes], self._latest[lanes])
+            out[lanes] = undecided(self._statistics(self._rows(lanes)))
+        return out
 
     def _settled(self, now: float) -> np.ndarray:
-        """bool [lanes]: whose move will not change until the deadline, at the best pace there has been."""
+        """bool [lanes]: whose move will not change in the time that is left, at the best pace there has been."""
         out = np.zeros(self.lanes, bool)
         lanes = np.flatnonzero(self._busy & self._settles)
         if len(lanes):
-            steps = np.minimum(self._left, (self._deadline - now) / max(self._step_seconds, 1e-9))[lanes]
+            steps = np.minimum(self._left, (self._end(now) - now) / max(self._step_seconds, 1e-9))[lanes]
             left = np.maximum(steps, 0) * self.search.leaves * self.ensemble
             out[lanes] = settled(self._statistics(self._rows(lanes)), left)
         return out
+
+    def _end(self, now: float) -> np.ndarray:
+        """float [lanes]: their deadlines, or where those are over the latest."""
+        return np.where(now < self._deadline, self._deadline, self._latest)
 
     def _rows(self, lanes: np.ndarray) -> np.ndarray:
         """int [lanes * ensemble]: their trees."""
@@ -314,8 +316,8 @@ class Driver:
         before = np.searchsorted(left, ends, side="right")  # lanes that end earlier, or as early
         waiting = before * ends - np.concatenate([[0], np.cumsum(left)])[before] + rate * ends**2 / 2
         best = int(ends[np.argmin((hand_over + waiting) / np.maximum(ends, 1))])
-        patience = min(float(self._deadline[self._busy].min()) - time.perf_counter(), most)
-        longest = max(0.0, patience) / self._step_seconds
+        now = time.perf_counter()
+        longest = max(0.0, min(float((self._end(now) - now)[self._busy].min()), most)) / self._step_seconds
         if best > longest:  # several chunks of equal length
             best = int(min(longest, -(-best // math.ceil(best / max(longest, 1.0)))))
         return max(1, best)
