@@ -25,6 +25,8 @@ from jubango.bots.networks.checkpoint import load_weights, packed_weights
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
 from jubango.bots.players.clock import NO_LIMIT, Clock, MoveTime, SharedClock, TimeControl, moves_left
+from jubango.bots.players.minimax import MinimaxPlayer
+from jubango.bots.players.search import SearchPlayer
 from jubango.bots.roster import make_players
 from jubango.bots.run_bot import run_bot
 from jubango.bots.search.host import search_program
@@ -364,6 +366,21 @@ def test_a_shared_watch_gives_everybody_the_same(steps):
             expected += seconds / thinking
             thinking = max(1, number)
     assert share.seconds == pytest.approx(expected)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", [SearchPlayer, MinimaxPlayer])
+def test_players_hear_of_it_when_fewer_games_share_the_machine(kind, monkeypatch):
+    """Four games begin at once, and end one after the other: at first the machine is shared by all of them."""
+    heard, rescale = [], kind.rescale
+    monkeypatch.setattr(kind, "rescale", lambda self, factor: (heard.append(factor), rescale(self, factor)))
+    specs = {SearchPlayer: ["uct:simulations=40", "uct:simulations=50"], MinimaxPlayer: ["minimax", "minimax:depth=3"]}
+    records = play(TTT, specs[kind], 4, 4, TimeControl.parse("60"))
+    assert {r.reason for r in records} <= {"line", "full"}
+    shared = np.cumprod(heard)  # of two players, or of one that has both bots: each is told
+    assert heard[0] == 4
+    assert min(heard) < 1
+    assert shared.min() >= 1
 
 
 # -- games ---------------------------------------------------------------------------------------

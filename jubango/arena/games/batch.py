@@ -214,13 +214,18 @@ class GameBatch:
         self._ask()
         records = self._moved(self._quick, more) if self._quick else []
         self._ask()  # whom a quick answer leaves to move works along with the others
+        most = min(player.next_look for player in self.everybody)
         for player in self.everybody:
-            player.start()
+            player.start(most)  # all as long, as their games' clocks go at one rate
         return records
 
     def _ask(self) -> None:
         requests: dict[BatchPlayer, list[MoveRequest]] = {}
+        before = self._share.number
         self._share.look(len(self._here) + sum(self._works_here(i) for i in self.unasked))
+        if self._share.number != before:
+            for player in self.everybody:
+                player.rescale(self._share.number / before)
         for i in self.unasked:
             lane = self._at(i)
             lane.asked_at = time.perf_counter()

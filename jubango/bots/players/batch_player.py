@@ -5,6 +5,7 @@ A search, alpha-beta, an engine and a person are players alike; :mod:`jubango.bo
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -99,9 +100,19 @@ class BatchPlayer(ABC):
         moves in their order, which say that the player ``goes_on`` where it does. Raises CannotGoOn if it never will
         again."""
 
-    def start(self) -> None:
-        """Set to work in the background on what has been begun; :meth:`advance` then waits for it. Nothing is begun
-        in between."""
+    @property
+    def next_look(self) -> float:
+        """Seconds until it has to look whether the time of a move is up; inf: there is nothing to look for."""
+        return math.inf
+
+    def start(self, most: float) -> None:
+        """Set to work in the background, for ``most`` seconds at most, on what has been begun; :meth:`advance` then
+        waits for it. Nothing is begun in between."""
+        return
+
+    def rescale(self, factor: float) -> None:
+        """Other games have begun or ended meanwhile, so that a second of a game's clock is ``factor`` times as long:
+        what is left to moves of the time that their clocks give them is so, too."""
         return
 
     def hurry(self) -> None:

@@ -376,6 +376,13 @@ class MinimaxPlayer(BatchPlayer):
             self._stack = self._program.again(self._stack, self._mask(again), self._ask(again))
         return answers
 
+    def rescale(self, factor: float) -> None:
+        for own in self._asked.values():
+            spent, (seconds, longest) = own.seconds, own.request.limit
+            if seconds:
+                limit = MoveTime(max(HURRY, spent + factor * (seconds - spent)), longest)
+                own.request = own.request._replace(limit=limit)
+
     def hurry(self) -> None:
         """What has no finished depth yet begins anew, one ply ahead."""
         again: dict[int, Looking | None] = {}

@@ -123,8 +123,16 @@ class SearchPlayer(BatchPlayer):
             self._recalled.add(i)
         return [*wrong, *(games.keys() - own.keys())]
 
-    def start(self) -> None:
-        self.driver.start()
+    @property
+    def next_look(self) -> float:
+        return self.driver.next_look
+
+    def start(self, most: float) -> None:
+        self.driver.start(most)
+
+    def rescale(self, factor: float) -> None:
+        by_clock = [i for i, own in self._asked.items() if own.request.limit.seconds and not own.bot.seconds]
+        self.driver.rescale(by_clock, factor)
 
     def hold(self) -> None:
         self.driver.hold()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from final_move import final_move
@@ -88,6 +90,15 @@ def test_what_is_kept_for_the_next_move_is_searched_in_full(spec, monkeypatch):
     assert (made >= 200).all() if "reuse" in spec else (made < 200).any()
 
 
+@pytest.fixture
+def watch(monkeypatch):
+    """The time, in a list, which goes on as a test says."""
+    now = [100.0]
+    monkeypatch.setattr(driver_module.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(Driver, "_free", 0.0)
+    return now
+
+
 def of_values(visits, values, legal):
     return statistics(np.array(visits), np.array(legal))._replace(value=np.array(values, np.float32))
 
@@ -115,17 +126,16 @@ def test_when_it_is_open_what_to_play(visits, values, legal, is_open):
 
 @pytest.mark.full
 @pytest.mark.parametrize("is_open", [False, True])
-def test_an_open_search_goes_on_after_its_time(is_open, monkeypatch):
+def test_an_open_search_goes_on_after_its_time(is_open, watch, monkeypatch):
     """A watch that goes a second a step: the first lane may take longer, the second has no more time, and of the third
     chance decides in the end."""
-    watch, state = [0.0], after(UCT.game, "")
+    state = after(UCT.game, "")
     legal = np.asarray(rules(UCT.game).view(state).legal)
     driver = Driver(UCT, 3)
-    monkeypatch.setattr(driver_module.time, "perf_counter", lambda: watch[0])
     monkeypatch.setattr(driver_module, "undecided", lambda found: is_open & (found.visits.sum(axis=1) < 60))
-    limits = [(60.0, True), (20.0, True), (60.0, False)]
+    limits = [(200.0, True), (120.0, True), (200.0, False)]
     orders = [
-        SearchRequest(i, legal, SearchParams(90, 0.5), 1, 20.0, latest, settles=settles)
+        SearchRequest(i, legal, SearchParams(90, 0.5), 1, 120.0, latest, settles=settles)
         for i, (latest, settles) in enumerate(limits)
     ]
     driver.begin(orders, stacked([state] * driver.trees))
@@ -136,5 +146,54 @@ def test_an_open_search_goes_on_after_its_time(is_open, monkeypatch):
         for lane in driver.advance(0.0).ready.tolist():
             ended[lane] = watch[0]
     driver.close()
-    assert ended[1] == ended[2] == 20
-    assert 20 < ended[0] < 60 if is_open else ended[0] == 20
+    assert ended[1] == ended[2] == 120
+    assert 120 < ended[0] < 200 if is_open else ended[0] == 120
+
+
+@pytest.mark.full
+def test_time_that_is_shared_with_fewer_games_ends_earlier(watch, monkeypatch):
+    """After ten of twenty seconds a second is half as long for two of three lanes, one of which may take longer."""
+    state = after(UCT.game, "")
+    legal = np.asarray(rules(UCT.game).view(state).legal)
+    driver = Driver(UCT, 3)
+    monkeypatch.setattr(driver_module, "undecided", lambda found: np.ones(len(found.visits), bool))
+    latest = [120.0, 130.0, 120.0]
+    orders = [SearchRequest(i, legal, SearchParams(90, 0.5), 1, 120.0, latest[i], settles=True) for i in range(3)]
+    driver.begin(orders, stacked([state] * driver.trees))
+    ended = {}
+    while driver.busy.any():
+        driver.start(0.0)
+        watch[0] += 1
+        if watch[0] == 110:
+            driver.rescale([0, 1], 0.5)
+        for lane in driver.advance(0.0).ready.tolist():
+            ended[lane] = watch[0]
+    driver.close()
+    assert ended == {0: 115, 1: 120, 2: 120}
+
+
+@pytest.mark.full
+def test_the_pace_of_a_search_is_its_own(watch, monkeypatch):
+    """Devices take one chunk after the other: what a driver waits for another one's is no part of its own."""
+    state = after(UCT.game, "")
+    legal = np.asarray(rules(UCT.game).view(state).legal)
+    drivers = [Driver(search, 1) for search in (UCT, dataclasses.replace(UCT, capacity=200))]
+    look = Driver._look
+
+    def in_a_second_a_step(self):
+        found = look(self)
+        watch[0] += max(1, self._steps)
+        return found
+
+    monkeypatch.setattr(Driver, "_look", in_a_second_a_step)
+    for driver in drivers:
+        driver._step_seconds = 0.0
+        driver.begin([SearchRequest(0, legal, SearchParams(90, 0.5), 1, 10_000.0)], stacked([state] * driver.trees))
+    for _ in range(4):
+        for driver in drivers:
+            driver.start()
+        for driver in drivers:
+            driver.advance()
+    assert [driver._step_seconds for driver in drivers] == [1, 1]
+    for driver in drivers:
+        driver.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -52,6 +52,8 @@ class SearchUpdate(NamedTuple):
 class Driver:
     """A search at work in up to ``lanes`` positions at once, each in ``ensemble`` trees; every lane starts and ends
     on its own. ``params`` are the evaluator's weights; others of the same shapes need no other program."""
+
+    _free: ClassVar[float] = 0.0  # when the devices were last done with anybody's chunk: they take one after the other
 
     def __init__(self, search: SearchSpec, lanes: int, ensemble: int = 1, params: Params = (), reuse: bool = False):
         self.search, self.lanes, self.ensemble = search, lanes, ensemble
@@ -129,6 +131,18 @@ class Driver:
         self._onward.clear()
         self._script[:] = 0
 
+    def rescale(self, lanes: Sequence[int], factor: float) -> None:
+        """What is left of the time of some lanes is ``factor`` times as long from now on."""
+        now = time.perf_counter()
+        for ends in (self._deadline, self._latest):
+            ends[lanes] = now + factor * (ends[lanes] - now)
+
+    @property
+    def next_look(self) -> float:
+        """Seconds until the time of a lane is up; inf: none has a limit, or nobody is busy."""
+        ends = self._end(time.perf_counter())[self._busy]
+        return float(ends.min(initial=math.inf)) - time.perf_counter()
+
     def start(self, most: float = CHUNK_SECONDS) -> None:
         """Set the devices to work for a while, ``most`` seconds at most; :meth:`advance` waits for it."""
         if self._under_way is None and self._busy.any():
@@ -144,7 +158,8 @@ class Driver:
         done, remaining = self._look()
         moved = self._take_moves()
         now = time.perf_counter()
-        spent = (now - began) / max(1, self._steps)
+        spent = (now - max(began, Driver._free)) / max(1, self._steps)
+        Driver._free = now
         known = self._step_seconds  # a pause of this machine's is no part of a step
         self._step_seconds = min(spent, 1.05 * known) if known else spent
         self.program.pace[self._kind] = self._step_seconds
@@ -316,8 +331,7 @@ class Driver:
         before = np.searchsorted(left, ends, side="right")  # lanes that end earlier, or as early
         waiting = before * ends - np.concatenate([[0], np.cumsum(left)])[before] + rate * ends**2 / 2
         best = int(ends[np.argmin((hand_over + waiting) / np.maximum(ends, 1))])
-        now = time.perf_counter()
-        longest = max(0.0, min(float((self._end(now) - now)[self._busy].min()), most)) / self._step_seconds
+        longest = max(0.0, min(self.next_look, most, CHUNK_SECONDS)) / self._step_seconds
         if best > longest:  # several chunks of equal length
             best = int(min(longest, -(-best // math.ceil(best / max(longest, 1.0)))))
         return max(1, best)
