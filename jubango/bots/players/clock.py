@@ -118,14 +118,16 @@ class Clock:
     def budget(self, moves_left: float) -> MoveTime:
         """The time for the next move with ``moves_left`` of one's own still to come: an even share of the main time and
         nearly all of what every move is given, never more than is there. If need be it takes up to a quarter of the
-        main time, and no more of a period."""
+        main time, but not what later moves need at least, and no more of a period.
+        """
         share = self.main / max(1.0, moves_left)
         gift = self.control.increment if self.main > self.control.increment else 0.0
         if self.periods:
             gift = max(0.0, self.control.byoyomi - share)
         most = self.main + (self.control.byoyomi if self.periods else 0.0) - 3 * LAG
         seconds = max(0.01, min(share + 0.9 * gift - LAG, most))
-        return MoveTime(seconds, max(seconds, min(self.main / 4 + 0.9 * gift - 2 * LAG, most)))
+        spare = min(self.main / 4, self.main - max(0.0, 2 * LAG - gift) * moves_left)
+        return MoveTime(seconds, max(seconds, min(spare + 0.9 * gift - 2 * LAG, most)))
 
 
 class SharedClock:
