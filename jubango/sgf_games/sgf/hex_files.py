@@ -15,8 +15,8 @@ USUAL_SIZE = "11"
 SWAP_SIDES = "swap-sides"
 SWAPS = ("swap-pieces", SWAP_SIDES)
 NO_MOVES = ("resign", "forfeit")
-MOVES = ("B", "W")
-STONES = ("AB", "AW", "AE")
+MOVE_KEYS = ("B", "W")
+STONE_KEYS = ("AB", "AW", "AE")
 MARKS = ("CR", "DD", "MA", "SL", "SQ", "TR", "VW")
 LABELLED = ("AR", "LB", "LN")  # a point, a colon, and a text or another point
 JUST_SWAPPED, SWAPPED = "just swapped", "swapped"  # the sides, on the way to a node; or not: ""
@@ -37,7 +37,7 @@ def with_our_points(root: Node) -> None:
     below: list[tuple[Node, Node | None, int, str]] = [(root, None, 0, "")]
     while below:
         node, before, number, state = below.pop()
-        number += any(key in MOVES for key in node.properties)
+        number += any(key in MOVE_KEYS for key in node.properties)
         try:
             node.properties, state = _translated(node.properties, game, state)
         except UserError as error:
@@ -67,7 +67,7 @@ def _translated(raw: dict[str, list[bytes]], game: Hex, state: str) -> tuple[dic
     after = state
     for key, values in raw.items():
         own = OTHER_COLOUR.get(key, key) if state else key
-        if key in MOVES:
+        if key in MOVE_KEYS:
             texts = ["".join(_text(value).split()).lower() for value in values]
             moves = [b"" if text in SWAPS else _point(text, key, game, state) for text in texts if text not in NO_MOVES]
             if moves and key == "B" and state == JUST_SWAPPED:
@@ -77,7 +77,7 @@ def _translated(raw: dict[str, list[bytes]], game: Hex, state: str) -> tuple[dic
             else:
                 after = state and SWAPPED
             said |= {own: moves} if moves else {}
-        elif key in STONES:
+        elif key in STONE_KEYS:
             said[own] = [_points(_text(value), key, game, state) for value in values]
         elif key in MARKS or key in LABELLED:
             marks = [mark for value in values if (mark := _mark(value, key, game, state)) is not None]
@@ -116,8 +116,8 @@ def _point(text: str, key: str, game: Hex, state: str) -> bytes:
     match = re.fullmatch(r"([a-z])(\d{1,2})", text, re.ASCII)
     column, row = (ord(match[1]) - ord("a"), int(match[2]) - 1) if match else (-1, -1)
     if not (0 <= column < game.width and 0 <= row < game.height):
-        what = "neither a point" if key in MOVES else "no point"
-        also = " nor another move of Hex" if key in MOVES else ""
+        what = "neither a point" if key in MOVE_KEYS else "no point"
+        also = " nor another move of Hex" if key in MOVE_KEYS else ""
         raise UserError(f"{key}[{text[:20]}] is {what} of {game.width}x{game.height}{also}")
     if state:
         row, column = column, row
@@ -127,4 +127,4 @@ def _point(text: str, key: str, game: Hex, state: str) -> bytes:
 def _other_winner(result: bytes) -> bytes:
     """``W+`` for ``B+``."""
     winner = result[:1].decode("ascii", "replace").upper()
-    return OTHER_COLOUR[winner].encode() + result[1:] if winner in MOVES else result
+    return OTHER_COLOUR[winner].encode() + result[1:] if winner in MOVE_KEYS else result
