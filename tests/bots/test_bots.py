@@ -383,6 +383,20 @@ def test_players_hear_of_it_when_fewer_games_share_the_machine(kind, monkeypatch
     assert shared.min() >= 1
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("clock", [None, TimeControl.parse("60")])
+def test_searches_by_the_clock_do_not_wait_for_each_other(clock, monkeypatch):
+    """Two programs: by the clock neither is set to work before it is waited for, as the other's time would count as
+    its own, and both work as long."""
+    started, start = [], SearchPlayer.start
+    monkeypatch.setattr(SearchPlayer, "start", lambda self, *how: (started.append(how), start(self, *how)))
+    records = play(TTT, ["uct:simulations=40", "rave:simulations=40"], 4, 4, clock)
+    assert len(records) == 4
+    both = list(zip(started[::2], started[1::2], strict=True))
+    assert all(one == other for one, other in both)
+    assert any(not at_once and most <= 60 * 4 for (most, at_once), _ in both) == bool(clock)
+
+
 # -- games ---------------------------------------------------------------------------------------
 
 

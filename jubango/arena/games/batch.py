@@ -214,9 +214,12 @@ class GameBatch:
         self._ask()
         records = self._moved(self._quick, more) if self._quick else []
         self._ask()  # whom a quick answer leaves to move works along with the others
-        most = min(player.next_look for player in self.everybody)
+        # Devices take one search after the other. Of several that go by the clock each is timed by itself, and all work
+        # as long, until the first of them has to look.
+        looks = [player.next_look for player in self.everybody]
+        limited = sum(map(math.isfinite, looks))
         for player in self.everybody:
-            player.start(most)  # all as long, as their games' clocks go at one rate
+            player.start(min(looks) / max(1, limited), limited < 2)
         return records
 
     def _ask(self) -> None:

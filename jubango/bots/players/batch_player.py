@@ -105,9 +105,9 @@ class BatchPlayer(ABC):
         """Seconds until it has to look whether the time of a move is up; inf: there is nothing to look for."""
         return math.inf
 
-    def start(self, most: float) -> None:
-        """Set to work in the background, for ``most`` seconds at most, on what has been begun; :meth:`advance` then
-        waits for it. Nothing is begun in between."""
+    def start(self, most: float, at_once: bool) -> None:
+        """Work on what has been begun, for ``most`` seconds at most: ``at_once``, in the background, so that
+        :meth:`advance` waits for it, or by that. Nothing is begun in between."""
         return
 
     def rescale(self, factor: float) -> None:

@@ -49,6 +49,7 @@ class SearchPlayer(BatchPlayer):
         evaluator, params = evaluator_for(game, bots[0])
         self.driver = Driver(search_for(game, bots, evaluator), lanes, bots[0].ensemble, params, reuse)
         self._by_itself = can_go_on(self.driver.search)
+        self._most = math.inf  # seconds of the next chunk
         self._asked: dict[int, Asked] = {}
         self._held: dict[int, tuple[str, list[int]]] = {}  # the game and the moves a lane's trees stand at
         self._recalled: set[int] = set()  # lanes whose trees come from another process, until they are asked for
@@ -127,8 +128,10 @@ class SearchPlayer(BatchPlayer):
     def next_look(self) -> float:
         return self.driver.next_look
 
-    def start(self, most: float) -> None:
-        self.driver.start(most)
+    def start(self, most: float, at_once: bool) -> None:
+        self._most = most
+        if at_once:
+            self.driver.start(most)
 
     def rescale(self, factor: float) -> None:
         by_clock = [i for i, own in self._asked.items() if own.request.limit.seconds and not own.bot.seconds]
@@ -138,7 +141,7 @@ class SearchPlayer(BatchPlayer):
         self.driver.hold()
 
     def advance(self) -> list[MoveAnswer]:
-        lanes, found, moved = self.driver.advance()
+        lanes, found, moved = self.driver.advance(self._most)
         answers = []
         for lane, rows in moved:
             self._asked[lane].ply += len(rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from final_move import final_move
@@ -95,7 +93,6 @@ def watch(monkeypatch):
     """The time, in a list, which goes on as a test says."""
     now = [100.0]
     monkeypatch.setattr(driver_module.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(Driver, "_free", 0.0)
     return now
 
 
@@ -170,30 +167,3 @@ def test_time_that_is_shared_with_fewer_games_ends_earlier(watch, monkeypatch):
             ended[lane] = watch[0]
     driver.close()
     assert ended == {0: 115, 1: 120, 2: 120}
-
-
-@pytest.mark.full
-def test_the_pace_of_a_search_is_its_own(watch, monkeypatch):
-    """Devices take one chunk after the other: what a driver waits for another one's is no part of its own."""
-    state = after(UCT.game, "")
-    legal = np.asarray(rules(UCT.game).view(state).legal)
-    drivers = [Driver(search, 1) for search in (UCT, dataclasses.replace(UCT, capacity=200))]
-    look = Driver._look
-
-    def in_a_second_a_step(self):
-        found = look(self)
-        watch[0] += max(1, self._steps)
-        return found
-
-    monkeypatch.setattr(Driver, "_look", in_a_second_a_step)
-    for driver in drivers:
-        driver._step_seconds = 0.0
-        driver.begin([SearchRequest(0, legal, SearchParams(90, 0.5), 1, 10_000.0)], stacked([state] * driver.trees))
-    for _ in range(4):
-        for driver in drivers:
-            driver.start()
-        for driver in drivers:
-            driver.advance()
-    assert [driver._step_seconds for driver in drivers] == [1, 1]
-    for driver in drivers:
-        driver.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -52,8 +52,6 @@ class SearchUpdate(NamedTuple):
 class Driver:
     """A search at work in up to ``lanes`` positions at once, each in ``ensemble`` trees; every lane starts and ends
     on its own. ``params`` are the evaluator's weights; others of the same shapes need no other program."""
-
-    _free: ClassVar[float] = 0.0  # when the devices were last done with anybody's chunk: they take one after the other
 
     def __init__(self, search: SearchSpec, lanes: int, ensemble: int = 1, params: Params = (), reuse: bool = False):
         self.search, self.lanes, self.ensemble = search, lanes, ensemble
@@ -158,8 +156,7 @@ class Driver:
         done, remaining = self._look()
         moved = self._take_moves()
         now = time.perf_counter()
-        spent = (now - max(began, Driver._free)) / max(1, self._steps)
-        Driver._free = now
+        spent = (now - began) / max(1, self._steps)
         known = self._step_seconds  # a pause of this machine's is no part of a step
         self._step_seconds = min(spent, 1.05 * known) if known else spent
         self.program.pace[self._kind] = self._step_seconds
