@@ -45,7 +45,8 @@ def test_stones_are_turned_over_and_swapped(browser, server):  # noqa: F811
         begun(page, "hex:3", white="human", black="random")
         page.locator("#others button:enabled", has_text="swap").click()
         page.wait_for_selector(".goban g g circle.white")
-        assert page.locator(".goban g g circle.black").count() == 0
+        assert page.locator(".goban g g circle.black").count() <= 1  # Black may have moved since
+        assert page.locator(".goban g g circle.white").count() == 1
         assert page.locator(".goban .side.white").count() == 1
 
 
