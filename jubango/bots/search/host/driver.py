@@ -138,8 +138,8 @@ class Driver:
     @property
     def next_look(self) -> float:
         """Seconds until the time of a lane is up; inf: none has a limit, or nobody is busy."""
-        ends = self._end(time.perf_counter())[self._busy]
-        return float(ends.min(initial=math.inf)) - time.perf_counter()
+        now = time.perf_counter()
+        return float(self._end(now)[self._busy].min(initial=math.inf)) - now
 
     def start(self, most: float = CHUNK_SECONDS) -> None:
         """Set the devices to work for a while, ``most`` seconds at most; :meth:`advance` waits for it."""
