@@ -56,6 +56,7 @@ class BotKeys(TypedDict, total=False):
     transpositions: bool
     leaves: int
     ties: Literal["first", "random"]
+    patience: float
     level: float
     command: str
     move_seconds: float

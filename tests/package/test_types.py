@@ -20,8 +20,6 @@ from jubango.bots.search.rules.params import Number, SearchParamsKeys, Whole
 from jubango.bots.search.rules.registry import SHIPPED
 from jubango.bots.search.rules.rule import numbers_of
 
-pytestmark = pytest.mark.full
-
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in pages.PAGES if "zh" not in page and any(kind == "python" for kind, _ in pages.code(page))]
 WRONG = """
@@ -78,6 +76,7 @@ def complaints(found):
     return right, {int(line.split(":")[1]) for line in found if "page_wrong" in line}
 
 
+@pytest.mark.full
 def test_the_code_of_the_pages_passes_mypy(tmp_path):
     """As `make check` runs it, whose cache it shares."""
     done = subprocess.run(
@@ -90,6 +89,7 @@ def test_the_code_of_the_pages_passes_mypy(tmp_path):
     assert noticed == {4, 5, 6, 7, 15, 23, 24, 26}
 
 
+@pytest.mark.full
 def test_the_code_of_the_pages_passes_pyright(tmp_path):
     pytest.importorskip("pyright", reason="the newest JAX is tested without it")
     scripts(tmp_path)

@@ -237,6 +237,7 @@ def test_three_nodes_of_which_one_is_lost_and_one_comes_late(tmp_path, monkeypat
         assert int(rows[-1]["games"]), "the one that came late has played"
         assert "raylet" not in said.out + said.err, "Ray's own lines stay away"
 
+        nodes.wait_for_nodes()  # an answer that did not come may be heard of before Ray knows that the node is gone
         fleet = RayFleet(nodes.address)  # again, from the same process
         fleet.start()
         try:
