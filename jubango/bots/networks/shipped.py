@@ -26,6 +26,7 @@ SHIPPED_NETWORKS = (
     Shipped("connect_four,k=4", "connect_four.safetensors", 6, 7),
     Shipped("go", "go.safetensors", 9, 9),
     Shipped("go", "go-large.safetensors", 13, 19, modest=True, simulations=200),
+    Shipped("hex", "hex.safetensors", 11, 11),
     Shipped("othello", "othello.safetensors", 8, 8),
     Shipped("mnk,k=3", "tic_tac_toe.safetensors", 3, 3),
     Shipped("mnk,k=5", "gomoku.safetensors", 9, 9),
