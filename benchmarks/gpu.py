@@ -266,7 +266,7 @@ def self_play(small: bool) -> Iterator[Row]:
     from jubango.bots.learning.training_config import TrainingConfig
     from jubango.bots.networks.model import new_weights
 
-    keys: dict[str, Any] = {"channels": 8, "blocks": 1, "lanes": 64, "simulations": 8} if small else {}
+    keys: dict[str, Any] = {"channels": 8, "blocks": 1, "lanes": 64, "simulations": 8} if small else {"simulations": 64}
     settings = TrainingConfig.model_validate({"games": (SMALL if small else "go:9",), **keys}).chosen()
     player = SelfPlayer(settings)
     weights = new_weights(player.shape)

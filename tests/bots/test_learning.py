@@ -348,6 +348,18 @@ def test_settings_that_cannot_be(specs, message):
         TrainingConfig(games=specs).chosen()
 
 
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, (16, 4)), ({"simulations": 64}, (64, 16)), ({"search": "alphazero"}, (64, 16)),
+        ({"games": ("tic_tac_toe",), "search": "alphazero"}, (32, 8)), ({"simulations": 4}, (4, 2)), ({"fast": 7}, (16, 7)),
+    ],
+)  # fmt: skip
+def test_how_many_simulations_there_are_unless_said(keys, expected):
+    settings = TrainingConfig.model_validate({"games": ("go:9",), **keys}).chosen()
+    assert (settings.simulations, settings.fast) == expected
+
+
 def test_games_are_counted():
     moves = Moves(*(np.zeros((3, 2)),) * 12)._replace(
         over=np.array([[0, 0], [1, 0], [0, 1]], bool), counted=np.array([[0, 0], [1, 0], [0, 0]], bool),

@@ -64,12 +64,13 @@ class TrainingConfig(BaseModel):
             raise UserError(f"train: {' and '.join(self.games)} are no boards of one game")
         points = max(game.height * game.width for game in games)
         large = points > 36
+        simulations = self.simulations or (16 if self.search == "gumbel" else 64 if large else 32)
         channels, blocks = (16, 2) if points <= 9 else (32, 4 if large else 3) if on_cpu() else (128, 8 if large else 4)
         usual = {
             "channels": channels,
             "blocks": blocks,
-            "simulations": 64 if large else 32,
-            "fast": max(2, (self.simulations or (64 if large else 32)) // 4),
+            "simulations": simulations,
+            "fast": max(2, simulations // 4),
             "lanes": 256 if on_cpu() else 1024,
         }
         chosen = {key: value or usual.get(key, value) for key, value in self}

@@ -124,6 +124,31 @@ def test_a_silent_host_is_given_up_but_not_while_nobody_listens(monkeypatch):
     assert crew.turn() == [("a", "y", None)] and fleet.killed == [("a", True)]
 
 
+def test_whoever_compiles_may_take_longer(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(crews.time, "monotonic", lambda: now[0])
+    fleet = Fleet("a")
+    crew = Crew(fleet)
+    crew.turn()
+    crew.turn()
+    for program in "one", "other":
+        crew.ask("a", "self_play", (), "x", program)
+        fleet.say("a", "self_play", 1)
+        crew.turn()
+    monkeypatch.setattr(Fleet, "poll", lambda self, seconds: now.__setitem__(0, now[0] + 61) or [])
+    crew.ask("a", "self_play", (), "y", "third")
+    assert not crew.turn() and not fleet.killed
+    fleet.say("a", "self_play", 1)
+    monkeypatch.undo()
+    monkeypatch.setattr(crews.time, "monotonic", lambda: now[0])
+    crew.turn()
+    monkeypatch.setattr(Fleet, "poll", lambda self, seconds: now.__setitem__(0, now[0] + 61) or [])
+    crew.ask("a", "self_play", (), "y", "third")
+    assert crew.turn() == [("a", "y", None)], (
+        "and no longer the second time; compiling says nothing of an answer's time"
+    )
+
+
 class Learner:
     """What self-play asks of a trainer."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from jubango.arena.hosts.driver import JOIN_SECONDS, SILENCE_GAMES, SILENCE_SECONDS
@@ -34,6 +34,8 @@ class _Hand:
     told: HostWork | None = None  # that it has been asked whether it can do
     about: object = None  # the question that it has not answered
     asked: float | None = None  # when
+    program: object = None  # that it needs for the answer
+    made: set[object] = field(default_factory=set)  # programs of what it has answered
     answers: int = 0
 
     @property
@@ -94,9 +96,10 @@ class Crew:
         self._ask(hand, "hello", (work,), None)
         return False
 
-    def ask(self, host: str, what: str, arguments: tuple[object, ...], about: object) -> None:
-        """Ask a free host; ``about`` comes back with its answer."""
-        self._ask(self._hands[host], what, arguments, about)
+    def ask(self, host: str, what: str, arguments: tuple[object, ...], about: object, program: Hashable = None) -> None:
+        """Ask a free host; ``about`` comes back with its answer. program: which compiled one it takes; until the
+        host has answered with it once, it may take as long as compiling does."""
+        self._ask(self._hands[host], what, arguments, about, program)
 
     def turn(self, seconds: float = TURN_SECONDS) -> list[CrewAnswer]:
         """What has been answered. Raises UserError where no host can be of use, and CannotGoOn where none is left."""
@@ -136,17 +139,20 @@ class Crew:
         self._fleet.close()
 
     def _patience(self, hand: _Hand) -> float:
-        """Seconds that it may take; at first programs are compiled."""
+        """Seconds that it may take; the first time its program is compiled."""
         usual = max(SILENCE_SECONDS, SILENCE_GAMES * self._longest)
-        return usual if hand.answers else max(JOIN_SECONDS, usual)
+        return usual if hand.program in hand.made else max(JOIN_SECONDS, usual)
 
-    def _ask(self, hand: _Hand, what: str, arguments: tuple[object, ...], about: object) -> None:
-        hand.about, hand.asked = about, time.monotonic()
+    def _ask(
+        self, hand: _Hand, what: str, arguments: tuple[object, ...], about: object, program: object = None
+    ) -> None:
+        hand.about, hand.asked, hand.program = about, time.monotonic(), program
         self._fleet.ask(hand.name, what, arguments)
 
     def _answered(self, hand: _Hand, value: object) -> CrewAnswer:
-        if hand.asked is not None and hand.answers:
+        if hand.asked is not None and hand.program in hand.made:
             self._longest = max(self._longest, time.monotonic() - hand.asked)
+        hand.made.add(hand.program)
         self._played = True
         hand.answers += 1
         hand.asked = None

@@ -118,7 +118,7 @@ class SelfPlayHosts:
                 trainer.resigning(rollouts),
             )  # fmt: skip
             self._orders += 1
-            self._crew.ask(host, "self_play", (order, weights), order)
+            self._crew.ask(host, "self_play", (order, weights), order, (order.which, rollouts))
 
     def _renew(self, trainer: Trainer) -> None:
         """A new version, if it is time and anything has been learnt."""
