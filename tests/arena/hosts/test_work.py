@@ -185,6 +185,7 @@ def test_positions_of_old_networks_are_left_out():
     for _ in range(3):
         hosts._turn(learner, 0)
     assert {host: bool(arguments[1]) for host, _, arguments in fleet.asked} == {"quick": True, "slow": True}
+    assert hosts._crew._hands["quick"].program == (0, False), "of the first game, by the network"
     versions = []
     for _ in range(2 * (MOST_BEHIND + 2)):
         answer("quick")
