@@ -101,13 +101,19 @@ def test_a_host_that_cannot_is_refused():
         crew.turn()
 
 
-def test_a_silent_host_is_given_up_but_not_while_nobody_listens(monkeypatch):
+def crew_of_one(monkeypatch):
+    """(the clock, which stands still; a fleet; its crew, whose only host "a" is free)."""
     now = [0.0]
     monkeypatch.setattr(crews.time, "monotonic", lambda: now[0])
     fleet = Fleet("a")
     crew = Crew(fleet)
     crew.turn()
     crew.turn()
+    return now, fleet, crew
+
+
+def test_a_silent_host_is_given_up_but_not_while_nobody_listens(monkeypatch):
+    now, fleet, crew = crew_of_one(monkeypatch)
     crew.ask("a", "search", (), "x")
     fleet.say("a", "search", 1)
     crew.turn()
@@ -125,28 +131,18 @@ def test_a_silent_host_is_given_up_but_not_while_nobody_listens(monkeypatch):
 
 
 def test_whoever_compiles_may_take_longer(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(crews.time, "monotonic", lambda: now[0])
-    fleet = Fleet("a")
-    crew = Crew(fleet)
-    crew.turn()
-    crew.turn()
+    """And no longer the second time: compiling says nothing of how long an answer takes."""
+    now, fleet, crew = crew_of_one(monkeypatch)
     for program in "one", "other":
         crew.ask("a", "self_play", (), "x", program)
+        with monkeypatch.context() as patch:
+            patch.setattr(Fleet, "poll", lambda self, seconds: now.__setitem__(0, now[0] + 61) or [])
+            assert not crew.turn() and not fleet.killed
         fleet.say("a", "self_play", 1)
         crew.turn()
+    crew.ask("a", "self_play", (), "y", "other")
     monkeypatch.setattr(Fleet, "poll", lambda self, seconds: now.__setitem__(0, now[0] + 61) or [])
-    crew.ask("a", "self_play", (), "y", "third")
-    assert not crew.turn() and not fleet.killed
-    fleet.say("a", "self_play", 1)
-    monkeypatch.undo()
-    monkeypatch.setattr(crews.time, "monotonic", lambda: now[0])
-    crew.turn()
-    monkeypatch.setattr(Fleet, "poll", lambda self, seconds: now.__setitem__(0, now[0] + 61) or [])
-    crew.ask("a", "self_play", (), "y", "third")
-    assert crew.turn() == [("a", "y", None)], (
-        "and no longer the second time; compiling says nothing of an answer's time"
-    )
+    assert crew.turn() == [("a", "y", None)]
 
 
 class Learner:

@@ -35,7 +35,9 @@ def register(app: typer.Typer) -> None:
         search: Annotated[
             str | None, typer.Option(help="Of self-play: gumbel or alphazero.", show_default="gumbel")
         ] = None,
-        simulations: Annotated[int | None, typer.Option(help="A move that is learnt from.", show_default="16")] = None,
+        simulations: Annotated[
+            int | None, typer.Option(help="A move that is learnt from.", show_default="16; alphazero: more")
+        ] = None,
         fast: Annotated[
             int | None, typer.Option(help="Simulations of the other moves.", show_default="a quarter")
         ] = None,
