@@ -1,0 +1,362 @@
+"""Larger networks by self-play on a CPU with AMX, each with a smaller one beside it if that is asked for.
+
+    pip install torch 'jubango[int8]'
+    python benchmarks/torch_training.py runs/nine --game go:9,komi=7.5 --channels 128 --pupil 64 --minutes 72
+    python benchmarks/torch_training.py runs/four --game connect_four --channels 64 --teacher --minutes 20
+
+XLA computes a convolution with some 100 GFLOPS a core, in bfloat16 as in float32. oneDNN, which comes with torch, had
+400 to 1,300 in bfloat16 where the processor had AMX. So torch evaluates here what self-play asks for, and learns.
+Games, search and rules are those of `jubango train`. The network plays and learns; with --teacher the one that comes
+along plays, in int8, and is learnt from. The pupil learns from the same positions. All are written every four minutes.
+The same command, or one with or without --teacher, goes on from there for another --minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+from torch.nn import functional
+
+from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.learning import learner
+from jubango.bots.learning.replay import Samples
+from jubango.bots.learning.self_play import SelfPlay
+from jubango.bots.learning.self_player import SelfPlayer
+from jubango.bots.learning.trainer import MOST_UPDATES, Trainer
+from jubango.bots.learning.training_config import TrainingConfig
+from jubango.bots.networks.checkpoint import load_weights, packed_weights
+from jubango.bots.networks.model import USUAL_SIDE, new_weights
+from jubango.bots.networks.shape import Shape
+from jubango.bots.networks.shipped import WEIGHTS_FOLDER, shipped
+from jubango.bots.search.search import Search
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.host_call import add
+from jubango.sgf_games.rules.game import Game
+
+BLOCKS = 6
+REUSE, PUPIL_REUSE = 4, 8  # how often each of the two learns from a position
+TOGETHER = 64  # positions that a core evaluates at a time
+OWN = {"simulations": 16, "fast": 4, "share": 0.5}  # of self-play
+TAUGHT = {"simulations": 64, "fast": 8, "share": 0.3}
+GAMES: dict[str, dict] = {
+    "go:9,komi=7.5": {"opening": 10, "opening_temperature": 1.3, "rate": 5e-4},
+    "connect_four": {"opening": 16, "opening_temperature": 10, "rate": 1e-3},
+}
+TOWER = "stem", "blocks", "policy_planes", "value_planes"  # layers in bfloat16
+FALLS_FROM = 0.7  # of the time, from where the rate of learning falls
+LEAST_REMEMBERED, REMEMBERED_SHARE = 60_000, 0.7  # the newest positions, which are learnt from
+CORES = ThreadPoolExecutor(2)
+
+Tensors = dict[str, torch.Tensor]
+
+
+def pool(x: torch.Tensor) -> torch.Tensor:
+    """[B, C, H, W] -> [B, 3 C], as :func:`jubango.bots.networks.model.pool`; the mean as a product, which is fast."""
+    points = x.permute(0, 2, 3, 1).flatten(1, 2)
+    number = points.shape[1]
+    mean = (torch.ones(1, 1, number, dtype=x.dtype) @ points)[:, 0] / number
+    return torch.cat([mean, mean * (math.sqrt(number) / USUAL_SIDE - 1), points.amax(1)], -1)
+
+
+def layer(weights: Tensors, name: str, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return weights[f"{name}.kernel"].to(x.dtype), weights[f"{name}.bias"].to(x.dtype)
+
+
+def convolved(weights: Tensors, name: str, x: torch.Tensor) -> torch.Tensor:
+    kernel, bias = layer(weights, name, x)
+    return functional.conv2d(x, kernel, bias, padding=kernel.shape[-1] // 2)
+
+
+def linear(weights: Tensors, name: str, x: torch.Tensor) -> torch.Tensor:
+    return functional.linear(x, *layer(weights, name, x))
+
+
+def apply(shape: Shape, weights: Tensors, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The network: [B, C, H, W] -> what :func:`jubango.bots.networks.model.apply` says, as far as it has heads."""
+    relu, side = functional.relu, x.shape[2:]
+    ones = torch.ones(1, side.numel(), 1, dtype=x.dtype)
+    x = convolved(weights, "stem", x)
+    for i in range(BLOCKS):
+        inner = convolved(weights, f"blocks.{i}.first", relu(x))
+        told = ones @ linear(weights, f"blocks.{i}.pooled", pool(inner))[:, None]  # its gradient is a product, too
+        inner = relu(inner + told.unflatten(1, side).permute(0, 3, 1, 2))
+        x = x + convolved(weights, f"blocks.{i}.second", inner)
+    x = relu(x)
+    seen = convolved(weights, "value_planes", x).float()
+    hidden = relu(linear(weights, "value_hidden", pool(relu(seen))))
+    policy = policy_of(shape, weights, convolved(weights, "policy_planes", x).float())
+    outcome = linear(weights, "outcome", hidden)
+    if not shape.scores:
+        return policy, outcome
+    ownership = torch.tanh(convolved(weights, "ownership", seen)[:, 0])
+    return policy, outcome, ownership, linear(weights, "score", hidden)[:, 0]
+
+
+def policy_of(shape: Shape, weights: Tensors, planes: torch.Tensor) -> torch.Tensor:
+    """The logits, of points and a pass or of columns."""
+    seen = functional.relu(planes)
+    if shape.head == "columns":
+        columns = torch.cat([seen.mean(2), seen.amax(2)], 1)
+        return linear(weights, "policy", columns.permute(0, 2, 1))[..., 0]
+    pooled = pool(seen)
+    told = functional.relu(planes + linear(weights, "policy_pooled", pooled)[:, :, None, None])
+    points = convolved(weights, "policy", told).flatten(1)
+    return torch.cat([points, linear(weights, "policy_pass", pooled)], -1)
+
+
+def to_torch(weights: Mapping[str, jax.Array]) -> Tensors:
+    """Kernels in torch's order of axes."""
+    found = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
+    for name, value in found.items():
+        if value.ndim == 4:
+            found[name] = value.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+        elif value.ndim == 2:
+            found[name] = value.t().contiguous()
+    return found
+
+
+def to_jax(weights: Tensors) -> dict[str, jax.Array]:
+    """The inverse of :func:`to_torch`."""
+    back = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}
+    return {name: jnp.asarray(value.permute(back[value.ndim]).contiguous().numpy()) for name, value in weights.items()}
+
+
+class Network:
+    """A network that learns, and the average of its weights, which plays."""
+
+    def __init__(self, shape: Shape, weights: Mapping[str, jax.Array], rate: float) -> None:
+        self.shape, self.rate, self.steps = shape, rate, 0
+        self.weights = {name: value.requires_grad_(True) for name, value in to_torch(weights).items()}
+        self.average = to_torch(weights)
+        self.optimizer = torch.optim.AdamW(self.weights.values(), lr=rate, weight_decay=1e-4)
+        self.publish()
+
+    def publish(self) -> None:
+        """From now on the weights of this moment play."""
+        bf16 = torch.bfloat16
+        self.playing = {k: v.to(bf16) if k.startswith(TOWER) else v.clone() for k, v in self.average.items()}
+
+    def evaluate(self, planes: np.ndarray) -> Sequence[np.ndarray]:
+        """float32 [B, H, W, C] -> the network's outputs."""
+        x = torch.from_numpy(np.asarray(planes)).to(torch.bfloat16).permute(0, 3, 1, 2)
+        with torch.inference_mode():
+            return [found.numpy() for found in apply(self.shape, self.playing, x)]
+
+    def gradients(self, batch: Sequence[torch.Tensor]) -> tuple[Sequence[torch.Tensor], list[float]]:
+        """Of the loss of :func:`jubango.bots.learning.learner.loss`, with weight 2 for the score; and its parts."""
+        planes, target, result, value, counted, owners, margin = batch
+        policy, outcome, *points = apply(self.shape, self.weights, planes)
+        chances = torch.softmax(outcome, -1)
+        losses = [
+            -(target * torch.log_softmax(policy, -1)).sum(-1).mean(),
+            -(result * torch.log_softmax(outcome, -1)).sum(-1).mean(),
+            ((chances[:, 2] - chances[:, 0] - value) ** 2).mean(),
+        ]
+        if points:
+            (ownership, score), known = points, counted / counted.sum().clamp(min=1)
+            losses.append((known * ((ownership.flatten(1) - owners) ** 2).mean(1)).sum())
+            losses.append((known * (score - margin) ** 2).sum())
+        total = sum(weight * loss for weight, loss in zip((1, 1, 0.5, 0.5, 2), losses, strict=False))
+        return torch.autograd.grad(total, list(self.weights.values())), [float(loss.detach()) for loss in losses]
+
+    def learn(self, batch: Sequence[torch.Tensor], pace: float) -> list[float]:
+        """One step, half of the batch on each core."""
+        middle = len(batch[0]) // 2
+        (one, losses), (other, more) = CORES.map(
+            self.gradients, ([x[:middle] for x in batch], [x[middle:] for x in batch])
+        )
+        weights = list(self.weights.values())
+        for weight, x, y in zip(weights, one, other, strict=True):
+            weight.grad = (x + y) / 2
+        if torch.isfinite(torch.nn.utils.clip_grad_norm_(weights, 1.0)):
+            self.optimizer.param_groups[0]["lr"] = self.rate * pace * min(1, self.steps / 50)
+            self.optimizer.step()
+            keep = min(0.999, self.steps / (self.steps + 10))
+            with torch.no_grad():
+                torch._foreach_lerp_(list(self.average.values()), [x.detach() for x in weights], 1 - keep)
+            self.steps += 1
+        return [(x + y) / 2 for x, y in zip(losses, more, strict=True)]
+
+    def state(self) -> dict:
+        own = {name: value.detach() for name, value in self.weights.items()}
+        return {"w": own, "avg": self.average, "opt": self.optimizer.state_dict(), "steps": self.steps}
+
+    def restore(self, state: dict) -> None:
+        with torch.no_grad():
+            for name, value in self.weights.items():
+                value.copy_(state["w"][name])
+                self.average[name].copy_(state["avg"][name])
+        self.optimizer.load_state_dict(state["opt"])
+        self.steps = state["steps"]
+        self.publish()
+
+
+@dataclasses.dataclass(frozen=True)
+class HostEvaluator(NetworkEvaluator):
+    """By a function of the host, torch's or that of int8, which the params are the number of."""
+
+    def together(self, game: Game) -> int:
+        return TOGETHER
+
+
+class Player(SelfPlayer):
+    def __init__(self, settings: TrainingConfig, evaluator: HostEvaluator) -> None:
+        super().__init__(settings)
+        self.evaluator = evaluator
+
+    def plan(self, game: Game, rollouts: bool) -> SelfPlay:
+        plan = super().plan(game, rollouts)
+        return dataclasses.replace(plan, search=Search(plan.game, plan.search.rule, self.evaluator, plan.full))
+
+
+class TorchTrainer(Trainer):
+    """The package's loop, whose networks are torch's. The first of them plays, unless the one that comes along does."""
+
+    networks: tuple[Network, ...] = ()
+
+    def __init__(self, settings: TrainingConfig, folder: Path, pupil: int, teacher: bool) -> None:
+        super().__init__(settings, folder)
+        game = self.games[0]
+        self._owed = 0.0  # each network has its own, below
+        self.taught = teacher
+        weights = new_weights(self.shape, settings.seed)
+        if settings.start:
+            found = load_weights(settings.start).weights
+            weights = {name: found[name] for name in weights}  # in the same order, which an optimizer goes by
+        self.networks = (Network(self.shape, weights, settings.rate),)
+        if pupil:
+            shape = Shape.of(game, pupil, BLOCKS)
+            self.networks += (Network(shape, new_weights(shape, settings.seed), 1e-3),)
+        self.reuse = (settings.reuse, PUPIL_REUSE)[: len(self.networks)]
+        self.owed = [reuse * self.counts["positions"] for reuse in self.reuse]  # where only positions are left
+        self.lost: dict[int, list[float]] = {}  # the last losses, by channels
+        if (folder / "torch.pt").exists():
+            kept = torch.load(folder / "torch.pt")
+            if kept["shapes"] != self._shapes:
+                raise UserError(f"{folder}: is of other networks: {kept['shapes']}")
+            self.counts, self.owed, self.resign = kept["counts"], kept["owed"], kept["resign"]
+            for network, state in zip(self.networks, kept["networks"], strict=True):
+                network.restore(state)
+        if teacher:
+            path = shipped(game)
+            assert path is not None
+            found = load_weights(path)
+            evaluator = HostEvaluator(found.shape, "int8")
+            self.number = evaluator.in_int8(game, found.weights)
+        else:  # in the way of int8: by a call of the host
+            evaluator, self.number = HostEvaluator(self.shape, "int8"), add(self.networks[0].evaluate)
+        self.player = Player(settings, evaluator)
+        self._examples = jax.jit(functools.partial(learner.examples, game.compiled_as))
+
+    @property
+    def _shapes(self) -> list[dict]:
+        return [dataclasses.asdict(network.shape) for network in self.networks]
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self.number
+
+    @property
+    def steps(self) -> int:
+        return self.networks[0].steps if self.networks else 0
+
+    def _compare(self, which: int, samples: Samples) -> None:
+        """By float32 that would take as long as a turn."""
+
+    def add(self, which: int, samples: Samples) -> None:
+        super().add(which, samples)
+        self._owed = 0.0
+        self.owed = [owed + reuse * samples.number for owed, reuse in zip(self.owed, self.reuse, strict=True)]
+
+    def learn(self, which: int) -> None:
+        batch = self.recipe.batch
+        if len(self.replays[0]) < 2 * self.first_lesson:
+            return
+        for i, network in enumerate(self.networks):
+            for _ in range(min(2 * MOST_UPDATES, int(self.owed[i] // batch))):
+                self.owed[i] -= batch
+                self.lost[network.shape.channels] = network.learn(self._batch(), self.pace)
+            network.publish()
+
+    def _batch(self) -> list[torch.Tensor]:
+        replay, number = self.replays[0], self.recipe.batch
+        newest = max(LEAST_REMEMBERED, int(REMEMBERED_SHARE * replay.seen))
+        drawn = replay.draw(number, self._rng, newest, self.settings.surprise)
+        found = self._examples(drawn, learner.random_symmetries(self.games[0], number, self._rng))
+        planes, *rest = (torch.from_numpy(np.array(x)) for x in found)
+        return [planes.to(torch.bfloat16).permute(0, 3, 1, 2), *rest]
+
+    def keep(self, how: dict) -> None:
+        """Write the networks, and what is needed to go on."""
+        self._save_samples(0)
+        how |= {key: int(self.counts[key]) for key in ("games", "positions")}
+        how |= {"minutes": round(self.counts["seconds"] / 60), "teacher": self.taught}
+        for network in self.networks:
+            path = self.run.path / f"{network.shape.channels}x{BLOCKS}.safetensors"
+            path.write_bytes(packed_weights(to_jax(network.average), network.shape, how))
+        state = {"counts": self.counts, "owed": self.owed, "resign": self.resign, "shapes": self._shapes}
+        state["networks"] = [network.state() for network in self.networks]
+        torch.save(state, self.run.path / "torch.new")
+        os.replace(self.run.path / "torch.new", self.run.path / "torch.pt")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--game", choices=list(GAMES), default=next(iter(GAMES)))
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--channels", type=int, default=128)
+    parser.add_argument(
+        "--start", default="", help="a file of weights; for Go with 128 channels those for large boards"
+    )
+    parser.add_argument("--pupil", type=int, default=0, help="channels of the smaller network; 0: none")
+    parser.add_argument("--teacher", action="store_true", help="the network that comes along plays")
+    args = parser.parse_args()
+    if args.pupil == args.channels:
+        parser.error("--pupil: should be other than --channels")
+    torch.set_num_threads(1)
+    if not args.start and args.game.startswith("go:") and args.channels == 128:
+        args.start = str(WEIGHTS_FOLDER / "go-large.safetensors")
+    settings = TrainingConfig(
+        games=(args.game,), channels=args.channels, blocks=BLOCKS, start=args.start, lanes=512, window=1_500_000,
+        reuse=REUSE, batch=512, **GAMES[args.game], **(TAUGHT if args.teacher else OWN),
+    )  # fmt: skip
+    args.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        trainer = TorchTrainer(settings, args.folder, args.pupil, args.teacher)
+    except UserError as error:
+        parser.error(str(error))
+    for what in trainer.player.compile(False, trainer.number):
+        print(what, flush=True)
+    began = said = saved = time.monotonic()
+    how = {"by": "benchmarks/torch_training.py"}
+    while (part := (time.monotonic() - began) / (60 * args.minutes)) < 1:
+        falling = max(0.0, part - FALLS_FROM) / (1 - FALLS_FROM)
+        trainer.pace = 0.03 + 0.97 * (1 + math.cos(math.pi * falling)) / 2
+        trainer.step()
+        now = time.monotonic()
+        if now > said + 60:
+            said, counts = now, trainer.counts
+            losses = {channels: [round(x, 3) for x in found] for channels, found in trainer.lost.items()}
+            minutes, seen = (now - began) / 60, f"{counts['games']:.0f} games, {counts['positions']:.0f} positions"
+            print(f"{minutes:.1f} min, {seen}, losses {losses}", flush=True)
+        if now > saved + 240:
+            saved = now
+            trainer.keep(dict(how))
+    trainer.keep(dict(how))
+
+
+if __name__ == "__main__":
+    main()
