@@ -40,6 +40,7 @@ class BotKeys(TypedDict, total=False):
     precision: Literal["float32", "bfloat16", "int8"]
     symmetry: Literal["none", "random", "mean"]
     weight: float
+    score_utility: float
     width: int
     depth: int
     cutoff: Literal["value", "draw"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator, Symmetry
 from jubango.bots.evaluators.registry import EVALUATORS
 from jubango.bots.evaluators.rollout import Rollout
+from jubango.bots.evaluators.territory import scorer_of
 from jubango.bots.networks.model import Precision
 from jubango.bots.networks.named import is_katago, weights_path
 from jubango.bots.networks.shipped import shipped, shipped_for
@@ -46,6 +47,7 @@ def search_for(game: Game, bots: Sequence[SearchConfig], evaluator: Evaluator) -
         transpositions=bot.transpositions,
         leaves=bot.leaves,
         ties=bot.ties,
+        score_utility=bot.score_utility,
     )
 
 
@@ -107,10 +109,20 @@ def most_visits_decide(bot: SearchConfig, ply: int) -> bool:
     return bot.move == "visits" and not temperature_for(bot, ply)
 
 
-def strongest(game: Game) -> str:
-    """The spec of the strongest searching bot there is for a game, when nobody says who is to search."""
+LEAD_SHARE = 0.1  # in what the strongest bot compares
+
+
+def strongest(game: Game, keys: Collection[str] = ()) -> str:
+    """The spec of the strongest searching bot there is for a game, when nobody says who is to search.
+
+    keys: those that will be changed in it. With another evaluator, network or rule there need be no lead.
+    """
     network = shipped_for(game)
-    return f"alphazero:simulations={network.simulations}" if network else game.strongest_bot
+    if not network:
+        return game.strongest_bot
+    told = game.counts_points and not {"evaluator", "network", "selection"}.intersection(keys)
+    lead = f",score_utility={LEAD_SHARE}" if told else ""
+    return f"alphazero:simulations={network.simulations}{lead}"
 
 
 def note_on(game: Game, bot: BotConfig) -> str:
@@ -173,6 +185,11 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
         bot.rollout_moves, bot.draws, amaf=bot.rule.amaf,
     )  # fmt: skip
     found = _loaded(game, asked)
+    if bot.score_utility and bot.evaluator in ("network", "mixed") and scorer_of(found) is None:
+        raise UserError(
+            f'bot "{bot.name}": score_utility={bot.score_utility:g} needs a network that tells the lead in points, and '
+            f"there is none for {game.spec}; network=FILE"
+        )
     own = found.evaluator.weights(found.params)
     return found if own is found.params else found._replace(params=own)
 

@@ -93,6 +93,9 @@ class LevelConfig(BotConfig):
         return f"level={value_text(self.level)}"
 
 
+UNSCORED = ("rollout", "uniform", "heuristic")  # evaluators that tell no lead
+
+
 class _Budget(BotConfig):
     """The first keys of a search."""
 
@@ -134,6 +137,9 @@ class SearchConfig(_RuleKeys):
         "none", "in which a network sees the board: none, one at random for every leaf, or the mean of all"
     )
     weight: Annotated[float, Field(ge=0, le=1)] = _key(0.5, "of the rollouts in evaluator=mixed")
+    score_utility: Annotated[float, Field(ge=0, le=1)] = _key(
+        0.0, "share of the lead in points in what the search compares (Go)"
+    )
     width: Annotated[int, Field(ge=0, le=10_000)] = _key(0, "actions considered at a node, by prior; 0: all")
     depth: Annotated[int, Field(ge=0, le=100_000)] = _key(0, "plies the tree may be deep; 0: no limit")
     cutoff: Literal["value", "draw"] = _key("value", "what a leaf at that depth counts")
@@ -174,6 +180,11 @@ class SearchConfig(_RuleKeys):
             f"symmetry={self.symmetry} needs evaluator=network or mixed": self.symmetry != "none"
             and self.evaluator not in ("network", "mixed"),
         }
+        if self.score_utility:
+            clashes["score_utility needs evaluator=network or mixed, or your own"] = self.evaluator in UNSCORED
+            clashes["score_utility needs cutoff=value"] = self.cutoff == "draw"
+            clashes["score_utility needs another move than prior"] = self.move == "prior"
+            clashes[f"score_utility needs another selection than {self.selection}"] = rule.amaf
         for own in rule.params:
             without = any(getattr(self, key) != value for key, value in own.needs.items())
             if own.clash and without and own.name in self.model_fields_set:

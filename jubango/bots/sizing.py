@@ -34,7 +34,8 @@ def affordable_trees(game: Game, bot: SearchConfig) -> int:
 
 def _tree_bytes(game: Game, bot: SearchConfig) -> int:
     """Of all its trees of a position. Raises UserError for too many."""
-    need = bot.ensemble * tree_bytes(game, room_for(simulations_for(game, bot)), bot.rule, bot.solver)
+    room, leads = room_for(simulations_for(game, bot)), bot.score_utility > 0
+    need = bot.ensemble * tree_bytes(game, room, bot.rule, bot.solver, leads)
     if need > device_memory_bytes() // 4:
         raise UserError(
             f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '

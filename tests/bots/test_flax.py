@@ -70,7 +70,7 @@ def says(thing, given=()):
     """Of the first position, asked as part of a batch: (prior, value)."""
     judge = as_evaluator(thing)
     legal, seeds = jnp.ones((3, 9), bool), jnp.zeros(3, jnp.uint32)
-    weights, value, _ = judged(judge, judge.weights(given), TTT, initial_states(TTT, 3), legal, seeds)
+    weights, value, *_ = judged(judge, judge.weights(given), TTT, initial_states(TTT, 3), legal, seeds)
     return np.append(weights[2] / weights[2].sum(), value[2])
 
 

@@ -34,8 +34,11 @@ def statistics(**moves: tuple[int, float]) -> RootStatistics[np.ndarray]:
     for name, (seen, mean) in moves.items():
         action = GAME.parse_action(name)
         visits[0, action], value[0, action] = seen, mean
-    one, rest = np.zeros(1, np.float32), np.zeros((1, 0), np.float32)
-    return RootStatistics(visits, value, np.ones_like(value), one, one, rest, value, one.astype(int), one.astype(int))
+    one, no_actions, number = np.zeros(1, np.float32), np.zeros((1, 0), np.float32), np.zeros(1, np.int32)
+    return RootStatistics(
+        visits, value, prior=np.ones_like(value), mean=one, raw=one, bounds=no_actions, final=value,
+        utility=no_actions, done=number, remaining=number,
+    )  # fmt: skip
 
 
 def chosen(state, **moves: tuple[int, float]) -> str:

@@ -162,6 +162,10 @@ def test_a_search_with_a_network(gpu):
     program, _ = chunk(Search(game, Puct(), NetworkEvaluator(shape, "bfloat16"), 8), params=weights)
     text = lowered(*program)
     assert all("bf16" in line for line in text.splitlines() if "stablehlo.convolution" in line)
+    program, _ = chunk(
+        Search(game, SHIPPED["dynamic-puct"](), NetworkEvaluator(shape), 8, score_utility=0.1), params=weights
+    )
+    lowered(*program)
 
 
 def test_a_search_with_a_network_of_katago_s(gpu, tmp_path):

@@ -275,7 +275,7 @@ def analyze(
         with running(engine) as asked:
             found = asked_of(places, asked, limits, on_progress)
     else:
-        found = _analyze(places, searching_bot(bot or strongest(places[0].game), **keys), seed, on_progress)
+        found = _analyze(places, searching_bot(bot or strongest(places[0].game, keys), **keys), seed, on_progress)
     return found[0] if alone else found
 
 

@@ -176,7 +176,7 @@ def move_lines(move: ReviewedMove, who: str = THE_BOT) -> list[str]:
     lines = [f"{said}: {verdict(move, who)}"]
     lines.append(f"{colour}'s win rate: {_percent(move.win_rate_before)} before, {_percent(move.win_rate_after)} after")
     if move.lead_before is not None and move.lead_after is not None:
-        lines[-1] += f"; {colour}'s lead: {move.lead_before:+.1f} before, {move.lead_after:+.1f} after"
+        lines[-1] += f"; {colour}'s lead: {move.lead_before:+z.1f} before, {move.lead_after:+z.1f} after"
     if move.best and not move.is_best:
         lines.append(f"{who} plays {move.best}: {' '.join(move.variation)}")
     if move.simulations:

@@ -221,7 +221,7 @@ def reviews_of(
     :func:`jubango.review`. Raises UserError."""
     records = [game if isinstance(game, Record) else read_sgf(game) for game in games]
     searchers = [
-        bot if isinstance(bot, EngineSearcher) else searching_bot(bot or strongest(record.game), **keys)
+        bot if isinstance(bot, EngineSearcher) else searching_bot(bot or strongest(record.game, keys), **keys)
         for record in records
     ]
     saved = load(Path(file)) if file else None

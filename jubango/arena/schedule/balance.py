@@ -64,7 +64,7 @@ def balanced_openings(
     ``on_progress`` is told how many are kept and how many were looked at. Raises TooFew, a
     UserError, if there are not enough, and Interrupted; both hold what was found.
     """
-    searching = searching_bot(bot or strongest(game), **keys)
+    searching = searching_bot(bot or strongest(game, keys), **keys)
     informed = bool(network_file(game, searching))
     kept: list[Balanced] = []
     try:

@@ -34,6 +34,7 @@ class _Evaluation(NamedTuple):
     value: jax.Array  # float32 [B] in [-1, 1], from the view of the player to move
     amaf: Amaf | None = None  # for rules that ask for it (Rave), where games have been played
     logits: jax.Array | None = None  # float32 [B, A]: the prior is their softmax over the legal actions
+    lead: jax.Array | None = None  # float32 [B], in points, komi included, of the player to move; for score_utility
 
 
 class Evaluation(_Evaluation):
@@ -53,6 +54,7 @@ class Evaluation(_Evaluation):
         value: ArrayLike | None = None,
         amaf: Amaf | None = None,
         logits: ArrayLike | None = None,
+        lead: ArrayLike | None = None,
         firsts: Amaf | None = None,
     ) -> Self:
         if firsts is not None:
@@ -60,7 +62,7 @@ class Evaluation(_Evaluation):
             amaf = firsts
         if value is not None and (prior is None) == (logits is None):  # JAX makes some of nothing at all
             raise UserError("Evaluation: give prior= (weights of the actions) or logits=, one of them, and value=")
-        return super().__new__(cls, prior, value, amaf, logits)  # type: ignore[arg-type]  # arrays, once traced
+        return super().__new__(cls, prior, value, amaf, logits, lead)  # type: ignore[arg-type]  # arrays, once traced
 
 
 class Evaluator(ABC):
@@ -213,7 +215,7 @@ def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]
             raise UserError(f"{where}: its {name} is {kind_of(x)}; should be {should}{[*wanted]}{many}")
         return given.astype(jnp.int32 if kind is jnp.integer else jnp.float32)
 
-    prior, value, amaf, logits = found
+    prior, value, amaf, logits, lead = found
     if amaf is not None:
         games = (*shape[:-1], *jnp.shape(amaf.result)[-1:])
         amaf = Amaf(
@@ -225,6 +227,7 @@ def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]
         value=array("value", value, shape[:-1]),
         amaf=amaf,
         logits=None if logits is None else array("logits", logits, shape),
+        lead=None if lead is None else array("lead", lead, shape[:-1]),
     )
 
 

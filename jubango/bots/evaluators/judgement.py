@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.game import Game, State
 
 LARGEST_LOGIT = 1e33  # of weights and logits, so that no sum of weights is infinite
+LARGEST_LEAD = 2000.0  # points, komi included
 TOLERANCE = 1e-3  # by which a value may be beyond 1, as rounding has it
 MOST_KNOWN = 256  # evaluators that are remembered as looked at
 
@@ -24,11 +25,19 @@ _faults: list[str] = []  # what has been found where nothing can be raised, the 
 _looked_at: set[tuple[object, ...]] = set()
 
 
+class Judged(NamedTuple):
+    """What an evaluator says of B positions, as searches take it."""
+
+    weights: jax.Array  # float32 [B, A], of the actions, finite, not negative, 0 where illegal
+    value: jax.Array  # float32 [B] in [-1, 1]
+    amaf: Amaf | None
+    lead: jax.Array | None  # float32 [B], points
+
+
 def judged(
     evaluator: Evaluator, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array
-) -> tuple[jax.Array, jax.Array, Amaf | None]:
-    """(float32 [B, A], weights of the actions, finite, not negative, 0 where illegal; float32 [B], values in [-1, 1];
-    who took what first), whatever the evaluator says: what is no number counts as nothing.
+) -> Judged:
+    """What the evaluator says of B positions. What is no number counts as nothing.
 
     Raises UserError for other shapes and types; with the ``debug`` of :func:`jubango.configure` the program
     looks at every number as well.
@@ -37,7 +46,7 @@ def judged(
     given = _given(found)
     if machine.debugging() and not evaluator.trusted:
         look = functools.partial(_look, name_of(evaluator, game), found.logits is not None)
-        jax.debug.callback(look, given, found.value, legal)
+        jax.debug.callback(look, given, found.value, legal, found.lead)
     if found.logits is None:
         weights = jnp.where(legal & (given > 0), jnp.minimum(given, LARGEST_LOGIT), 0.0)
     else:
@@ -46,12 +55,13 @@ def judged(
         weights = jnp.exp(logits - top)
     amaf = found.amaf
     if amaf is not None:
-        amaf = amaf._replace(result=_value(amaf.result))
-    return weights, _value(found.value), amaf
+        amaf = amaf._replace(result=_number(amaf.result))
+    lead = None if found.lead is None else _number(found.lead, LARGEST_LEAD)
+    return Judged(weights, _number(found.value), amaf, lead)
 
 
-def _value(x: jax.Array) -> jax.Array:
-    return jnp.where(jnp.isnan(x), 0.0, jnp.clip(x, -1.0, 1.0))
+def _number(x: jax.Array, most: float = 1.0) -> jax.Array:
+    return jnp.where(jnp.isnan(x), 0.0, jnp.clip(x, -most, most))
 
 
 def look_at(evaluator: Evaluator, params: Params, game: Game, states: State) -> None:
@@ -71,7 +81,7 @@ def look_at(evaluator: Evaluator, params: Params, game: Game, states: State) -> 
         return legal, said(evaluator(params, game.compiled_as, states, legal, seeds), evaluator, game, legal.shape)
 
     legal, found = jax.device_get(jax.jit(ask)(params, states))
-    fault = fault_in(found.logits is not None, _given(found), found.value, legal)
+    fault = fault_in(found.logits is not None, _given(found), found.value, legal, found.lead)
     if fault:
         raise UserError(f"{name_of(evaluator, game)}: {fault}")
     if len(_looked_at) >= MOST_KNOWN:
@@ -83,9 +93,11 @@ def _given(found: Evaluation) -> Any:
     return found.prior if found.logits is None else found.logits
 
 
-def fault_in(logits: bool, given: np.ndarray, value: np.ndarray, legal: np.ndarray) -> str:
-    """What is wrong with logits or weights of the actions, [B, A], and values, [B], of positions with these legal
-    actions; nothing where there are none."""
+def fault_in(
+    logits: bool, given: np.ndarray, value: np.ndarray, legal: np.ndarray, lead: np.ndarray | None = None
+) -> str:
+    """What is wrong with logits or weights of the actions, [B, A], and values and leads, [B], of positions with these
+    legal actions; nothing where there are none."""
     asked = legal.any(axis=-1)
     own, said = given[legal], value[asked]
     if np.isnan(own).any() or (np.isinf(own) if not logits else own == np.inf).any():
@@ -99,11 +111,16 @@ def fault_in(logits: bool, given: np.ndarray, value: np.ndarray, legal: np.ndarr
     beyond = said[~(np.abs(said) <= 1 + TOLERANCE)]
     if beyond.size:
         return f"its value is {beyond[0]:.4g}; should be between -1 and 1, for the player to move"
+    if lead is not None and not np.isfinite(lead[asked]).all():
+        return f"its lead is {lead[asked][~np.isfinite(lead[asked])][0]}; should be points, of the player to move"
     return ""
 
 
-def _look(name: str, logits: bool, given: np.ndarray, value: np.ndarray, legal: np.ndarray) -> None:
-    fault = fault_in(logits, np.asarray(given), np.asarray(value), np.asarray(legal))
+def _look(
+    name: str, logits: bool, given: np.ndarray, value: np.ndarray, legal: np.ndarray, lead: np.ndarray | None
+) -> None:
+    told = None if lead is None else np.asarray(lead)
+    fault = fault_in(logits, np.asarray(given), np.asarray(value), np.asarray(legal), told)
     if fault:
         _faults.append(f"{name}: {fault}")
         raise UserError(_faults[-1])

@@ -15,7 +15,7 @@ from jubango.sgf_games.rules.game import Game, State
 
 @dataclass(frozen=True)
 class Mixed(Evaluator):
-    """The prior of ``first``, and the weighted mean of both values. Params: a pair, one of each.
+    """The prior of ``first``, and its lead if it tells one, and the weighted mean of both values. Params: a pair.
 
     weight: that of ``second``'s value, 0 to 1.
 
@@ -57,8 +57,8 @@ class Mixed(Evaluator):
 
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         first, second = params or ((), ())
-        prior, a, some = judged(
-            self.first, first, game, states, legal, mix(seeds)
-        )  # its random numbers are not the second's
-        _, b, others = judged(self.second, second, game, states, legal, seeds)
-        return Evaluation(prior, (1 - self.weight) * a + self.weight * b, some if others is None else others)
+        one = judged(self.first, first, game, states, legal, mix(seeds))  # its random numbers are not the second's
+        other = judged(self.second, second, game, states, legal, seeds)
+        value = (1 - self.weight) * one.value + self.weight * other.value
+        amaf, lead = one.amaf if other.amaf is None else other.amaf, other.lead if one.lead is None else one.lead
+        return Evaluation(one.weights, value, amaf, lead=lead)

@@ -88,7 +88,7 @@ class OutputsEvaluator(Evaluator):
             return jax.tree.map(lambda x, y: x.at[rows].set(y, mode="drop"), so_far, found)
 
         pieces = (jnp.sum(asked, dtype=jnp.int32) + together - 1) // together
-        nothing = Evaluation(jnp.zeros(legal.shape, jnp.float32), jnp.zeros(lanes, jnp.float32))
+        nothing = self._nothing(legal)
         return lax.fori_loop(0, pieces, piece, alike(nothing, legal))
 
     def _judged(self, params: Params, game: Game, inputs: Inputs, legal: jax.Array, seeds: jax.Array) -> Evaluation:
@@ -102,10 +102,14 @@ class OutputsEvaluator(Evaluator):
             found = self._seen(params, game, inputs, legal, jnp.full(seeds.shape, i))
             assert found.prior is not None and total.prior is not None
             policy = found.prior / jnp.maximum(jnp.sum(found.prior, axis=-1, keepdims=True), 1)  # its largest is 1
-            return Evaluation(total.prior + policy / number, total.value + found.value / number)
+            lead = None if found.lead is None or total.lead is None else total.lead + found.lead / number
+            return Evaluation(total.prior + policy / number, total.value + found.value / number, lead=lead)
 
-        nothing = Evaluation(jnp.zeros(legal.shape, jnp.float32), jnp.zeros(seeds.shape, jnp.float32))
-        return lax.fori_loop(0, number, one, alike(nothing, legal))
+        return lax.fori_loop(0, number, one, alike(self._nothing(legal), legal))
+
+    def _nothing(self, legal: jax.Array) -> Evaluation:
+        zero = jnp.zeros(legal.shape[0], jnp.float32)
+        return Evaluation(jnp.zeros(legal.shape, jnp.float32), zero, lead=zero if self.scores else None)
 
     def _seen(
         self, params: Params, game: Game, inputs: Inputs, legal: jax.Array, turned: jax.Array | None = None
@@ -121,7 +125,8 @@ class OutputsEvaluator(Evaluator):
             policy = jnp.take_along_axis(found.policy, back, axis=1)
         logits = jnp.where(legal, policy, -jnp.inf)
         grown = jnp.exp(logits - jnp.max(jnp.where(legal, logits, -1e9), axis=-1, keepdims=True))
-        return Evaluation(jnp.where(legal, grown, 0.0), found.value)
+        lead = found.score * (game.height * game.width) if self.scores else None
+        return Evaluation(jnp.where(legal, grown, 0.0), found.value, lead=lead)
 
 
 def _turned(inputs: Inputs, points: jax.Array) -> Inputs:

@@ -107,7 +107,7 @@ def _policy_playout(params: Params, game: Game, policy: Evaluator, states: State
         states, t = carry
         legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
         throw = random_bits(seeds, jnp.full(seeds.shape, t))
-        prior, *_ = judged(policy, params, game, states, legal, mix(throw))  # with a seed of its own
+        prior = judged(policy, params, game, states, legal, mix(throw)).weights  # with a seed of its own
         action = first_largest(jnp.where(legal, gumbel_max_scores(prior, throw), -jnp.inf))
         return step(states, action), t + 1
 

@@ -91,32 +91,56 @@ def begin(weights: Weights, recipe: Recipe) -> Learning:
     return Learning(weights, copy, recipe.optimizer().init(weights), jnp.int32(0))
 
 
+class Examples(NamedTuple):
+    """Positions as a network is shown them, and what it is to say of them: arrays [N, ...]."""
+
+    planes: jax.Array  # [H, W, C]
+    policy: jax.Array  # float32 [A]
+    outcome: jax.Array  # float32 [3], chances of loss, draw and win
+    value: jax.Array  # float32
+    counted: jax.Array  # float32, 1 where owners and score are known
+    owners: jax.Array  # float32 [H * W]; of games that count points, else empty
+    score: jax.Array  # float32, the margin over the board's points
+
+
+def examples(game: Game, batch: Samples, symmetry: jax.Array) -> Examples:
+    """What is learnt from a batch. symmetry: int32 [N], that each position is looked at in. A pure function."""
+    planes = jax.vmap(game.observe)(batch.state)
+    points, actions = (jnp.asarray(table)[symmetry] for table in game.symmetries)
+    number, height, width, channels = planes.shape
+    flat = jnp.take_along_axis(planes.reshape(number, height * width, channels), points[..., None], axis=1)
+    result = batch.result[:, None]
+    owners = jnp.take_along_axis(batch.owners, points, axis=1) if game.counts_points else batch.owners
+    return Examples(
+        flat.reshape(planes.shape),
+        jnp.take_along_axis(batch.policy.astype(jnp.float32), actions, axis=1),
+        jnp.concatenate([jnp.maximum(-result, 0), 1 - jnp.abs(result), jnp.maximum(result, 0)], axis=-1),
+        jnp.asarray(batch.value),
+        jnp.asarray(batch.counted, jnp.float32),
+        jnp.asarray(owners, jnp.float32),
+        jnp.asarray(batch.margin / (height * width)),
+    )
+
+
 def loss(
     game: Game, shape: Shape, recipe: Recipe, weights: Weights, batch: Samples, symmetry: jax.Array
 ) -> tuple[jax.Array, Losses]:
     """(the sum that is minimised, its parts). symmetry: int32 [N], that each position is looked at in."""
-    planes = jax.vmap(game.observe)(batch.state)  # [N, H, W, C]
-    points, actions = (jnp.asarray(table)[symmetry] for table in game.symmetries)
-    number, height, width, channels = planes.shape
-    flat = jnp.take_along_axis(planes.reshape(number, height * width, channels), points[..., None], axis=1)
-    target = jnp.take_along_axis(batch.policy.astype(jnp.float32), actions, axis=1)
-    found = apply(shape, weights, flat.reshape(planes.shape), recipe.precision)
+    told = examples(game, batch, symmetry)
+    found = apply(shape, weights, told.planes, recipe.precision)
     logs = jax.nn.log_softmax(found.policy)
-    result = batch.result[:, None]
-    outcome = jnp.concatenate([jnp.maximum(-result, 0), 1 - jnp.abs(result), jnp.maximum(result, 0)], axis=-1)
-    counted = batch.counted.astype(jnp.float32)
     ownership = score = jnp.float32(0)
     if shape.scores:
-        owners = jnp.take_along_axis(batch.owners, points, axis=1).astype(jnp.float32)
-        known = counted / jnp.maximum(jnp.sum(counted), 1)
-        ownership = jnp.sum(known * jnp.mean((found.ownership.reshape(owners.shape) - owners) ** 2, axis=1))
-        score = jnp.sum(known * (found.score - batch.margin / (height * width)) ** 2)
+        known = told.counted / jnp.maximum(jnp.sum(told.counted), 1)
+        off = found.ownership.reshape(told.owners.shape) - told.owners
+        ownership = jnp.sum(known * jnp.mean(off**2, axis=1))
+        score = jnp.sum(known * (found.score - told.score) ** 2)
     losses = Losses(
-        policy=-jnp.mean(jnp.sum(target * logs, axis=-1)),
+        policy=-jnp.mean(jnp.sum(told.policy * logs, axis=-1)),
         entropy=-jnp.mean(jnp.sum(jnp.exp(logs) * logs, axis=-1)),
-        target=-jnp.mean(jnp.sum(target * jnp.log(jnp.maximum(target, 1e-30)), axis=-1)),
-        outcome=-jnp.mean(jnp.sum(outcome * jax.nn.log_softmax(found.outcome), axis=-1)),
-        value=jnp.mean((found.value - batch.value) ** 2),
+        target=-jnp.mean(jnp.sum(told.policy * jnp.log(jnp.maximum(told.policy, 1e-30)), axis=-1)),
+        outcome=-jnp.mean(jnp.sum(told.outcome * jax.nn.log_softmax(found.outcome), axis=-1)),
+        value=jnp.mean((found.value - told.value) ** 2),
         ownership=ownership,
         score=score,
     )

@@ -6,6 +6,7 @@ Shape legend as in :mod:`simulate`.
 from __future__ import annotations
 
 import functools
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from jubango.bots.search.tree.tree import (
     Tree,
     count,
     count_firsts,
+    count_leads,
     count_squares,
     end_of,
     pick,
@@ -32,16 +34,18 @@ from jubango.bots.search.tree.tree import (
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import suited
 
+Sums: TypeAlias = tuple[jax.Array, jax.Array | None]  # the tree's edges, and its leads where they count
+
 
 def back_up(search: SearchSpec, s: SearchState, leaf_value: LeafValue, active: jax.Array, levels: jax.Array) -> Tree:
     """Add the value to every edge of the path. Here values change sides, and in :func:`prove` the bounds do. With a
     solver a value comes up no further than what is proved allows: a player who has a draw for sure loses no more by the
     moves that are still searched for a better one."""
     tree, at_once = s.tree, suited().climb
-    _, value, player = leaf_value
+    _, value, player, lead = leaf_value
 
-    def counted(depth: jax.Array, edges: jax.Array, worth: tuple) -> tuple[jax.Array, tuple]:
-        b = s.tree_of_lanes
+    def counted(depth: jax.Array, sums: Sums, worth: tuple) -> tuple[Sums, tuple]:
+        (edges, leads), b = sums, s.tree_of_lanes
         way = lax.dynamic_slice_in_dim(s.paths, depth, at_once)
         nodes, actions = way[:, 0], way[:, 1]
         nodes = jnp.where((depth + jnp.arange(at_once) < levels)[:, None], nodes, search.spare)
@@ -49,13 +53,16 @@ def back_up(search: SearchSpec, s: SearchState, leaf_value: LeafValue, active: j
             gain, worth = bounded(nodes, *worth)
         else:
             gain = jnp.where(player_of(tree, b, nodes) == player, value, -value)
+        if lead is not None and leads is not None:
+            points = jnp.where(player_of(tree, b, nodes) == player, lead, -lead)
+            leads = count_leads(leads, jnp.where(active, points, 0.0), b, nodes, actions, search.leaves)
         if search.rule.variance:
             square = jnp.where(active, jnp.square(gain), 0.0)
             edges = count_squares(edges, jnp.broadcast_to(square, nodes.shape), b, nodes, actions, search.leaves)
         visits = jnp.float32(1)
         if search.leaves > 1:  # the visits are there; take back the virtual losses, and what was a double
             visits, gain = jnp.where(active, 0.0, -1.0), jnp.where(active, gain, 0.0) + 1.0
-        return count(edges, visits, gain, b, nodes, actions, search.leaves), worth
+        return (count(edges, visits, gain, b, nodes, actions, search.leaves), leads), worth
 
     def bounded(nodes: jax.Array, value: jax.Array, mover: jax.Array) -> tuple[jax.Array, tuple]:
         """(the gains at the nodes of some levels, what comes out above them and whose it is)."""
@@ -70,19 +77,22 @@ def back_up(search: SearchSpec, s: SearchState, leaf_value: LeafValue, active: j
         return jnp.stack(gains[::-1]), (value, mover)
 
     def down(carry: tuple) -> tuple:
-        depth, edges = carry
-        return depth + at_once, counted(depth, edges, ())[0]
+        depth, sums = carry
+        return depth + at_once, counted(depth, sums, ())[0]
 
     def up(carry: tuple) -> tuple:
-        depth, edges, worth = carry
-        return depth - at_once, *counted(depth, edges, worth)
+        depth, sums, worth = carry
+        return depth - at_once, *counted(depth, sums, worth)
 
+    now = tree.edges, None if lead is None else tree.leads
     if search.solver:
-        start = (levels - 1) // at_once * at_once, tree.edges, (value, player)
-        return tree._replace(edges=while_loop(lambda c: c[0] >= 0, up, start)[1])
-    top = jnp.int32(0), tree.edges
-    top = top if suited().skips else down(top)
-    return tree._replace(edges=while_loop(lambda c: c[0] < levels, down, top)[1])
+        start = (levels - 1) // at_once * at_once, now, (value, player)
+        now = while_loop(lambda c: c[0] >= 0, up, start)[1]
+    else:
+        top = jnp.int32(0), now
+        top = top if suited().skips else down(top)
+        now = while_loop(lambda c: c[0] < levels, down, top)[1]
+    return tree._replace(edges=now[0], leads=tree.leads if now[1] is None else now[1])
 
 
 def back_up_firsts(
@@ -91,7 +101,7 @@ def back_up_firsts(
     """Tell every node of the path which actions its player was the first to take, from there to the end of the game:
     those of the path below it and those of the evaluator's games (Gelly & Silver 2011, section 4.1)."""
     tree, b, actions = s.tree, s.tree_of_lanes, jnp.arange(search.game.num_actions)
-    _, value, player = leaf_value
+    _, value, player, _ = leaf_value
     if amaf is None:  # the moves of the path are all there is
         amaf = Amaf(jnp.full((value.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
     gain = jnp.where(active[:, None], amaf.result, 0.0)

@@ -22,6 +22,7 @@ from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.rule import Edges
 from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
+from jubango.bots.search.tree.score_utility import compared
 from jubango.bots.search.tree.state import RootStatistics, SearchState
 from jubango.bots.search.tree.transpositions import empty_table
 from jubango.bots.search.tree.tree import (
@@ -158,17 +159,24 @@ def root_edges(s: SearchState) -> Edges:
     return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
 
+def roots_to_compare(search: SearchSpec, s: SearchState, edges: Edges) -> Edges:
+    """The roots' ``edges`` as the rule is told them."""
+    b = jnp.arange(s.done.shape[0])
+    return compared(s.tree, b, jnp.zeros_like(s.done), edges, search.game, search.score_utility)
+
+
 def root_statistics(search: SearchSpec, s: SearchState) -> RootStatistics[jax.Array]:
     tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(s)
-    final = search.rule.final(edges, s.params)
+    told = roots_to_compare(search, s, edges)
+    final = search.rule.final(told, s.params)
     final = jnp.where(edges.prior > 0, jnp.where(jnp.isnan(final), OUT, final), -jnp.inf)
     value, mean, bounds = edges.q, mean_value(tree, b, jnp.zeros_like(s.done)), tree.bounds[:, 0]
     if search.solver:
         value = jnp.clip(value, bounds[:, LOWER], bounds[:, UPPER])
         mean = jnp.clip(mean, *jnp.moveaxis(jnp.max(bounds, axis=-1), 1, 0))
     return RootStatistics(
-        edges.visits, value, edges.prior, mean, edges.value, bounds, final, s.done,
-        s.wanted - s.done + s.fresh,
+        edges.visits, value, edges.prior, mean, edges.value, bounds, final,
+        told.q if search.score_utility else value[:, :0], s.done, s.wanted - s.done + s.fresh,
     )  # fmt: skip
 
 
@@ -192,7 +200,7 @@ def idle(search: SearchSpec, trees: int) -> SearchState:
     levels = search.capacity + 1 + suited().first + suited().descent + suited().climb  # none is beyond it, asked or not
     nowhere = jnp.array([[search.spare], [0]], jnp.int32)
     return SearchState(
-        tree=empty_tree(search.game, trees, search.capacity, search.rule, search.solver),
+        tree=empty_tree(search.game, trees, search.capacity, search.rule, search.solver, search.score_utility > 0),
         params=TracedParams(
             simulations=zero,
             depth=zero,

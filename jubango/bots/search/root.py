@@ -41,7 +41,7 @@ def final_moves(
     by_visits &= seen.any(axis=1)  # without visits the prior decides
     by = [rule if rule == "gumbel" or ok else "prior" for rule, ok in zip(moves, by_visits, strict=True)]
     main = prior.astype(np.float64)
-    for rule, key in (("visits", visits), ("value", value), ("gumbel", found.final), ("lcb", found.final)):
+    for rule, key in (("visits", visits), ("value", found.compared), ("gumbel", found.final), ("lcb", found.final)):
         rows = np.array([own == rule for own in by])
         if rows.any():
             main[rows] = key[rows]
@@ -85,8 +85,8 @@ def undecided(found: RootStatistics[np.ndarray]) -> np.ndarray:
     most = visits.max(axis=1, keepdims=True)
     tried = visits >= np.maximum(TRIED * most, 1)
     first = tried & (visits == most)
-    values = np.where(tried, found.value, -np.inf)
-    unstable = values.max(axis=1) > np.where(first, found.value, -np.inf).max(axis=1)
+    values = np.where(tried, found.compared, -np.inf)
+    unstable = values.max(axis=1) > np.where(first, found.compared, -np.inf).max(axis=1)
     close = (visits >= CLOSE * most).sum(axis=1) > 1
     return (most[:, 0] > 0) & (unstable | close)
 
@@ -98,7 +98,12 @@ def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics[n
         return found
     each = RootStatistics(*(x.reshape(len(x) // ensemble, ensemble, *x.shape[1:]) for x in found))
     visits: Any = each.visits.sum(axis=1)
-    value: Any = (each.value * each.visits).sum(axis=1) / np.maximum(visits, 1)
+
+    def mean_of(x: np.ndarray) -> Any:
+        return (x * each.visits).sum(axis=1) / np.maximum(visits, 1)
+
+    value = mean_of(each.value)
+    utility = mean_of(each.utility) if each.utility.shape[-1] else each.utility[:, 0]
     prior, mean, raw, final = (x.mean(axis=1) for x in (each.prior, each.mean, each.raw, each.final))
     bounds = each.bounds[:, 0]
     if bounds.shape[-1]:  # proved anywhere is proved
@@ -106,4 +111,4 @@ def merged(found: RootStatistics[np.ndarray], ensemble: int) -> RootStatistics[n
         bounds = np.stack([low, high], axis=1)
         value, mean = np.clip(value, low, high), np.clip(mean, low.max(axis=1), high.max(axis=1))
     done, left = each.done.sum(axis=1), each.remaining.max(axis=1)
-    return RootStatistics(visits, value, prior, mean, raw, bounds, final, done, left)
+    return RootStatistics(visits, value, prior, mean, raw, bounds, final, utility, done, left)

@@ -66,12 +66,14 @@ class Search(SearchSpec):
         transpositions: bool = False,
         leaves: int = 1,
         ties: Ties = "first",
+        score_utility: float = 0.0,
     ) -> None:
         game = game.game if isinstance(game, Env) else as_game(game)
         judge = as_evaluator(evaluator)
         super().__init__(
-            game, rule, judge, capacity, width, cutoff, opponent, draws, solver, transpositions, leaves, ties
-        )
+            game, rule, judge, capacity, width, cutoff, opponent, draws, solver, transpositions, leaves, ties,
+            score_utility,
+        )  # fmt: skip
 
     def __call__(
         self,
@@ -154,7 +156,7 @@ class Search(SearchSpec):
         new_roots = lifecycle.NewRoots(open_, nothing, words_of_lanes(positions, game), legal, traced_params, seeds)
         s = lifecycle.begin(self, lifecycle.idle(self, trees), new_roots)
         s, found = lifecycle.advance(self, params, s, jnp.int32(self.capacity + 1))
-        edges = lifecycle.root_edges(s)
+        edges = lifecycle.roots_to_compare(self, s, lifecycle.root_edges(s))
         searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
         policy = jnp.where(searched, self.rule.policy(edges, traced_params), found.prior)
         tie_bits = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1

@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jubango.bots.evaluators.evaluator import Amaf, Params
+from jubango.bots.evaluators.evaluator import Amaf, Params, name_of
 from jubango.bots.evaluators.judgement import judged
 from jubango.bots.search.backup import back_up, back_up_firsts, prove
 from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import lanes_of, words_of_lanes
+from jubango.bots.search.tree.score_utility import compared, own_lead
 from jubango.bots.search.tree.state import Leaf, LeafValue, SearchState
 from jubango.bots.search.tree.transpositions import look_up, remember
 from jubango.bots.search.tree.tree import (
@@ -43,6 +44,7 @@ from jubango.bots.search.tree.tree import (
     value_of,
     words_of_nodes,
 )
+from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.compute.loops import while_loop
 from jubango.sgf_games.compute.machine import suited
@@ -138,7 +140,7 @@ def select(search: SearchSpec, s: SearchState, active: jax.Array) -> tuple[Searc
 
 def one_leaf(search: SearchSpec, s: SearchState, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
     """(the action each tree takes, its edges as they are)."""
-    edges = edges_of(s.tree, s.tree_of_lanes, d.node)
+    edges = to_compare(search, s.tree, s.tree_of_lanes, d.node)
     return best_action(search, s, edges, s.tree_of_lanes, d.node, d.depth, root), s.tree.edges
 
 
@@ -157,7 +159,7 @@ def several_leaves(search: SearchSpec, s: SearchState, d: Descent, root: bool) -
     if root:  # one row a tree will do
         rows = jnp.arange(s.done.shape[0], dtype=jnp.int32)
         node, same = jnp.zeros_like(rows), same[:, :1]
-    edges = edges_of(s.tree, rows, node)
+    edges = to_compare(search, s.tree, rows, node)
 
     def turn(carry: tuple) -> tuple:
         i, action, visits, value_sum = carry
@@ -174,6 +176,11 @@ def several_leaves(search: SearchSpec, s: SearchState, d: Descent, root: bool) -
     action = jnp.maximum(while_loop(lambda c: c[0] <= last, turn, start)[1], 0)
     at = jnp.where(d.going, d.node, search.spare)
     return action, count(s.tree.edges, 1, jnp.full(b.shape, -1.0, jnp.float32), b, at, action)
+
+
+def to_compare(search: SearchSpec, tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
+    """The actions of ``node`` of tree ``b`` as the rule is told them."""
+    return compared(tree, b, node, edges_of(tree, b, node), search.game, search.score_utility)
 
 
 def best_action(
@@ -240,7 +247,7 @@ def expand(
     legal = jnp.where(fresh[:, None], per_lane(search, s.legal), legal)
     made = per_lane(search, s.done) + ~fresh + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
-    player, terminal, prior, value, amaf = judge(search, params, states, legal, active, seeds)
+    player, terminal, prior, value, amaf, lead = judge(search, params, states, legal, active, seeds)
     noise, dirichlet, depth = (per_lane(search, x) for x in (s.params.noise, s.params.dirichlet, s.params.depth))
     prior = jnp.where(fresh[:, None], noisy(prior, noise, dirichlet), prior)
     too_deep = leaf.length >= depth
@@ -261,15 +268,18 @@ def expand(
         shared = ~known & (twin >= 0)
         node, new = jnp.where(shared, twin, node), new & ~shared
         value = jnp.where(shared, mean_value(tree, b, jnp.maximum(twin, 0)), value)
+        if lead is not None:
+            lead = jnp.where(shared, own_lead(tree, b, jnp.maximum(twin, 0)), lead)  # its visits may be virtual
         new &= ~(value > 1e30)  # never so: makes this write wait for the reads, else XLA copies every tree
         table = remember(table, b, jnp.where(new & ~fresh, place, table.node.shape[1]), key, node)
     at, above = jnp.where(new, node, search.spare), jnp.where(active & ~known & ~fresh, leaf.parent, search.spare)
     words = words_of_nodes(leaf.parent, leaf.action, value, words_of_lanes(states, search.game))
-    tree = write(search, tree, b, at, words, player, end, prior, value, legal)
+    tree = write(search, tree, b, at, words, player, end, prior, value, legal, lead)
     tree = tree._replace(edges=put(tree.edges, node.astype(jnp.float32), b, above, CHILD, leaf.action))
     if search.draws == "random":
         value = jnp.where((end == EXACT) & (value == 0), coin(seeds), value)
-    return s._replace(tree=tree, table=table), LeafValue(jnp.where(active, node, search.spare), value, player), amaf
+    leaf_value = LeafValue(jnp.where(active, node, search.spare), value, player, lead)
+    return s._replace(tree=tree, table=table), leaf_value, amaf
 
 
 def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
@@ -287,21 +297,39 @@ def noisy(prior: jax.Array, noise: jax.Array, dirichlet: jax.Array) -> jax.Array
 
 def judge(
     search: SearchSpec, params: Params, states: State, legal: jax.Array, active: jax.Array, seeds: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Amaf | None]:
-    """(player, terminal, prior, value, amaf): the exact result of finished games, else the evaluator's, which is not
-    asked for finished games and in lanes that are not ``active``."""
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Amaf | None, jax.Array | None]:
+    """(player, terminal, prior, value, amaf, lead): the exact result of finished games, else the evaluator's, which is
+    not asked for finished games and in lanes that are not ``active``."""
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
     asked = active & ~terminal
-    weights, said, amaf = judged(search.evaluator, params, search.game, states, legal & asked[:, None], seeds)
-    said = jnp.where(asked, said, 0.0)
+    found = judged(search.evaluator, params, search.game, states, legal & asked[:, None], seeds)
+    said = jnp.where(asked, found.value, 0.0)
 
     def exact() -> jax.Array:
         returns = jax.vmap(search.game.returns, in_axes=-1, out_axes=-1)(states)
         return jnp.where(terminal, jnp.take_along_axis(returns, player[None], axis=0)[0].astype(jnp.float32), said)
 
     value = lax.cond(jnp.any(terminal), exact, lambda: said) if suited().skips else exact()
-    return player, terminal, normalised(weights, legal, search.width), value, amaf
+    lead = leads_of(search, states, player, terminal, found.lead) if search.score_utility else None
+    return player, terminal, normalised(found.weights, legal, search.width), value, found.amaf, lead
+
+
+def leads_of(
+    search: SearchSpec, states: State, player: jax.Array, terminal: jax.Array, said: jax.Array | None
+) -> jax.Array:
+    """float32 [L]: the lead of the player to move in points: of finished games the margin, else what is ``said``.
+
+    Raises UserError where the evaluator says nothing.
+    """
+    if said is None:
+        raise UserError(f"score_utility: {name_of(search.evaluator, search.game)} says no lead in points")
+
+    def exact() -> jax.Array:
+        margin = jax.vmap(search.game.margin, in_axes=-1)(states)
+        return jnp.where(terminal, jnp.where(player == 0, margin, -margin), said)
+
+    return lax.cond(jnp.any(terminal), exact, lambda: said) if suited().skips else exact()
 
 
 def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
@@ -319,7 +347,7 @@ def normalised(weights: jax.Array, legal: jax.Array, width: int) -> jax.Array:
 
 def write(
     search: SearchSpec, tree: Tree, b: jax.Array, node: jax.Array, words: jax.Array, player: jax.Array, end: jax.Array,
-    prior: jax.Array, value: jax.Array, legal: jax.Array,
+    prior: jax.Array, value: jax.Array, legal: jax.Array, lead: jax.Array | None,
 ) -> Tree:  # fmt: skip
     """Fill a new node: no visits, no children, and nothing proved but the result of a finished game."""
     at = (b, node)
@@ -328,6 +356,8 @@ def write(
             bounds=put(tree.bounds, first_bounds(legal, end == EXACT, value), *at),
             sure=put(tree.sure, jnp.where(end == EXACT, value, -1.0), *at),
         )
+    if lead is not None:
+        tree = tree._replace(leads=put(tree.leads, jnp.pad(lead[:, None], ((0, 0), (prior.shape[-1], 0))), *at))
     return tree._replace(
         edges=put(tree.edges, no_edges(prior, tree.edges.shape[2]), *at),
         nodes=put(tree.nodes, words, *at),

@@ -8,7 +8,7 @@ from typing import Literal
 from jubango.bots.evaluators.evaluator import Evaluator
 from jubango.bots.search.rules.rule import Rule
 from jubango.bots.search.tree.tree import MOST_NODES
-from jubango.sgf_games.base.checks import one_of, truth, whole
+from jubango.sgf_games.base.checks import finite, one_of, truth, whole
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game
 
@@ -35,6 +35,8 @@ class SearchSpec:
     transpositions: positions reached by different orders share a node.
     leaves: K, evaluated at once in one tree, kept apart by virtual losses (Chaslot et al. 2008).
     ties: between equal scores the "first" action or a "random" one.
+    score_utility: the share of the lead in what the search compares, 0 to 1; see
+        :mod:`jubango.bots.search.tree.score_utility`.
     """
 
     game: Game
@@ -49,6 +51,7 @@ class SearchSpec:
     transpositions: bool = False
     leaves: int = 1
     ties: Ties = "first"
+    score_utility: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.game, Game):
@@ -76,6 +79,20 @@ class SearchSpec:
             raise UserError(
                 'solver=True proves what the best replies allow; it needs opponent="searched" and draws="half"'
             )
+
+        self._check_score_utility()
+
+    def _check_score_utility(self) -> None:
+        share = finite("score_utility", self.score_utility)
+        if not 0 <= share <= 1:
+            raise UserError(f"score_utility={share}: should be a number from 0 to 1, the share of the lead")
+        object.__setattr__(self, "score_utility", share)
+        if share and not (self.game.counts_points and self.game.num_players == 2):
+            raise UserError(f"score_utility={share}: {self.game.spec} counts no points")
+        if share and self.cutoff == "draw":
+            raise UserError(f'score_utility={share}: needs cutoff="value"; a draw has no lead')
+        if share and self.rule.amaf:
+            raise UserError(f"score_utility={share}: {type(self.rule).__name__} asks who played what first, by results")
 
     @property
     def spare(self) -> int:

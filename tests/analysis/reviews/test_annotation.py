@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import json
 import re
@@ -12,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sgfmill import sgf as sgfmill_sgf
 
-from jubango.analysis.reviews.annotation import clear, verdict
+from jubango.analysis.reviews.annotation import clear, move_lines, verdict
 from jubango.analysis.reviews.katrain import is_ours
 from jubango.analysis.reviews.notes import BEGIN, with_note, without_note
 from jubango.analysis.reviews.review import Review
@@ -276,6 +277,11 @@ def test_kinds_of_moves(reviewed):
     assert line[graded.number].properties["HO"]
     better = [child for child in line[graded.number - 1].children if "instead of" in child.text("C")]
     assert better, "better moves are variations"
+
+
+def test_a_lead_of_nothing_has_no_minus(reviewed):
+    even = dataclasses.replace(reviewed.moves[0], lead_before=-0.04, lead_after=-0.06)
+    assert any("lead: +0.0 before, -0.1 after" in line for line in move_lines(even))
 
 
 def test_the_other_games_of_a_file_stay(tmp_path):

@@ -89,6 +89,21 @@ def test_a_level_a_hint_a_new_opponent_and_a_clock(browser, server):  # noqa: F8
         page.wait_for_selector("#status:text-matches('White wins: W.R')")
 
 
+def test_the_strongest_is_that_of_the_game(browser, server):  # noqa: F811
+    """Whoever chose it and then another game."""
+    with visited(browser, server) as page:
+        page.wait_for_selector("#komibox:not([hidden])", state="attached")
+        who = page.locator(".chooser").nth(1).locator("select")
+        for game, best in (("go:9", "score_utility=0.1"), ("connect_four", "simulations=1600"), ("go:9", "=0.1")):
+            with page.expect_response(re.compile("choices.game=")):
+                page.select_option("#game", game)
+            if game == "go:9" and "score" in best:
+                who.select_option(who.locator("option", has_text="the strongest").get_attribute("value"))
+            page.wait_for_function(
+                "end => document.querySelectorAll('.chooser select')[1].value.endsWith(end)", arg=best
+            )
+
+
 def test_a_bot_s_thoughts_are_seen_and_stopped(browser, server):  # noqa: F811
     with visited(browser, server) as page:
         begun(page, "connect_four", "uct:simulations=1000000", sgf="(;GM[4]JG[connect_four]SZ[7:6];B[df];W[de])")

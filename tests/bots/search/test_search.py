@@ -188,7 +188,7 @@ def test_an_ensemble_shares_what_its_trees_prove():
     both = lambda a, b: np.array([a, b], float)  # noqa: E731
     rows = RootStatistics(
         visits=np.array([[2, 6], [2, 6]]), value=np.array([[-0.5, 0.5], [0.1, 0.2]]), prior=np.full((2, 2), 0.5),
-        mean=np.array([0.4, -0.3]), raw=np.zeros(2), final=np.zeros((2, 2)),
+        mean=np.array([0.4, -0.3]), raw=np.zeros(2), final=np.zeros((2, 2)), utility=np.zeros((2, 0)),
         bounds=np.stack([both([0, -1], [0.5, 1]), both([-1, -1], [1, 0])]), done=np.array([8, 8]),
         remaining=np.array([0, 0]),
     )  # fmt: skip
@@ -298,7 +298,7 @@ def statistics(visits, value=None, prior=None, lower=(), upper=(), final=()):
     n = len(visits)
     return RootStatistics(
         np.array(visits), np.array(value or [0.0] * n), np.array(prior or [1 / n] * n), 0.0, 0.0, np.array([lower, upper]),
-        np.array(final), sum(visits), 0,
+        np.array(final), np.zeros(0), sum(visits), 0,
     )  # fmt: skip
 
 
@@ -436,7 +436,7 @@ def test_an_ensemble_merges_visits():
     rows = RootStatistics(
         visits=np.array([[2, 6], [6, 2]]), value=np.array([[0.5, 0.0], [0.1, -1.0]]), prior=np.full((2, 2), 0.5),
         mean=np.array([0.2, 0.4]), raw=np.zeros(2), bounds=np.zeros((2, 2, 0)), final=np.zeros((2, 0)),
-        done=np.array([8, 8]), remaining=np.array([0, 3]),
+        utility=np.zeros((2, 0)), done=np.array([8, 8]), remaining=np.array([0, 3]),
     )  # fmt: skip
     one = merged(rows, 2)
     assert one.visits.tolist() == [[8, 8]]

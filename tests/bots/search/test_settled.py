@@ -25,7 +25,7 @@ def statistics(visits, legal):
     total = int(visits.sum())
     return RootStatistics(
         visits, np.zeros(a, np.float32), np.where(legal, 1 / a, 0), np.float32(0), np.float32(0),
-        np.zeros((2, 0), np.float32), np.zeros(a, np.float32), np.int32(total), np.int32(0),
+        np.zeros((2, 0), np.float32), np.zeros(a, np.float32), np.zeros(0, np.float32), np.int32(total), np.int32(0),
     )  # fmt: skip
 
 

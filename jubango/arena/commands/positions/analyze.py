@@ -271,7 +271,7 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
         table.add_column(heading, justify="right" if heading != "move" else "left", no_wrap=True)
     table.add_column("principal variation", overflow="fold")
     for move in one.moves[:MOVES_SHOWN]:
-        lead = "" if move.lead is None else f"{-move.lead if one.player else move.lead:+.1f}"
+        lead = "" if move.lead is None else f"{-move.lead if one.player else move.lead:+z.1f}"
         table.add_row(
             move.move, str(move.visits), f"{100 * move.share:.1f} %", move.win_rate.percent if move.visits else "",
             *([f"{100 * move.prior:.1f} %", lead] if told else []), " ".join(move.variation),

@@ -81,7 +81,7 @@ def moves_table(review: Review) -> Table:
             f"{'BW'[move.player]} {move.move}",
             "" if move.is_best else move.best,
             f"{100 * after.win_rate:.1f} %",
-            *([f"{after.lead:+.1f}" if after.lead is not None else ""] if leads else []),
+            *([f"{after.lead:+z.1f}" if after.lead is not None else ""] if leads else []),
             loss,
             move.sign,
             f"{move.visits} of {move.simulations}" if move.simulations else "",

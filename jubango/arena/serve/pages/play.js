@@ -43,7 +43,8 @@ async function gameChosen() {
   if (!spec) return;
   const found = await ask(`/play/choices?game=${encodeURIComponent(spec)}`);
   if (!found) return;
-  const before = choices ? choosers.map((one) => one.value) : ["human", found.levels ? "level=1" : found.best];
+  const now = choosers.map((one) => (one.value === choices?.best ? found.best : one.value));
+  const before = choices ? now : ["human", found.levels ? "level=1" : found.best];
   choices = found;
   $("komibox").hidden = found.komi === null;
   if (found.komi !== null) $("komi").value = found.komi;

@@ -256,12 +256,12 @@ class Driver:
         done, remaining = self._progress
         packed = gathered(self._packed)[rows]
         a = self.search.game.num_actions
-        ends = np.cumsum([a, a, a, 2 * a if self.search.solver else 0, a])
-        visits, value, prior, bounds, final, rest = np.split(packed, ends, axis=1)
+        ends = np.cumsum([a, a, a, 2 * a if self.search.solver else 0, a, a if self.search.score_utility else 0])
+        visits, value, prior, bounds, final, utility, rest = np.split(packed, ends, axis=1)
         visits = np.ascontiguousarray(visits).view(np.int32)
         found = RootStatistics(
-            visits, value, prior, rest[:, 0], rest[:, 1], bounds.reshape(len(rows), 2, -1), final, done[rows],
-            remaining[rows],
+            visits, value, prior, rest[:, 0], rest[:, 1], bounds.reshape(len(rows), 2, -1), final, utility,
+            done[rows], remaining[rows],
         )  # fmt: skip
         return merged(found, self.ensemble)
 

@@ -103,7 +103,8 @@ def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
         progress = jnp.stack([found.done, found.remaining, now.made, now.moves.number, taken], axis=-1)
         visits = jax.lax.bitcast_convert_type(found.visits, jnp.float32)
         bounds = found.bounds.reshape(found.bounds.shape[0], -1)
-        columns = [visits, found.value, found.prior, bounds, found.final, found.mean[:, None], found.raw[:, None]]
+        columns = [visits, found.value, found.prior, bounds, found.final, found.utility]
+        columns += [found.mean[:, None], found.raw[:, None]]
         return s, progress, now.moves.rows, jnp.concatenate(columns, axis=-1)
 
     shapes = jax.eval_shape(lambda: lifecycle.idle(search, trees))

@@ -48,6 +48,7 @@ class LeafValue(NamedTuple):
     node: jax.Array  # int32, where it ends, the spare one of idle lanes
     value: jax.Array  # float32, for the node's player
     player: jax.Array  # int32, the node's
+    lead: jax.Array | None  # float32, its lead in points, with a score utility
 
 
 class RootStatistics(NamedTuple, Generic[Array]):
@@ -60,5 +61,11 @@ class RootStatistics(NamedTuple, Generic[Array]):
     raw: Array  # float32 [B], what the evaluator said
     bounds: Array  # float32 [B, 2, A], what is proved of the actions' values, see Tree; A is 0 without a solver
     final: Array  # float32 [B, A], the rule's score of the moves to play
+    utility: Array  # float32 [B, A], the means that the rule compares; A is 0 without a score utility: the values
     done: Array  # int32 [B], simulations made
     remaining: Array  # int32 [B], simulations still to make, the root's evaluation included
+
+    @property
+    def compared(self) -> Array:
+        """float32 [B, A]: the means that the rule compares."""
+        return self.utility if self.utility.shape[-1] else self.value

@@ -10,8 +10,8 @@ children are whole numbers, which float32 holds exactly up to MOST_NODES.
 What else is known of a node, its state included, are the words of one row, so that a new node is written at once. Only
 whose turn it is and whether it has ended lies apart, in a byte, as every step down and up a tree asks.
 
-Memory: a node takes 16 A + 13 bytes and its state (9x9 Go: 1,325 + 64), with a rule that asks who took what
-first 8 A more, with one that asks for variances 4 A more, with a solver 8 A + 4 more, and with transpositions at least
+Memory: a node takes 16 A + 13 bytes and its state (9x9 Go: 1,325 + 64). A rule that asks who took what first takes 8 A
+more, one that asks for variances 4 A. A solver takes 8 A + 4 more, a score utility 4 A + 4, and transpositions at least
 24 for the table.
 """
 
@@ -56,6 +56,8 @@ class Tree(NamedTuple):
     bounds: jax.Array  # float32 [B, N, 2, A]: what is proved of an action's value for the node's player, from LOWER to
     # UPPER: -1 to 1 at first, -1 to -1 where illegal, the result where the game is over; A is 0 without a solver
     sure: jax.Array  # float32 [B, N], the best LOWER of a node's actions; N is 0 without a solver
+    leads: jax.Array  # float32 [B, N, A + 1]: of each action the sum of the leads in points, from the view of the
+    # node's player; then the node's own, as the evaluator says it. The last axis is 0 without a score utility
 
 
 Index = jax.Array | int | slice
@@ -198,6 +200,13 @@ def count_squares(
     return add_in_order(edges, square, leaves, same, b, node, edges.shape[2] - 1, action)
 
 
+def count_leads(
+    leads: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array, action: jax.Array, leaves: int = 1
+) -> jax.Array:
+    """The trees' leads with so much more in the sum of an action; equal ones add up as in :func:`count`."""
+    return add_in_order(leads, gain, leaves, equal_in_trees(leaves, node, action), b, node, action)
+
+
 def count_firsts(
     edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array, leaves: int = 1
 ) -> jax.Array:
@@ -242,7 +251,9 @@ def in_question(bounds: Array, value: Array, choices: Array) -> Array:
     return better | (sure & ~(better & sure).any(axis=-1, keepdims=True))
 
 
-def empty_tree(game: Game, trees: int, capacity: int, rule: Rule, solver: bool = False) -> Tree:
+def empty_tree(
+    game: Game, trees: int, capacity: int, rule: Rule, solver: bool = False, with_leads: bool = False
+) -> Tree:
     """Room for ``capacity`` simulations in each tree."""
     nodes, actions = capacity + 2, game.num_actions
     per_node = trees, nodes
@@ -252,13 +263,16 @@ def empty_tree(game: Game, trees: int, capacity: int, rule: Rule, solver: bool =
         kind=jnp.zeros(per_node, jnp.uint8),
         bounds=jnp.zeros((*per_node, 2, actions if solver else 0), jnp.float32),
         sure=jnp.zeros((trees, nodes if solver else 0), jnp.float32),
+        leads=jnp.zeros((*per_node, actions + 1 if with_leads else 0), jnp.float32),
     )
 
 
-def tree_bytes(game: Game, capacity: int, rule: Rule | type[Rule], solver: bool = False) -> int:
+def tree_bytes(
+    game: Game, capacity: int, rule: Rule | type[Rule], solver: bool = False, with_leads: bool = False
+) -> int:
     """Memory of one tree, transpositions aside."""
-    proofs = 8 * game.num_actions + 4 if solver else 0
-    return (capacity + 2) * (4 * columns_of(rule) * game.num_actions + 1 + proofs + 4 * (STATE + words_of(game)))
+    more = (8 * game.num_actions + 4 if solver else 0) + (4 * game.num_actions + 4 if with_leads else 0)
+    return (capacity + 2) * (4 * columns_of(rule) * game.num_actions + 1 + more + 4 * (STATE + words_of(game)))
 
 
 def rerooted(tree: Tree, root: jax.Array, used: jax.Array) -> tuple[Tree, jax.Array]:
