@@ -4,7 +4,7 @@
 
 Positions of 8 to 16 random moves that are not over; bitbully (an exact solver by another author, in the extra
 ``bench``) values every move of each. A bot keeps a position's value if its move is worth as much as the best one: a win
-stays a win, a draw a draw. The verdicts are kept in a file, one a seed, since they take minutes.
+stays a win, a draw a draw. The verdicts are kept in a file, one a seed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def solved(number: int, seed: int) -> list[dict]:
         return found[:number]
     from bitbully import BitBully, Board
 
-    solver, rng = BitBully(opening_book=None), random.Random(seed)
+    solver, rng = BitBully(), random.Random(seed)
     found = []
     while len(found) < number:
         board, moves = Board(), []

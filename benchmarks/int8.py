@@ -1,6 +1,6 @@
 """Networks in eight bits against float32, by turns: evaluations a second, what they say, and searches.
 
-python benchmarks/int8.py [GAME ...]
+python benchmarks/int8.py [GAME ...] [--network FILE]
 """
 
 from __future__ import annotations
@@ -66,11 +66,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("games", nargs="*", default=["go:9,komi=7.5", "go:19", "connect_four", "gomoku:9"])
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--network", help="a file of weights in place of those that come along")
     options = parser.parse_args()
     jubango.configure()
+    file = f",network={options.network}" if options.network else ""
     for spec in options.games:
         game = make_game(spec)
-        loaded = [evaluator_for(game, bot_from_spec(f"policy:precision={own}")) for own in PRECISIONS]
+        loaded = [evaluator_for(game, bot_from_spec(f"policy:precision={own}{file}")) for own in PRECISIONS]
         network, weights = loaded[0]
         assert isinstance(network, NetworkEvaluator)
         planes = jnp.asarray(sampled_positions(game, network.shape, weights, seed=1))

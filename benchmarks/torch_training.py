@@ -2,12 +2,15 @@
 
     pip install torch 'jubango[int8]'
     python benchmarks/torch_training.py runs/nine --game go:9,komi=7.5 --channels 128 --pupil 64 --minutes 72
-    python benchmarks/torch_training.py runs/four --game connect_four --channels 64 --teacher --minutes 20
+    python benchmarks/torch_training.py runs/four --game connect_four --channels 64 --teacher --exact --minutes 20
 
 XLA computes a convolution with some 100 GFLOPS a core, in bfloat16 as in float32. oneDNN, which comes with torch, had
 400 to 1,300 in bfloat16 where the processor had AMX. So torch evaluates here what self-play asks for, and learns.
 Games, search and rules are those of `jubango train`. The network plays and learns; with --teacher the one that comes
 along plays, in int8, and is learnt from. The pupil learns from the same positions. All are written every four minutes.
+With --exact connect four's games are played as ever, and what is learnt of their positions is what perfect play is
+worth, by bitbully, and of the search's policy the moves that keep it; as Leela Chess Zero's games are gone over by
+tablebases. That takes the solver some milliseconds a position.
 The same command, or one with or without --teacher, goes on from there for another --minutes.
 """
 
@@ -20,8 +23,10 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -58,6 +63,7 @@ TOWER = "stem", "blocks", "policy_planes", "value_planes"  # layers in bfloat16
 FALLS_FROM = 0.7  # of the time, from where the rate of learning falls
 LEAST_REMEMBERED, REMEMBERED_SHARE = 60_000, 0.7  # the newest positions, which are learnt from
 CORES = ThreadPoolExecutor(2)
+SOLVERS = 2  # processes
 
 Tensors = dict[str, torch.Tensor]
 
@@ -131,6 +137,45 @@ def to_jax(weights: Tensors) -> dict[str, jax.Array]:
     """The inverse of :func:`to_torch`."""
     back = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}
     return {name: jnp.asarray(value.permute(back[value.ndim]).contiguous().numpy()) for name, value in weights.items()}
+
+
+@functools.cache
+def solver() -> Any:
+    """Of this process. Its book is of 12 plies; positions before it are searched up to there."""
+    from bitbully import BitBully
+
+    return BitBully()
+
+
+def exact(boards: np.ndarray) -> np.ndarray:
+    """int8 [N, 7]: what a stone in each column is worth to the player to move, 1, 0 or -1; -2 where none fits.
+
+    boards: int [N, 7, 6] of columns from below, 0 empty, 1 and 2 the players' stones.
+    """
+    from bitbully import Board
+
+    found = np.full((len(boards), Board.N_COLUMNS), -2, np.int8)
+    for own, stones in zip(found, boards, strict=True):
+        board = Board.from_array(stones.tolist())
+        for move in board.legal_moves():
+            then = board.copy()
+            then.play(move)
+            own[move] = then.has_win() if then.is_game_over() else -np.sign(solver().negamax(then, -1, 1))
+    return found
+
+
+def solved(samples: Samples, pool: Executor) -> Samples:
+    """The positions, with what perfect play is worth and, of the policy, the moves that keep it."""
+    own, opp = (np.asarray(rows)[:, ::-1, None] >> np.arange(7) & 1 for rows in (samples.state.own, samples.state.opp))
+    first = np.asarray(samples.state.player)[:, None, None] == 0
+    boards = np.where(first, own + 2 * opp, opp + 2 * own).transpose(0, 2, 1)
+    worth = np.concatenate(list(pool.map(exact, np.array_split(boards, 16 * SOLVERS))))
+    best = worth.max(1)
+    keeping = worth == best[:, None]
+    policy = np.where(keeping, samples.policy.astype(np.float32), 0) + 1e-3 * keeping
+    policy /= policy.sum(1, keepdims=True)
+    value = best.astype(np.float32)
+    return samples._replace(policy=policy.astype(np.float16), value=value, result=value)
 
 
 class Network:
@@ -226,11 +271,13 @@ class TorchTrainer(Trainer):
 
     networks: tuple[Network, ...] = ()
 
-    def __init__(self, settings: TrainingConfig, folder: Path, pupil: int, teacher: bool) -> None:
+    def __init__(
+        self, settings: TrainingConfig, folder: Path, pupil: int, teacher: bool, solvers: Executor | None = None
+    ) -> None:
         super().__init__(settings, folder)
         game = self.games[0]
         self._owed = 0.0  # each network has its own, below
-        self.taught = teacher
+        self.taught, self.solvers = teacher, solvers
         weights = new_weights(self.shape, settings.seed)
         if settings.start:
             found = load_weights(settings.start).weights
@@ -276,7 +323,7 @@ class TorchTrainer(Trainer):
         """By float32 that would take as long as a turn."""
 
     def add(self, which: int, samples: Samples) -> None:
-        super().add(which, samples)
+        super().add(which, solved(samples, self.solvers) if self.solvers and samples.number else samples)
         self._owed = 0.0
         self.owed = [owed + reuse * samples.number for owed, reuse in zip(self.owed, self.reuse, strict=True)]
 
@@ -302,7 +349,7 @@ class TorchTrainer(Trainer):
         """Write the networks, and what is needed to go on."""
         self._save_samples(0)
         how |= {key: int(self.counts[key]) for key in ("games", "positions")}
-        how |= {"minutes": round(self.counts["seconds"] / 60), "teacher": self.taught}
+        how |= {"minutes": round(self.counts["seconds"] / 60), "teacher": self.taught, "exact": bool(self.solvers)}
         for network in self.networks:
             path = self.run.path / f"{network.shape.channels}x{BLOCKS}.safetensors"
             path.write_bytes(packed_weights(to_jax(network.average), network.shape, how))
@@ -323,7 +370,10 @@ def main() -> None:
     )
     parser.add_argument("--pupil", type=int, default=0, help="channels of the smaller network; 0: none")
     parser.add_argument("--teacher", action="store_true", help="the network that comes along plays")
+    parser.add_argument("--exact", action="store_true", help="of connect four what perfect play is worth is learnt")
     args = parser.parse_args()
+    if args.exact and args.game != "connect_four":
+        parser.error("--exact: the solver knows connect four alone")
     if args.pupil == args.channels:
         parser.error("--pupil: should be other than --channels")
     torch.set_num_threads(1)
@@ -331,11 +381,12 @@ def main() -> None:
         args.start = str(WEIGHTS_FOLDER / "go-large.safetensors")
     settings = TrainingConfig(
         games=(args.game,), channels=args.channels, blocks=BLOCKS, start=args.start, lanes=512, window=1_500_000,
-        reuse=REUSE, batch=512, **GAMES[args.game], **(TAUGHT if args.teacher else OWN),
+        reuse=REUSE, batch=512, **GAMES[args.game], **(TAUGHT if args.teacher and not args.exact else OWN),
     )  # fmt: skip
     args.folder.mkdir(parents=True, exist_ok=True)
     try:
-        trainer = TorchTrainer(settings, args.folder, args.pupil, args.teacher)
+        solvers = ProcessPoolExecutor(SOLVERS, get_context("spawn")) if args.exact else None
+        trainer = TorchTrainer(settings, args.folder, args.pupil, args.teacher, solvers)
     except UserError as error:
         parser.error(str(error))
     for what in trainer.player.compile(False, trainer.number):
