@@ -10,7 +10,8 @@ Games, search and rules are those of `jubango train`. The network plays and lear
 along plays, in int8, and is learnt from. The pupil learns from the same positions. All are written every four minutes.
 With --exact connect four's games are played as ever, and what is learnt of their positions is what perfect play is
 worth, by bitbully, and of the search's policy the moves that keep it; as Leela Chess Zero's games are gone over by
-tablebases. That takes the solver some milliseconds a position.
+tablebases. That takes the solver some milliseconds a position. As many positions are learnt from that at most eleven
+random moves led to, since its games begin much alike.
 The same command, or one with or without --teacher, goes on from there for another --minutes.
 """
 
@@ -50,7 +51,6 @@ from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.host_call import add
 from jubango.sgf_games.rules.game import Game
 
-BLOCKS = 6
 REUSE, PUPIL_REUSE = 4, 8  # how often each of the two learns from a position
 TOGETHER = 64  # positions that a core evaluates at a time
 OWN = {"simulations": 16, "fast": 4, "share": 0.5}  # of self-play
@@ -64,6 +64,7 @@ FALLS_FROM = 0.7  # of the time, from where the rate of learning falls
 LEAST_REMEMBERED, REMEMBERED_SHARE = 60_000, 0.7  # the newest positions, which are learnt from
 CORES = ThreadPoolExecutor(2)
 SOLVERS = 2  # processes
+EARLY = 11  # moves
 
 Tensors = dict[str, torch.Tensor]
 
@@ -94,7 +95,7 @@ def apply(shape: Shape, weights: Tensors, x: torch.Tensor) -> tuple[torch.Tensor
     relu, side = functional.relu, x.shape[2:]
     ones = torch.ones(1, side.numel(), 1, dtype=x.dtype)
     x = convolved(weights, "stem", x)
-    for i in range(BLOCKS):
+    for i in range(shape.blocks):
         inner = convolved(weights, f"blocks.{i}.first", relu(x))
         told = ones @ linear(weights, f"blocks.{i}.pooled", pool(inner))[:, None]  # its gradient is a product, too
         inner = relu(inner + told.unflatten(1, side).permute(0, 3, 1, 2))
@@ -162,6 +163,23 @@ def exact(boards: np.ndarray) -> np.ndarray:
             then.play(move)
             own[move] = then.has_win() if then.is_game_over() else -np.sign(solver().negamax(then, -1, 1))
     return found
+
+
+def early(samples: Samples) -> Samples:
+    """As many positions after at most EARLY random moves, which the book knows; self-play comes to few of them."""
+    from bitbully import Board
+
+    number = samples.number
+    plies = np.random.default_rng().integers(0, EARLY + 1, number)
+    stones = np.array([Board.random_board(int(n), False)[0].to_array() for n in plies])
+    rows, player = stones.transpose(0, 2, 1)[:, ::-1], plies % 2
+    own, opp = (
+        ((rows == mover[:, None, None] + 1) << np.arange(7)).sum(-1).astype(samples.state.own.dtype)
+        for mover in (player, 1 - player)
+    )
+    state = samples.state._replace(own=own, opp=opp, player=player.astype(np.int32), won=np.zeros(number, bool))
+    alike = np.full(samples.policy.shape, 1 / 7, np.float16)
+    return samples._replace(state=state, policy=alike, surprise=np.ones_like(samples.surprise))
 
 
 def solved(samples: Samples, pool: Executor) -> Samples:
@@ -284,7 +302,7 @@ class TorchTrainer(Trainer):
             weights = {name: found[name] for name in weights}  # in the same order, which an optimizer goes by
         self.networks = (Network(self.shape, weights, settings.rate),)
         if pupil:
-            shape = Shape.of(game, pupil, BLOCKS)
+            shape = Shape.of(game, pupil, settings.blocks)
             self.networks += (Network(shape, new_weights(shape, settings.seed), 1e-3),)
         self.reuse = (settings.reuse, PUPIL_REUSE)[: len(self.networks)]
         self.owed = [reuse * self.counts["positions"] for reuse in self.reuse]  # where only positions are left
@@ -323,7 +341,9 @@ class TorchTrainer(Trainer):
         """By float32 that would take as long as a turn."""
 
     def add(self, which: int, samples: Samples) -> None:
-        super().add(which, solved(samples, self.solvers) if self.solvers and samples.number else samples)
+        if self.solvers and samples.number:
+            samples = solved(jax.tree.map(lambda *x: np.concatenate(x), samples, early(samples)), self.solvers)
+        super().add(which, samples)
         self._owed = 0.0
         self.owed = [owed + reuse * samples.number for owed, reuse in zip(self.owed, self.reuse, strict=True)]
 
@@ -351,7 +371,7 @@ class TorchTrainer(Trainer):
         how |= {key: int(self.counts[key]) for key in ("games", "positions")}
         how |= {"minutes": round(self.counts["seconds"] / 60), "teacher": self.taught, "exact": bool(self.solvers)}
         for network in self.networks:
-            path = self.run.path / f"{network.shape.channels}x{BLOCKS}.safetensors"
+            path = self.run.path / f"{network.shape.channels}x{network.shape.blocks}.safetensors"
             path.write_bytes(packed_weights(to_jax(network.average), network.shape, how))
         state = {"counts": self.counts, "owed": self.owed, "resign": self.resign, "shapes": self._shapes}
         state["networks"] = [network.state() for network in self.networks]
@@ -365,9 +385,8 @@ def main() -> None:
     parser.add_argument("--game", choices=list(GAMES), default=next(iter(GAMES)))
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--channels", type=int, default=128)
-    parser.add_argument(
-        "--start", default="", help="a file of weights; for Go with 128 channels those for large boards"
-    )
+    parser.add_argument("--blocks", type=int, default=6)
+    parser.add_argument("--start", default="", help="a file of weights; for Go with 128 x 6 those for large boards")
     parser.add_argument("--pupil", type=int, default=0, help="channels of the smaller network; 0: none")
     parser.add_argument("--teacher", action="store_true", help="the network that comes along plays")
     parser.add_argument("--exact", action="store_true", help="of connect four what perfect play is worth is learnt")
@@ -377,10 +396,10 @@ def main() -> None:
     if args.pupil == args.channels:
         parser.error("--pupil: should be other than --channels")
     torch.set_num_threads(1)
-    if not args.start and args.game.startswith("go:") and args.channels == 128:
+    if not args.start and args.game.startswith("go:") and (args.channels, args.blocks) == (128, 6):
         args.start = str(WEIGHTS_FOLDER / "go-large.safetensors")
     settings = TrainingConfig(
-        games=(args.game,), channels=args.channels, blocks=BLOCKS, start=args.start, lanes=512, window=1_500_000,
+        games=(args.game,), channels=args.channels, blocks=args.blocks, start=args.start, lanes=512, window=1_500_000,
         reuse=REUSE, batch=512, **GAMES[args.game], **(TAUGHT if args.teacher and not args.exact else OWN),
     )  # fmt: skip
     args.folder.mkdir(parents=True, exist_ok=True)
