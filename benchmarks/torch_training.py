@@ -8,11 +8,10 @@ XLA computes a convolution with some 100 GFLOPS a core, in bfloat16 as in float3
 400 to 1,300 in bfloat16 where the processor had AMX. So torch evaluates here what self-play asks for, and learns.
 Games, search and rules are those of `jubango train`. The network plays and learns; with --teacher the one that comes
 along plays, in int8, and is learnt from. The pupil learns from the same positions. All are written every four minutes.
-With --exact connect four's games are played as ever, and what is learnt of their positions is what perfect play is
-worth, by bitbully, and of the search's policy the moves that keep it; as Leela Chess Zero's games are gone over by
-tablebases. That takes the solver some milliseconds a position. As many positions are learnt from that at most eleven
-random moves led to, since its games begin much alike.
-The same command, or one with or without --teacher, goes on from there for another --minutes.
+With --exact connect four's games are played as ever, and bitbully, an exact solver, says what they are worth. Learnt
+are the value of each position by perfect play, and of the search's policy the moves that keep it. So Leela Chess Zero's
+games are gone over by tablebases. As many positions are learnt from that at most eleven random moves led to, since
+self-play begins much alike.
 """
 
 from __future__ import annotations
