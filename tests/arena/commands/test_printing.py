@@ -82,6 +82,7 @@ def on_a_terminal(*commands: list[str], cwd: Path) -> str:
     return screen_of([sys.executable, "-c", code], cwd, environment)
 
 
+@pytest.mark.full
 def test_terminals_see_no_foreign_sequences(tmp_path):
     with open(tmp_path / "r.csv", "w", newline="") as file:
         csv.writer(file).writerows([("black", "white", "result"), (EVIL, "=1+2", "1-0"), ("two\nlines", EVIL, "0-1")])
