@@ -368,7 +368,12 @@ class TorchTrainer(Trainer):
         """Write the networks, and what is needed to go on."""
         self._save_samples(0)
         how |= {key: int(self.counts[key]) for key in ("games", "positions")}
-        how |= {"minutes": round(self.counts["seconds"] / 60), "teacher": self.taught, "exact": bool(self.solvers)}
+        how |= {"boards": [game.spec for game in self.games], "hours": round(self.counts["seconds"] / 3600, 3)}
+        how |= {
+            "teacher": self.taught,
+            "exact": bool(self.solvers),
+            "settings": self.settings.model_dump(exclude={"games"}),
+        }
         for network in self.networks:
             path = self.run.path / f"{network.shape.channels}x{network.shape.blocks}.safetensors"
             path.write_bytes(packed_weights(to_jax(network.average), network.shape, how))
