@@ -25,7 +25,6 @@ from jubango.sgf_games.rules.game import Game
 
 PRECISIONS = "float32", "int8"
 POSITIONS = 256  # evaluated at once, on all cores
-EACH = 24  # of them together, as in a search
 AGAIN = 20  # times, in one call of a program
 
 
@@ -35,9 +34,10 @@ def rate(game: Game, loaded: LoadedEvaluator, planes: jax.Array) -> Any:
     assert isinstance(evaluator, NetworkEvaluator)
     number, size = device_layout(POSITIONS)
     split, whole = shard(number)
+    each = evaluator.together(game)  # as in a search
 
     def evaluate(params: Any, planes: jax.Array) -> jax.Array:
-        pieces = planes[: planes.shape[0] // EACH * EACH].reshape(-1, EACH, *planes.shape[1:])
+        pieces = planes[: planes.shape[0] // each * each].reshape(-1, each, *planes.shape[1:])
 
         def once(_: int, total: jax.Array) -> jax.Array:
             said = jax.lax.map(lambda own: evaluator.outputs(params, game, own + 0 * total[0]).policy.sum(), pieces)
@@ -56,7 +56,7 @@ def rate(game: Game, loaded: LoadedEvaluator, planes: jax.Array) -> Any:
     def measured() -> float:
         began = time.perf_counter()
         jax.block_until_ready(program(*placed))
-        return AGAIN * number * (size // number // EACH * EACH) / (time.perf_counter() - began)
+        return AGAIN * number * (size // number // each * each) / (time.perf_counter() - began)
 
     measured()
     return measured

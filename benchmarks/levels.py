@@ -30,8 +30,8 @@ SMALL = 16  # simulations of the search that temperature weakens
 POLICY = "policy:base=19652"  # it makes no simulations: the number lets it share the program of the others
 CURVES = {  # bot: the key that changes, and its values from the weakest to the strongest
     POLICY: ("temperature", [20, 10, 5, 3.5, 2.5, 2, 1.5, 1, 0.6, 0.3]),
-    f"alphazero:simulations={SMALL},reuse=false,temperature_moves=0": ("temperature", [1.5, 0.7, 0.3]),
-    "alphazero:reuse=false": ("simulations", [SMALL, 64, 256, 1024]),
+    f"alphazero:simulations={SMALL},c=1.25,fpu=zero,reuse=false,temperature_moves=0": ("temperature", [1.5, 0.7, 0.3]),
+    "alphazero:c=1.25,fpu=zero,reuse=false": ("simulations", [SMALL, 64, 256, 1024]),
 }
 SCOUTING = 40  # games of a pairing that put the cheap bots in order
 NEAR = (1, 2)  # places in that order between two that meet

@@ -283,7 +283,8 @@ _ALPHAGO = {
     "selection": "alphago", "c": 5.0, "evaluator": "mixed", "opponent": "sampled", "simulations": 800,
 }  # fmt: skip
 _ALPHAZERO = {
-    "selection": "puct", "c": 1.25, "base": 19652.0, "evaluator": "network", "simulations": 1600, "reuse": True,
+    "selection": "puct", "c": 0.9, "base": 19652.0, "fpu": "parent", "evaluator": "network", "simulations": 1600,
+    "reuse": True,
     "temperature": 0.3, "temperature_moves": 12,  # so that games differ; the paper's 1 and 30 are for self-play
 }  # fmt: skip
 
