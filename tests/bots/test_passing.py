@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gtp_talk import Talk
 
 import jubango as jb
 from jubango.bots.config import bot_from_spec
 from jubango.bots.run_bot import run_bot
-from jubango.bots.search.passing import instead_of_pass
+from jubango.bots.search.passing import instead_of_a_lost_count, instead_of_pass
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, rules
@@ -86,3 +87,47 @@ def test_no_game_begins_with_a_pass_where_the_devices_make_the_moves():
     run = jb.match("uct:simulations=26", "uct:simulations=30", game="go:5,komi=0", games=24, seed=3, progress=False)
     first = [moves.split()[:5] for moves in run.games["moves"]]
     assert len(first) == 24 and not any("pass" in moves for moves in first)
+
+
+# Black's stone at D3 can be taken. As the board stands Black has 11 points and White 12, and without it 10 and 15.
+DEAD = """
+    .XO.O
+    .XO.O
+    .XOXO
+    .XOOO
+    .XO.O
+"""
+
+
+def played(komi: float, rule: str = "visits", before: int = PASS, **moves: tuple[int, float]) -> str:
+    """What Black plays where a pass was chosen, after White's move ``before``."""
+    game = make_game(f"go:5,komi={komi:g}")
+    state = game.set_up(game.stones(board(DEAD)), 1)
+    state = rules(game).step(state, before)
+    return game.action_text(instead_of_a_lost_count(game, state, statistics(**moves), 0, rule, PASS))
+
+
+def test_a_pass_that_would_lose_by_the_count_is_not_made():
+    seen = {"pass": (500, 1.0), "D4": (40, 0.1), "A1": (20, 0.3), "A2": (400, -0.95)}
+    assert played(-2, **seen) == "D4", "a point ahead as the board stands, three behind by the count"
+    assert played(-2, rule="value", **seen) == "A1"
+    assert played(-2, rule="gumbel", **seen) == "pass", "it has a schedule of its own"
+    assert played(-6, **seen) == "pass", "it wins by the count, too"
+    assert played(0, **seen) == "pass", "it loses either way"
+    assert played(-2, **{"pass": (500, 1.0), "A2": (400, -0.95)}) == "pass", "there is no hope"
+    assert played(-2, before=GAME.parse_action("A5"), **seen) == "pass", "it does not end the game"
+
+
+@pytest.mark.full
+def test_who_plays_by_gtp_reckons_with_the_count():
+    """A search goes on where its dead stones will be taken off, and passes where they will not be."""
+    talk = Talk("go:5,komi=-2", "uct:simulations=300")
+    for colour, stone in (("b", "X"), ("w", "O")):
+        for row, line in enumerate(DEAD.split()):
+            for column in (c for c in range(5) if line[c] == stone):
+                assert talk.ask(f"play {colour} {'ABCDE'[column]}{5 - row}") == "="
+    assert talk.ask("play w pass") == "="
+    assert talk.ask("kgs-genmove_cleanup b") == "= pass"
+    assert talk.ask("undo") == "="
+    assert talk.ask("genmove b") != "= pass"
+    talk.end()

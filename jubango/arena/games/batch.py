@@ -265,6 +265,7 @@ class GameBatch:
             i, lane.game_id, self.bots[name], move_seed(lane.task.seed, ply), self.boards.legal[i], lane.moves, colour,
             limit, left, self._whole(lane.task), self._game_of(lane.task),
             wanted="verdict" if lane.played_out else "cleanup" if name in lane.cleaners else "move",
+            judged=bool(self._judges(lane)),
         )  # fmt: skip
 
     def _whole(self, task: GameTask) -> WholeGame | None:

@@ -132,8 +132,11 @@ class Host:
 
     # -- thinking --------------------------------------------------------------------------------
 
-    def choose(self, player: int | None, on_tick: Callable[[], None] = lambda: None, tick: float = TICK) -> Choice:
-        """What the bot would play, in the time that there is. Raises GtpError where the game is over."""
+    def choose(
+        self, player: int | None, on_tick: Callable[[], None] = lambda: None, tick: float = TICK, judged: bool = True
+    ) -> Choice:
+        """What the bot would play, in the time that there is. judged: dead stones will be taken off in the end. Raises
+        GtpError where the game is over."""
         self.ready()
         began = time.perf_counter()
         session = self.session
@@ -145,19 +148,20 @@ class Host:
         points = session.game.height * session.game.width
         limit = session.timing.budget(turn.player, points, turn.ply)
         if self._thinker is not None:
-            choice = self._search(self._thinker, turn, limit, on_tick, tick)
+            choice = self._search(self._thinker, turn, limit, on_tick, tick, judged)
         else:
-            choice = self._ask(turn, limit)
+            choice = self._ask(turn, limit, judged)
         session.timing.spend(turn.player, time.perf_counter() - began)
         return choice
 
     def _search(
-        self, thinker: InteractiveSearch, turn: TurnToMove, limit: MoveTime, on_tick: Callable[[], None], tick: float
-    ) -> Choice:
+        self, thinker: InteractiveSearch, turn: TurnToMove, limit: MoveTime, on_tick: Callable[[], None], tick: float,
+        judged: bool,
+    ) -> Choice:  # fmt: skip
         room = thinker.room if limit.seconds and self.options.bot is None else None
         thinker.begin(self.position(turn), simulations=room, limit=limit)
         self.finish(thinker, on_tick, tick)
-        return Choice(thinker.choice(), thinker.findings())
+        return Choice(thinker.choice(judged), thinker.findings())
 
     def finish(
         self, thinker: InteractiveSearch, on_tick: Callable[[], None] = lambda: None, tick: float = TICK
@@ -169,7 +173,7 @@ class Host:
             self._leave_if_alone()
             thinker.advance(tick)
 
-    def _ask(self, turn: TurnToMove, limit: MoveTime) -> Choice:
+    def _ask(self, turn: TurnToMove, limit: MoveTime, judged: bool) -> Choice:
         player = self._player
         assert player is not None
         moves = [own.action for own in self.session.played]
@@ -180,7 +184,7 @@ class Host:
         self._asked = len(moves)
         request = MoveRequest(
             0, f"gtp {self._games}", self.bot, self._seed(turn), turn.legal, moves, turn.player, limit, clock,
-            game=self.session.game,
+            game=self.session.game, judged=judged,
         )  # fmt: skip
         player.begin([request], stacked([turn.state]))
         while True:
@@ -226,6 +230,8 @@ def _prepare(session: Session, territory: Territory | None) -> None:
     if len(legal):
         rules(game).step(turn.state, int(legal[0]))
     game.resumed(game.with_player(turn.state, 1 - turn.player))
+    if game.counts_points:
+        game.final_margin(game.without_stones(turn.state, game.dead_stones(turn.state)))
     if territory:
         territory.judge(turn.state, ())
         territory.owners(turn.state)

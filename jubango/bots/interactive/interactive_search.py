@@ -14,7 +14,7 @@ from jubango.bots.config import SearchConfig
 from jubango.bots.players.clock import MoveTime
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
-from jubango.bots.search.passing import without_early_passes
+from jubango.bots.search.passing import instead_of_a_lost_count, without_early_passes
 from jubango.bots.search.results.variations import variations
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
@@ -150,10 +150,15 @@ class InteractiveSearch:
             moves.append(MoveInfo(action, seen, rate, lower(rate, seen), float(priors[action]), variation, bounds))
         return AnalysisInfo(tuple(moves), int(visits.sum()), 0.5 + 0.5 * mean)
 
-    def choice(self) -> int:
-        """The move to play, with the temperature that the bot has there."""
+    def choice(self, judged: bool = False) -> int:
+        """The move to play, with the temperature that the bot has there. judged: dead stones will be taken off before
+        the points are counted."""
         assert self.position is not None
-        return self._choice(temperature_for(self.bot, self.position.ply))
+        chosen = self._choice(temperature_for(self.bot, self.position.ply))
+        if not judged:
+            return chosen
+        found, state = self.driver.statistics(1), self.position.state
+        return instead_of_a_lost_count(self.game, state, found, 0, self.bot.move, chosen)
 
     def _choice(self, temperature: float) -> int:
         assert self.position is not None

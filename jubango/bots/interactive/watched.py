@@ -60,7 +60,7 @@ class WatchedPlayer(BatchPlayer):
                 self._watch(self.thinker.findings())
             return []
         self._request, self.last = None, self.thinker.findings()
-        action = self.thinker.choice()
+        action = self.thinker.choice(request.judged)
         found = next(move for move in self.last.moves if move.action == action)
         thought = Thought(found.visits, self.last.visits, 2 * found.win_rate - 1, found.prior)
         return [MoveAnswer(request.lane, action, thought)]

@@ -42,6 +42,7 @@ class MoveRequest(NamedTuple):
     whole: WholeGame | None = None  # if the player has both sides: the moves after this one may come unasked
     game: Game | None = None  # that is played, if its komi may be its own
     wanted: Literal["move", "cleanup", "verdict"] = "move"  # the latter two of players that judge
+    judged: bool = False  # dead stones will be taken off before the points are counted
 
 
 class RecalledGame(NamedTuple):

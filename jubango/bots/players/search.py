@@ -17,7 +17,7 @@ from jubango.bots.search.host.device_selfplay import can_go_on
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.host.search_program import compile_ahead
 from jubango.bots.search.packing import DeviceSelfPlay, SearchRequest
-from jubango.bots.search.passing import without_early_passes
+from jubango.bots.search.passing import instead_of_a_lost_count, without_early_passes
 from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.sgf_games.records.thoughts import Thought
@@ -157,6 +157,9 @@ class SearchPlayer(BatchPlayer):
         actions = without_early_passes(
             self.driver.search, actions, found, moves, lambda row: self.driver.root(int(lanes[row]))
         )
+        for row in np.flatnonzero([own.request.judged for own in asked]).tolist():
+            game, state = asked[row].request.game or self.game, self.driver.root(int(lanes[row]))
+            actions[row] = instead_of_a_lost_count(game, state, found, row, moves[row], int(actions[row]))
         each = range(len(lanes))
         visits, values, priors = (x[each, actions].tolist() for x in (found.visits, found.value, found.prior))
         total, means = found.visits.sum(axis=1).tolist(), found.mean.tolist()

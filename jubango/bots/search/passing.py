@@ -4,6 +4,9 @@ A search without a network tells moves apart by chance at first: of a thousand s
 move gets twelve, and now and then a pass seems best. It gives up a turn where there are points to be taken. So while
 the board is open a pass gives way to the best move there unless it is surely better: the 95 % interval of the
 difference of their win rates holds no 0. A pass that would end the game is exact, and stands.
+
+Every stone is alive to a search. Where dead ones are taken off before the points are counted, a pass that ends the game
+and wins as the board stands may lose by the count. Then the best other move is played, while there is hope.
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ from jubango.bots.search.rules.rule import MoveRule
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.bots.search.tree.tree import in_question
+from jubango.sgf_games.rules.compiled import rules
 from jubango.sgf_games.rules.game import Game, State
 
+HOPE = -0.9  # the value of a move from which it is worth playing on
 Z95 = 1.96  # standard deviations to either side of a 95 % interval
 
 
@@ -59,6 +64,27 @@ def instead_of_pass(
     best = int(among[np.lexsort((keys[1][among], keys[0][among]))[-1]])
     (passed, one), (played, other) = (_known(float(value[a]), int(visits[a])) for a in (action, best))
     return action if passed - played > Z95 * math.sqrt(one + other) else best
+
+
+def instead_of_a_lost_count(
+    game: Game, state: State, found: RootStatistics[np.ndarray], row: int, rule: MoveRule, action: int
+) -> int:
+    """The move to play where ``action`` was chosen from row ``row`` of the statistics and dead stones will be taken
+    off: another one if it is a pass that ends the game, and won as the board stands, but not without them."""
+    if action != game.pass_action or not game.counts_points or rule not in ("visits", "value", "lcb"):
+        return action
+    after = rules(game).step(state, action)
+    sign = 1 if int(game.current_player(state)) == 0 else -1
+    if not bool(game.is_terminal(after)) or sign * game.final_margin(after) <= 0:
+        return action
+    if sign * game.final_margin(game.without_stones(after, game.dead_stones(after))) > 0:
+        return action
+    visits, value = found.visits[row], found.value[row]
+    others = np.flatnonzero((visits > 0) & (value > HOPE) & (np.arange(len(visits)) != action))
+    if not others.size:
+        return action
+    keys = (value, visits) if rule == "value" else (visits, value)
+    return int(others[np.lexsort((keys[1][others], keys[0][others]))[-1]])
 
 
 def _known(value: float, visits: int) -> tuple[float, float]:

@@ -226,6 +226,7 @@ def test_a_search_for_the_best_goes_on_where_it_was_killed(tmp_path):
         jb.tournament(tmp_path / "ko.toml", alpha=0.05, out=tmp_path / "run")
 
 
+@pytest.mark.full
 def test_commands_say_who_is_the_best(tmp_path, capsys):
     (tmp_path / "best.toml").write_text(BEST)
     given = ["tournament", str(tmp_path / "best.toml"), "--out", str(tmp_path / "run")]

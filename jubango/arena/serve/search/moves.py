@@ -80,7 +80,7 @@ class MoveWork(Work):
             0, str(order["key"]), bot, int(cast(int, order["seed"])), turn.legal,
             [own.action for own in session.played], turn.player,
             MoveTime(*cast("list[float]", order.get("limit", NO_LIMIT))), float(cast(float, order.get("clock", 0.0))),
-            game=session.game,
+            game=session.game, judged=True,
         )  # fmt: skip
         self._began = time.perf_counter()
         self._turn = turn
