@@ -278,13 +278,15 @@ def time_left(host: Host, words: list[str]) -> str:
 def genmove(host: Host, words: list[str]) -> str:
     """All stones count as alive while it searches, so that it captures what is dead before it passes. It does not pass
     where it would lose by the count without its dead stones, while there is hope."""
-    return made(host, words[0], host.choose(player_of(word(words, 0, "the color"))))
+    choice = host.choose(player_of(word(words, 0, "the color")))
+    return made(host, words[0], choice)
 
 
 @command("kgs-genmove_cleanup")
 def genmove_cleanup(host: Host, words: list[str]) -> str:
     """A move where all stones on the board will count as alive."""
-    return made(host, words[0], host.choose(player_of(word(words, 0, "the color")), judged=False))
+    choice = host.choose(player_of(word(words, 0, "the color")), judged=False)
+    return made(host, words[0], choice)
 
 
 def made(host: Host, color: str, choice: Choice) -> str:
