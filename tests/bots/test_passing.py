@@ -8,11 +8,13 @@ from gtp_talk import Talk
 
 import jubango as jb
 from jubango.bots.config import bot_from_spec
+from jubango.bots.players.batch_player import MoveRequest
+from jubango.bots.roster import make_players
 from jubango.bots.run_bot import run_bot
 from jubango.bots.search.passing import instead_of_a_lost_count, instead_of_pass
 from jubango.bots.search.tree.state import RootStatistics
 from jubango.sgf_games.rules.catalogue import make_game
-from jubango.sgf_games.rules.compiled import initial_state, rules
+from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
 
 GAME = make_game("go:5,komi=0")
 PASS = GAME.pass_action
@@ -131,3 +133,27 @@ def test_who_plays_by_gtp_reckons_with_the_count():
     assert talk.ask("undo") == "="
     assert talk.ask("genmove b") != "= pass"
     talk.end()
+
+
+@pytest.mark.full
+def test_a_player_reckons_with_the_count_where_it_is_told_to():
+    game = make_game("go:5,komi=-2")
+    bot = bot_from_spec("uct:simulations=300")
+    state = rules(game).step(game.set_up(game.stones(board(DEAD)), 1), PASS)
+    legal = np.asarray(rules(game).view(state).legal)
+    player = make_players(game, [bot], 2)[bot.name]
+
+    def moves(judged: list[bool]) -> list[int]:
+        player.begin(
+            [MoveRequest(lane, f"{judged}", bot, 5, legal, [PASS], 0, judged=own) for lane, own in enumerate(judged)],
+            stacked([state] * 2),
+        )
+        found: dict[int, int] = {}
+        while len(found) < 2:
+            found |= {answer.lane: answer.action for answer in player.advance()}
+        return [found[lane] for lane in range(2)]
+
+    first, second = moves([False, True])
+    assert first == PASS != second
+    assert moves([True, False]) == [second, PASS]
+    player.close()
