@@ -59,9 +59,7 @@ def instead_of_pass(
         choices = in_question(found.bounds[row], value, choices)
     if not choices.any():
         return action
-    among = np.flatnonzero(choices)
-    keys = (value, visits) if rule == "value" else (visits, value)
-    best = int(among[np.lexsort((keys[1][among], keys[0][among]))[-1]])
+    best = _best(choices, visits, value, rule)
     (passed, one), (played, other) = (_known(float(value[a]), int(visits[a])) for a in (action, best))
     return action if passed - played > Z95 * math.sqrt(one + other) else best
 
@@ -80,11 +78,16 @@ def instead_of_a_lost_count(
     if sign * game.final_margin(game.without_stones(after, game.dead_stones(after))) > 0:
         return action
     visits, value = found.visits[row], found.value[row]
-    others = np.flatnonzero((visits > 0) & (value > HOPE) & (np.arange(len(visits)) != action))
-    if not others.size:
-        return action
-    keys = (value, visits) if rule == "value" else (visits, value)
-    return int(others[np.lexsort((keys[1][others], keys[0][others]))[-1]])
+    others = (visits > 0) & (value > HOPE)
+    others[action] = False
+    return _best(others, visits, value, rule) if others.any() else action
+
+
+def _best(choices: np.ndarray, visits: np.ndarray, value: np.ndarray, rule: MoveRule) -> int:
+    """Of the ``choices``, bool [A], the one that is played by the rule; the other number decides between equals."""
+    among = np.flatnonzero(choices)
+    first, second = (value, visits) if rule == "value" else (visits, value)
+    return int(among[np.lexsort((second[among], first[among]))[-1]])
 
 
 def _known(value: float, visits: int) -> tuple[float, float]:
