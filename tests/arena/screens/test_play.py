@@ -113,16 +113,16 @@ def test_a_hint_is_a_heatmap_and_lines(tmp_path):
 
 def test_what_is_proved_of_a_position_is_said(tmp_path):
     """Tic-tac-toe is a draw, and everything but a corner loses against the centre."""
-    typed = "b2\na1\nhint\na2\nhint\nb1\nhint\nquit\n"
+    typed = "b2\na1\nhint\na2\nhint\nb1\nhint\nc1\nhint\nquit\n"
     status, out, err = play(tmp_path, typed, "--white", "human")
     assert (status, err) == (0, "")
-    drawn, defended, lost = out.split("wins  visits  expected\n")[1:]
+    drawn, defended, won, lost = out.split("wins  visits  expected\n")[1:]
     assert re.match(r"\w\d +drawn +\d+ ", drawn)
     assert re.match(r"C2 +drawn ", defended), "the only move"
-    assert re.search(r"^\w\d +lost ", defended, re.M)
-    assert re.match(r"C2 +won ", lost)
+    assert re.match(r"C2 +won ", won)
+    assert re.match(r"\w\d +lost ", lost), "two threats at once"
     assert [line for line in out.splitlines() if line.startswith("proved")] == [
-        "proved: a draw", "proved: White does not lose", "proved: Black wins",
+        "proved: a draw", "proved: White does not lose", "proved: Black wins", "proved: Black wins",
     ]  # fmt: skip
 
 
