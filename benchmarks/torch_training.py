@@ -42,6 +42,7 @@ from jubango.bots.learning.self_player import SelfPlayer
 from jubango.bots.learning.trainer import MOST_UPDATES, Trainer
 from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
+from jubango.bots.networks.int8.quantised import of_asked
 from jubango.bots.networks.model import USUAL_SIDE, new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.bots.networks.shipped import WEIGHTS_FOLDER, shipped
@@ -263,7 +264,8 @@ class TorchTrainer(Trainer):
             evaluator = HostEvaluator(found.shape, "int8")
             self.number = evaluator.in_int8(game, found.weights)
         else:  # in the way of int8: by a call of the host
-            evaluator, self.number = HostEvaluator(self.shape, "int8"), add(self.networks[0].evaluate)
+            evaluator = HostEvaluator(self.shape, "int8")
+            self.number = add(functools.partial(of_asked, self.networks[0].evaluate))
         self.player = Player(settings, evaluator)
         self._examples = jax.jit(functools.partial(learner.examples, game.compiled_as))
 

@@ -76,6 +76,22 @@ def test_eight_bits_say_nearly_the_same_in_every_batch(head):
             assert np.array_equal(one[0], other[i]), "to the last bit"
 
 
+def test_only_positions_that_are_asked_for_are_evaluated():
+    shape, height, width = SHAPES["points, a pass, a score"]
+    weights, planes = random_weights(shape, seed=3), planes_of(shape, height, width, quantised.POSITIONS)
+    number = quantised.number_of(shape, weights, board_of(shape, height, width), lambda: planes)
+    actions = height * width + 1
+    say = jax.jit(lambda asked: quantised.apply(shape, number, planes[:6], actions, asked))
+    found = quantised.apply(shape, number, planes[:6], actions)
+    for rows in ([0, 1, 2, 3, 4, 5], [1, 4], []):
+        asked = np.isin(np.arange(6), rows)
+        for one, other in zip(say(asked), found, strict=True):
+            assert np.array_equal(one[asked], other[asked]) and not np.any(one[~asked])
+    evaluated = []
+    quantised.of_asked(lambda x: evaluated.append(len(x)) or [x], planes[:6], np.float32([0, 1, 0, 0, 1, 0]))
+    assert evaluated == [2]
+
+
 def test_what_was_made_is_kept_and_a_damaged_file_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setenv("JUBANGO_CACHE", str(tmp_path))
     monkeypatch.setattr(quantised, "_numbers", {})

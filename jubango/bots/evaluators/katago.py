@@ -70,5 +70,5 @@ class KataGoEvaluator(OutputsEvaluator):
     def inputs(self, game: Game, states: State, legal: jax.Array) -> Inputs:
         return game.katago_inputs(states, legal)
 
-    def outputs(self, params: Params, game: Game, inputs: Inputs) -> Outputs:
+    def outputs(self, params: Params, game: Game, inputs: Inputs, asked: jax.Array | None = None) -> Outputs:
         return apply(self.architecture, params, *inputs)

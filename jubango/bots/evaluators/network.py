@@ -67,8 +67,9 @@ class OutputsEvaluator(Evaluator):
         """What the network is told of B positions; the arguments are those of a call."""
 
     @abstractmethod
-    def outputs(self, params: Params, game: Game, inputs: Inputs) -> Outputs:
-        """What the network says."""
+    def outputs(self, params: Params, game: Game, inputs: Inputs, asked: jax.Array | None = None) -> Outputs:
+        """What the network says. Of positions that are not ``asked`` for, bool [B], it may be anything; by default all
+        are."""
 
     def __call__(self, params: Params, game: Game, states: State, legal: jax.Array, seeds: jax.Array) -> Evaluation:
         lanes, together, seeds = legal.shape[0], self.together(game), jnp.asarray(seeds)
@@ -116,12 +117,13 @@ class OutputsEvaluator(Evaluator):
         self, params: Params, game: Game, inputs: Inputs, legal: jax.Array, turned: jax.Array | None = None
     ) -> Evaluation:
         """turned: int32 [B], the symmetry in which the network sees each board; by default as it is."""
+        asked = jnp.any(legal, axis=-1)
         if turned is None:
-            found = self.outputs(params, game, inputs)
+            found = self.outputs(params, game, inputs, asked)
             policy = found.policy
         else:
             points, actions = game.symmetries
-            found = self.outputs(params, game, _turned(inputs, jnp.asarray(points)[turned]))
+            found = self.outputs(params, game, _turned(inputs, jnp.asarray(points)[turned]), asked)
             back = jnp.asarray(np.argsort(actions, axis=1))[turned]
             policy = jnp.take_along_axis(found.policy, back, axis=1)
         logits = jnp.where(legal, policy, -jnp.inf)
@@ -206,9 +208,9 @@ class NetworkEvaluator(OutputsEvaluator):
         sample = functools.partial(sampled_positions, game, self.shape, weights)
         return quantised.number_of(self.shape, weights, game, sample)
 
-    def outputs(self, params: Params, game: Game, inputs: Inputs) -> Outputs:
+    def outputs(self, params: Params, game: Game, inputs: Inputs, asked: jax.Array | None = None) -> Outputs:
         if self.precision == "int8":
-            return quantised.apply(self.shape, params, inputs, game.num_actions)
+            return quantised.apply(self.shape, params, inputs, game.num_actions, asked)
         return apply(self.shape, params, inputs, self.precision)
 
 

@@ -71,23 +71,43 @@ def number_of(
             session = _session(model)
             if kept is None:
                 _keep(digest, model)
-            _numbers[digest] = add(functools.partial(_run, session))
+            _numbers[digest] = add(functools.partial(of_asked, functools.partial(_run, session)))
     return _numbers[digest]
 
 
-def apply(shape: Shape, number: jax.Array, planes: jax.Array, actions: int) -> Outputs:
+def apply(
+    shape: Shape, number: jax.Array, planes: jax.Array, actions: int, asked: jax.Array | None = None
+) -> Outputs:  # fmt: skip
     """The network that has this ``number``: [B, H, W, C] -> its outputs, float32. Raises UserError for weights in its
-    place."""
+    place.
+
+    asked: bool [B], the positions that it is asked for; by default all. Of the others it says 0, and they take no time.
+    """
     if not hasattr(number, "dtype") or number.dtype != np.int32 or number.shape != (1,):
         raise UserError("a network with precision=int8 takes what its in_int8(game, weights) returns, not its weights")
     batch, height, width, _ = planes.shape
     sizes: list[tuple[int, ...]] = [(batch, actions), (batch, 3)]
     if shape.scores:
         sizes += [(batch, height, width), (batch,)]
-    policy, outcome, *more = host_call(number, sizes, planes)
+    wanted = jnp.ones(batch, jnp.float32) if asked is None else asked.astype(jnp.float32)
+    policy, outcome, *more = host_call(number, sizes, planes, wanted)
     nothing = jnp.zeros((batch, height, width), jnp.float32), jnp.zeros(batch, jnp.float32)
     ownership, score = more or nothing
     return Outputs(policy, outcome, ownership, score)
+
+
+def of_asked(
+    evaluate: Callable[[np.ndarray], Sequence[np.ndarray]], planes: np.ndarray, asked: np.ndarray
+) -> list[np.ndarray]:  # fmt: skip
+    """What :func:`apply` calls: ``evaluate`` of the positions that are asked for, and 0 of the others."""
+    rows = np.flatnonzero(asked)
+    if len(rows) == len(planes):
+        return [*evaluate(planes)]
+    found = evaluate(planes[rows] if len(rows) else planes[:1])
+    results = [np.zeros((len(planes), *values.shape[1:]), values.dtype) for values in found]
+    for result, values in zip(results, found, strict=True):
+        result[rows] = values[: len(rows)]
+    return results
 
 
 def _run(session: onnxruntime.InferenceSession, planes: np.ndarray) -> Sequence[np.ndarray]:
