@@ -241,7 +241,7 @@ class TorchTrainer(Trainer):
         self.taught, self.solvers = teacher, solvers
         weights = new_weights(self.shape, settings.seed)
         if settings.start:
-            found = load_weights(settings.start).weights
+            found = self._start()
             weights = {name: found[name] for name in weights}  # in the same order, which an optimizer goes by
         self.networks = (Network(self.shape, weights, settings.rate),)
         if pupil:
@@ -335,7 +335,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--channels", type=int, default=128)
     parser.add_argument("--blocks", type=int, default=6)
-    parser.add_argument("--start", default="", help="a file of weights; for Go with 128 x 6 those for large boards")
+    parser.add_argument(
+        "--start",
+        default="",
+        help="a file of weights, of as many channels and blocks or fewer; for Go with 128 x 6 those for large boards",
+    )
     parser.add_argument("--pupil", type=int, default=0, help="channels of the smaller network; 0: none")
     parser.add_argument("--teacher", action="store_true", help="the network that comes along plays")
     parser.add_argument("--exact", action="store_true", help="of connect four what perfect play is worth is learnt")

@@ -25,6 +25,7 @@ from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.networks.arrays import digest
 from jubango.bots.networks.checkpoint import load_weights, packed_weights
+from jubango.bots.networks.grown import grown
 from jubango.bots.networks.model import apply, new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.bots.networks.shipped import SHIPPED_NETWORKS, WEIGHTS_FOLDER, shipped
@@ -163,6 +164,28 @@ def test_the_sizes_of_the_weights_are_those_of_the_network(head, more):
         (2, 3),
         (2, 4, 3),
     )
+
+
+@pytest.mark.parametrize(("head", "channels", "blocks"), [("points", 12, 3), ("columns", 10, 2), ("columns", 5, 2)])
+def test_a_network_grows_and_says_the_same(head, channels, blocks):
+    more = {"passes": 1, "scores": True} if head == "points" else {}
+    shape = Shape("game", planes=3, head=head, channels=5, blocks=2, **more)
+    weights, larger = random_weights(shape, seed=2), replace(shape, channels=channels, blocks=blocks)
+    found = grown(weights, shape, larger, seed=3)
+    assert {name: x.shape for name, x in found.items()} == larger.sizes
+    planes = np.random.default_rng(1).random((4, 6, 7, 3), np.float32)
+    said, says = (jit(lambda own=own, x=x: apply(own, x, planes))() for own, x in ((shape, weights), (larger, found)))
+    for one, other in zip(said, says, strict=True):
+        assert other == pytest.approx(np.asarray(one), rel=1e-4, abs=1e-4)
+    inner = np.asarray(found["blocks.0.second.kernel"])
+    assert channels == 5 or not np.allclose(inner[..., 0, :], inner[..., 5, :]), "copies learn unlike things"
+
+
+def test_a_network_does_not_shrink():
+    shape = Shape("game", planes=3, channels=5, blocks=2)
+    for other in ({"channels": 4}, {"blocks": 1}, {"planes": 4}):
+        with pytest.raises(UserError, match="of another shape"):
+            grown(random_weights(shape), shape, replace(shape, **other))
 
 
 AS_EVER = {

@@ -21,6 +21,7 @@ from jubango.bots.learning.replay import Games, Replay, Samples
 from jubango.bots.learning.self_player import PlayedTurn, SelfPlayer
 from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.checkpoint import load_weights
+from jubango.bots.networks.grown import grown
 from jubango.bots.networks.model import apply, new_weights
 from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.base.errors import UserError
@@ -101,11 +102,16 @@ class Trainer:
             self.lessons.reading.notes = self.notes
             self.lessons.restore(self.notes)
         if not goes_on and settings.start:
-            found = load_weights(settings.start)
-            if found.shape != self.shape:
-                raise UserError(f"train: {settings.start} is a network of another shape: {found.shape}")
-            self.learning = self._everywhere(learner.begin(found.weights, self.recipe))
+            self.learning = self._everywhere(learner.begin(self._start(), self.recipe))
         self._rng = np.random.default_rng((settings.seed, int(self.counts["turns"])))
+
+    def _start(self) -> dict[str, jax.Array]:
+        """The weights of the file to begin with, grown to the network's shape."""
+        found = load_weights(self.settings.start)
+        try:
+            return grown(found.weights, found.shape, self.shape, self.settings.seed)
+        except UserError as error:
+            raise UserError(f"train: {self.settings.start} is {error}, which does not grow to {self.shape}") from None
 
     @property
     def weights(self) -> dict[str, jax.Array]:

@@ -16,8 +16,9 @@ class TrainingConfig(BaseModel):
     """What is trained and how; what is 0 is chosen for the game.
 
     games: specs of one family of games, the first of which is the one that counts.
-    channels, blocks: of the network. start: a file of weights to begin with. precision: of the network's tower in
-        self-play and learning, "bfloat16" for GPUs.
+    channels, blocks: of the network. start: a file of weights to begin with; a smaller network grows, see
+        :mod:`jubango.bots.networks.grown`. precision: of the network's tower in self-play and learning, "bfloat16" for
+        GPUs.
     search: of self-play, "gumbel" or "alphazero"; simulations, fast: of a move that is kept for learning, and of the
         others; share: of the former.
     opening, opening_temperature: moves drawn from the prior at the beginning of a game (0: each board's side), see

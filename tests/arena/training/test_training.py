@@ -16,6 +16,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from nets import random_network
 
 import jubango as jb
 from jubango.analysis.learning_curves import reliability
@@ -30,7 +31,9 @@ from jubango.bots.learning import training_config
 from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.arrays import read_arrays
 from jubango.bots.networks.checkpoint import load_weights
+from jubango.bots.networks.model import apply
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.catalogue import make_game
 
 pytestmark = pytest.mark.full
 
@@ -193,6 +196,18 @@ def test_bad_input_is_one_line(tmp_path, capsys, words, message):
     errors = capsys.readouterr().err.strip().splitlines()
     assert message in errors[-1]
     assert not any("Traceback" in line for line in errors)
+
+
+def test_a_training_begins_with_a_smaller_network(tmp_path):
+    start = tmp_path / "small.safetensors"
+    shape = random_network(start, make_game("tic_tac_toe"), channels=4, blocks=1)
+    how = {"games": ("tic_tac_toe",), "start": str(start), "lanes": 16}
+    trainer = Training(how | {"channels": 8, "blocks": 2}, tmp_path / "large").trainer
+    planes = np.random.default_rng(1).random((4, 3, 3, 3), np.float32)
+    said = apply(shape, load_weights(start).weights, planes)
+    assert np.asarray(apply(trainer.shape, trainer.weights, planes).policy) == pytest.approx(np.asarray(said.policy), abs=1e-4)
+    with pytest.raises(UserError, match=f"train: {start} is a network of another shape: .*, which does not grow to "):
+        Training(how | {"channels": 2, "blocks": 1}, tmp_path / "smaller")
 
 
 def test_programs_are_made_before_training_begins(tmp_path, caplog):

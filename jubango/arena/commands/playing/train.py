@@ -30,7 +30,10 @@ def register(app: typer.Typer) -> None:
         channels: Annotated[int | None, typer.Option(help="Of the network.", show_default="the game's")] = None,
         blocks: Annotated[int | None, typer.Option(help="Of the network.", show_default="the game's")] = None,
         start: Annotated[
-            str | None, typer.Option(help="A file of weights to begin with.", show_default="new ones")
+            str | None,
+            typer.Option(
+                help="A file of weights to begin with, of a network as large or smaller.", show_default="new ones"
+            ),
         ] = None,
         search: Annotated[
             str | None, typer.Option(help="Of self-play: gumbel or alphazero.", show_default="gumbel")
