@@ -205,7 +205,9 @@ def test_a_training_begins_with_a_smaller_network(tmp_path):
     trainer = Training(how | {"channels": 8, "blocks": 2}, tmp_path / "large").trainer
     planes = np.random.default_rng(1).random((4, 3, 3, 3), np.float32)
     said = apply(shape, load_weights(start).weights, planes)
-    assert np.asarray(apply(trainer.shape, trainer.weights, planes).policy) == pytest.approx(np.asarray(said.policy), abs=1e-4)
+    assert np.asarray(apply(trainer.shape, trainer.weights, planes).policy) == pytest.approx(
+        np.asarray(said.policy), abs=1e-4
+    )
     with pytest.raises(UserError, match=f"train: {start} is a network of another shape: .*, which does not grow to "):
         Training(how | {"channels": 2, "blocks": 1}, tmp_path / "smaller")
 
