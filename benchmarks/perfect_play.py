@@ -14,7 +14,7 @@ import numpy as np
 from jubango.bots.learning.replay import Samples
 
 PIECES = 32  # that the positions are split into, for processes that solve them side by side
-EARLY = 11  # moves
+PLIES = range(7, 12)  # random moves; the book knows what follows, and self-play comes to few of these positions
 
 
 @functools.cache
@@ -43,11 +43,11 @@ def exact(boards: np.ndarray) -> np.ndarray:
 
 
 def early(samples: Samples) -> Samples:
-    """As many positions after at most EARLY random moves, which the book knows; self-play comes to few of them."""
+    """As many positions after PLIES random moves, of which self-play comes to few."""
     from bitbully import Board
 
     number = samples.number
-    plies = np.random.default_rng().integers(0, EARLY + 1, number)
+    plies = np.random.default_rng().choice(PLIES, number)
     stones = np.array([Board.random_board(int(n), False)[0].to_array() for n in plies])
     rows, player = stones.transpose(0, 2, 1)[:, ::-1], plies % 2
     own, opp = (

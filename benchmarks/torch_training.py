@@ -10,7 +10,7 @@ Games, search and rules are those of `jubango train`. The network plays and lear
 along plays, in int8, and is learnt from. The pupil learns from the same positions. All are written every four minutes.
 With --exact connect four's games are played as ever, and bitbully, an exact solver, says what they are worth. Learnt
 are the value of each position by perfect play, and of the search's policy the moves that keep it. So Leela Chess Zero's
-games are gone over by tablebases. As many positions are learnt from that at most eleven random moves led to, since
+games are gone over by tablebases. As many positions are learnt from that 7 to 11 random moves led to, since
 self-play begins much alike.
 """
 
@@ -317,7 +317,8 @@ class TorchTrainer(Trainer):
         how |= {
             "teacher": self.taught,
             "exact": bool(self.solvers),
-            "settings": self.settings.model_dump(exclude={"games"}),
+            "settings": self.settings.model_dump(exclude={"games", "start"})
+            | {"start": Path(self.settings.start).name},
         }
         for network in self.networks:
             path = self.run.path / f"{network.shape.channels}x{network.shape.blocks}.safetensors"
