@@ -42,7 +42,7 @@ def raylet(nodes: Nodes, place: Path) -> str:
     """A node's raylet is killed."""
     _, second = nodes.hold(2)
     sitting = Sitting(place, nodes.address)
-    sitting.games(100)
+    sitting.hosts(2)
     began = time.monotonic()
     os.kill(second.raylet, signal.SIGKILL)
     seconds = sitting.when("leased again") - began
@@ -54,7 +54,7 @@ def actor(nodes: Nodes, place: Path) -> str:
     """A host's process is killed, and another one takes its place."""
     _, second = nodes.hold(2)
     sitting = Sitting(place, nodes.address)
-    sitting.games(100)
+    sitting.hosts(2)
     pid = sitting.until(lambda: second.hosts, "a host of the second node")[0]
     began = time.monotonic()
     os.kill(pid, signal.SIGKILL)
@@ -68,7 +68,7 @@ def client(nodes: Nodes, place: Path) -> str:
     """The command is on no node of the cluster, and a host's process is killed."""
     _, second = nodes.hold(2)
     sitting = Sitting(place, nodes.client)
-    sitting.games(100)
+    sitting.hosts(2)
     began = time.monotonic()
     os.kill(sitting.until(lambda: second.hosts, "a host of the second node")[0], signal.SIGKILL)
     seconds = sitting.when("is gone: its process has ended") - began
@@ -80,7 +80,7 @@ def stopped(nodes: Nodes, place: Path) -> str:
     """A host sleeps beyond the driver's patience, and its late games are compared."""
     _, second = nodes.hold(2)
     sitting = Sitting(place, nodes.address, patience=3.0)
-    sitting.games(100)
+    sitting.hosts(2)
     pid = sitting.until(lambda: second.hosts, "a host of the second node")[0]
     os.kill(pid, signal.SIGSTOP)
     began = time.monotonic()
@@ -97,7 +97,7 @@ def frozen(nodes: Nodes, place: Path) -> str:
     """A whole node sleeps until the cluster takes it for dead, and wakes; a new one takes its place."""
     _, second = nodes.hold(2)
     sitting = Sitting(place, nodes.address)
-    sitting.games(100)
+    sitting.hosts(2)
     began = time.monotonic()
     second.signal(signal.SIGSTOP)
     seconds = sitting.when("leased again") - began
@@ -235,7 +235,9 @@ CASES: dict[str, Callable[[Nodes, Path], str | tuple[str, str]]] = {
 }  # fmt: skip
 
 
-GAMES = {"late": 600, "code": 400, "altered": 400}  # of a pairing, where it takes more for something to happen
+# Of a pairing, where it takes more for something to happen: one host may play for a while before another has come.
+GAMES = {"late": 600, "code": 400, "altered": 400}
+GAMES |= dict.fromkeys(("raylet", "actor", "client", "stopped", "frozen"), 600)
 
 
 def tried(name: str, nodes: Nodes, place: Path) -> str:

@@ -118,6 +118,10 @@ class Sitting:
         """Wait until so many games are kept. Returns how many are."""
         return self.until(lambda: found if (found := kept_in(self.run)) >= number else 0, f"{number} games")
 
+    def hosts(self, number: int) -> None:
+        """Wait until so many hosts have played games."""
+        self.until(lambda: sum(int(row["games"]) > 0 for row in rows(self.run)) >= number, f"games of {number} hosts")
+
     def until(self, look: Callable[[], Waited], what: str) -> Waited:
         until = time.monotonic() + LONGEST
         while not (found := look()):
@@ -156,8 +160,12 @@ def laid_out(place: Path, games: int = 200, nap: float = 0.03) -> Path:
 
 
 def rows(run: Path) -> list[dict[str, str]]:
-    with open(run / "hosts.csv") as file:
-        return list(csv.DictReader(file))
+    """A row for each host; none before the file is there."""
+    try:
+        with open(run / "hosts.csv") as file:
+            return list(csv.DictReader(file))
+    except FileNotFoundError:
+        return []
 
 
 def check(place: Path, but: str = "", differed: int = 0) -> None:
