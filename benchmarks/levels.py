@@ -21,6 +21,7 @@ import tomllib
 from pathlib import Path
 
 import jubango as jb
+from jubango.bots.config import bot_from_spec
 from jubango.bots.networks.arrays import LARGEST_WEIGHTS
 from jubango.bots.networks.shipped import shipped
 from jubango.bots.players.levels import RANDOM_ELO
@@ -67,6 +68,7 @@ def main() -> None:
     game = jb.make_game(given.game)
     points = {spec(point): point for point in ladder(given.most)}
     searched = {"random": 0.0} | {name: _simulations(point) for name, point in points.items()}
+    specs = {bot_from_spec(name).name: name for name in searched}  # runs shorten long names
     began = time.perf_counter()
     results: list[tuple[str, str, float]] = []
 
@@ -77,8 +79,9 @@ def main() -> None:
         run = jb.match(
             *names, game, games, folder, given.seed, openings="random", opening_plies=OPENING, progress=False
         )
-        results.extend((one.black, one.white, one.score) for one in run.results)
-        wins = sum(one.score if one.black == first else 1 - one.score for one in run.results)
+        found = [(specs[one.black], specs[one.white], one.score) for one in run.results]
+        results.extend(found)
+        wins = sum(score if black == first else 1 - score for black, _, score in found)
         print(f"{time.perf_counter() - began:6.0f} s  {first} {wins:g} of {games} against {second}", flush=True)
 
     def in_order() -> list[str]:

@@ -1,13 +1,15 @@
-"""Larger networks by self-play on a CPU with AMX, each with a smaller one beside it if that is asked for.
+"""Networks by self-play on a CPU with torch, each with a second one beside it if that is asked for.
 
     pip install torch 'jubango[int8]'
     python benchmarks/torch_training.py runs/nine --game go:9,komi=7.5 --channels 128 --pupil 64 --minutes 72
+    python benchmarks/torch_training.py runs/nine-32 --channels 32 --blocks 4 --start go.safetensors --int8 --pupil 64
     python benchmarks/torch_training.py runs/four --game connect_four --channels 64 --teacher --exact --minutes 20
 
 XLA computes a convolution with some 100 GFLOPS a core, in bfloat16 as in float32. oneDNN, which comes with torch, had
 400 to 1,300 in bfloat16 where the processor had AMX. So torch evaluates here what self-play asks for, and learns.
 Games, search and rules are those of `jubango train`. The network plays and learns; with --teacher the one that comes
-along plays, in int8, and is learnt from. The pupil learns from the same positions. All are written every four minutes.
+along plays, in int8, and is learnt from. With --int8 the network plays in int8, as it was at most four minutes ago. The
+pupil learns from the same positions. All are written every four minutes.
 With --exact connect four's games are played as ever, and bitbully, an exact solver, says what they are worth. Learnt
 are the value of each position by perfect play, and of the search's policy the moves that keep it. So Leela Chess Zero's
 games are gone over by tablebases. As many positions are learnt from that 7 to 11 random moves led to, since
@@ -233,20 +235,17 @@ class TorchTrainer(Trainer):
     networks: tuple[Network, ...] = ()
 
     def __init__(
-        self, settings: TrainingConfig, folder: Path, pupil: int, teacher: bool, solvers: Executor | None = None
-    ) -> None:
+        self, settings: TrainingConfig, folder: Path, pupil: int, teacher: bool, int8: bool = False,
+        solvers: Executor | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(settings, folder)
         game = self.games[0]
         self._owed = 0.0  # each network has its own, below
-        self.taught, self.solvers = teacher, solvers
-        weights = new_weights(self.shape, settings.seed)
-        if settings.start:
-            found = self._start()
-            weights = {name: found[name] for name in weights}  # in the same order, which an optimizer goes by
-        self.networks = (Network(self.shape, weights, settings.rate),)
+        self.taught, self.solvers, self.int8 = teacher, solvers, int8
+        begins = load_weights(settings.start).shape.channels if settings.start else math.inf
+        self.networks = (self._begun(self.shape, bool(settings.start)),)
         if pupil:
-            shape = Shape.of(game, pupil, settings.blocks)
-            self.networks += (Network(shape, new_weights(shape, settings.seed), 1e-3),)
+            self.networks += (self._begun(Shape.of(game, pupil, settings.blocks), begins <= pupil),)
         self.reuse = (settings.reuse, PUPIL_REUSE)[: len(self.networks)]
         self.owed = [reuse * self.counts["positions"] for reuse in self.reuse]  # where only positions are left
         self.lost: dict[int, list[float]] = {}  # the last losses, by channels
@@ -267,11 +266,25 @@ class TorchTrainer(Trainer):
             evaluator = HostEvaluator(self.shape, "int8")
             self.number = add(functools.partial(of_asked, self.networks[0].evaluate))
         self.player = Player(settings, evaluator)
+        self._renew()
         self._examples = jax.jit(functools.partial(learner.examples, game.compiled_as))
+
+    def _begun(self, shape: Shape, start: bool) -> Network:
+        """A network that begins as the one of ``--start``, or from nothing."""
+        weights = new_weights(shape, self.settings.seed)
+        if start:
+            found = self._start(shape)
+            weights = {name: found[name] for name in weights}  # in the same order, which an optimizer goes by
+        return Network(shape, weights, self.settings.rate if start or shape == self.shape else 1e-3)
 
     @property
     def _shapes(self) -> list[dict]:
         return [dataclasses.asdict(network.shape) for network in self.networks]
+
+    def _renew(self) -> None:
+        """In int8 the weights of this moment play from now on."""
+        if self.int8:
+            self.number = self.player.evaluator.in_int8(self.games[0], to_jax(self.networks[0].average))
 
     @property
     def weights(self) -> np.ndarray:
@@ -327,6 +340,7 @@ class TorchTrainer(Trainer):
         state["networks"] = [network.state() for network in self.networks]
         torch.save(state, self.run.path / "torch.new")
         os.replace(self.run.path / "torch.new", self.run.path / "torch.pt")
+        self._renew()
 
 
 def main() -> None:
@@ -339,14 +353,18 @@ def main() -> None:
     parser.add_argument(
         "--start",
         default="",
-        help="a file of weights, of as many channels and blocks or fewer; for Go with 128 x 6 those for large boards",
+        help="a file of weights, of as many channels and blocks or fewer, for the pupil too if it is wide enough; "
+        "for Go with 128 x 6 those for large boards",
     )
-    parser.add_argument("--pupil", type=int, default=0, help="channels of the smaller network; 0: none")
+    parser.add_argument("--pupil", type=int, default=0, help="channels of a second network; 0: none")
     parser.add_argument("--teacher", action="store_true", help="the network that comes along plays")
+    parser.add_argument("--int8", action="store_true", help="the network plays in int8: faster without AMX")
     parser.add_argument("--exact", action="store_true", help="of connect four what perfect play is worth is learnt")
     args = parser.parse_args()
     if args.exact and args.game != "connect_four":
         parser.error("--exact: the solver knows connect four alone")
+    if args.int8 and args.teacher:
+        parser.error("--int8: with --teacher another network plays, in int8 as it is")
     if args.pupil == args.channels:
         parser.error("--pupil: should be other than --channels")
     torch.set_num_threads(1)
@@ -359,7 +377,7 @@ def main() -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     try:
         solvers = ProcessPoolExecutor(SOLVERS, get_context("spawn")) if args.exact else None
-        trainer = TorchTrainer(settings, args.folder, args.pupil, args.teacher, solvers)
+        trainer = TorchTrainer(settings, args.folder, args.pupil, args.teacher, args.int8, solvers)
     except UserError as error:
         parser.error(str(error))
     for what in trainer.player.compile(False, trainer.number):

@@ -102,16 +102,16 @@ class Trainer:
             self.lessons.reading.notes = self.notes
             self.lessons.restore(self.notes)
         if not goes_on and settings.start:
-            self.learning = self._everywhere(learner.begin(self._start(), self.recipe))
+            self.learning = self._everywhere(learner.begin(self._start(self.shape), self.recipe))
         self._rng = np.random.default_rng((settings.seed, int(self.counts["turns"])))
 
-    def _start(self) -> dict[str, jax.Array]:
-        """The weights of the file to begin with, grown to the network's shape."""
+    def _start(self, shape: Shape) -> dict[str, jax.Array]:
+        """The weights of the file to begin with, grown to this shape."""
         found = load_weights(self.settings.start)
         try:
-            return grown(found.weights, found.shape, self.shape, self.settings.seed)
+            return grown(found.weights, found.shape, shape, self.settings.seed)
         except UserError as error:
-            raise UserError(f"train: {self.settings.start} is {error}, which does not grow to {self.shape}") from None
+            raise UserError(f"train: {self.settings.start} is {error}, which does not grow to {shape}") from None
 
     @property
     def weights(self) -> dict[str, jax.Array]:
