@@ -45,7 +45,7 @@ NETWORK_S = (
 
 @pytest.mark.full
 def test_a_network_s_lead_is_no_saw():
-    """Its score is better for the side to move: by two points here, in single positions by four."""
+    """Its score is better for the side to move: here it swings by two points a move, and the lead by one."""
     game = make_game("go:9,komi=7")
     judge = evaluator_for(game, bot_from_spec("alphazero"))
     network = scorer_of(judge)
