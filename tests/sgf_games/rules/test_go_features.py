@@ -19,7 +19,7 @@ def scattered(height, width, number):
     return boards, [((boards == who) << np.arange(width)).sum(axis=-1).astype(bb.row_type(width)) for who in (1, 2)]
 
 
-@pytest.mark.parametrize(("height", "width"), [(9, 9), (3, 8), (13, 13), (19, 19)])
+@pytest.mark.parametrize(("height", "width"), [(9, 9), (10, 10), (3, 8), (7, 1), (13, 13), (19, 19)])
 def test_liberties_are_those_of_a_plain_count(height, width):
     boards, (own, opp) = scattered(height, width, 12)
 

@@ -21,7 +21,10 @@ TOLD_APART = 3  # numbers of liberties; more are many
 PLANES = 7 + TOLD_APART
 LARGEST_BY_POINTS = 100  # of the boards whose liberties are found point by point
 
-Points = list[jax.Array]  # a number for each point of a board, row by row
+# A kernel takes so many arrays at most that every point cannot have its own.
+IN_A_WORD = 4
+
+Points = list[jax.Array]  # uint32: numbers of eight bits for the points of a board, row by row
 
 
 def planes(
@@ -58,62 +61,72 @@ def liberties(own: jax.Array, opp: jax.Array, width: int) -> jax.Array:
     chain, to and fro over the board, until no stone learns of a larger one.
     """
     if own.size * width > LARGEST_BY_POINTS:
-        mine, theirs = (bb.to_bits(rows, width) for rows in (own, opp))
-        return jnp.minimum(liberty_counts(mine, theirs, own.size, width), TOLD_APART + 1)
-    begin, further, sweep = _kernels(own.size, width)
-    colour, bound = begin(bb.unpack(own), bb.unpack(opp))
-    total = jnp.zeros(own.size * width, jnp.int32)
+        counts = liberty_counts(bb.to_bits(own, width), bb.to_bits(opp, width), own.size, width)
+        return jnp.minimum(counts, TOLD_APART + 1)
+    mine, theirs = bb.unpack(own), bb.unpack(opp)
+    further, sweep, add = _kernels(own.size, width)
+    nothing = [jnp.uint32(0)] * -(-own.size * width // IN_A_WORD)
+    bound, total = [~word for word in nothing], nothing
     for _ in range(TOLD_APART + 1):
-        largest = further(colour, bound)
-        bound, _ = until_settled(sweep, jnp.bool_(True), largest, colour)
-        total = total + (jnp.stack(bound) > 0)
-    return total
+        bound, _, _ = until_settled(sweep, jnp.bool_(True), further(mine, theirs, bound), mine, theirs)
+        total = add(total, bound)
+    return jnp.stack(_apart(total))[: own.size * width].astype(jnp.int32)
+
+
+def _apart(words: Points) -> Points:
+    """Four numbers of each word."""
+    return [(word >> 8 * i) & 0xFF for word in words for i in range(IN_A_WORD)]
+
+
+def _together(numbers: Points) -> Points:
+    """The inverse; as many numbers as there are, the others 0."""
+    parts = [numbers[i : i + IN_A_WORD] for i in range(0, len(numbers), IN_A_WORD)]
+    return [functools.reduce(jnp.bitwise_or, (x << 8 * i for i, x in enumerate(part))) for part in parts]
 
 
 @functools.cache
 def _kernels(height: int, width: int) -> tuple[Callable, Callable, Callable]:
-    number = jnp.uint16
     before = {p: [*([p - 1] if p % width else []), *([p - width] if p >= width else [])] for p in range(height * width)}
     after: dict[int, list[int]] = {p: [] for p in before}
     for p, sources in before.items():
         for source in sources:
             after[source].append(p)
 
-    @fused
-    def begin(own: bb.Rows, opp: bb.Rows) -> tuple[Points, Points]:
-        colour = [
-            ((mine >> c) & 1).astype(number) + 2 * ((theirs >> c) & 1).astype(number)
-            for mine, theirs in zip(own, opp, strict=True)
-            for c in range(width)
-        ]
-        return colour, [jnp.full_like(colour[0], jnp.iinfo(number).max)] * len(colour)
+    def bits(rows: bb.Rows) -> list[jax.Array]:
+        return [(row >> c) & 1 != 0 for row in rows for c in range(width)]
 
     @fused
-    def further(colour: Points, bound: Points) -> Points:
+    def further(mine: bb.Rows, theirs: bb.Rows, bound: Points) -> Points:
         """The largest number (from 1) of a liberty of each stone that is below its bound."""
-        nothing = jnp.zeros_like(colour[0])
-        found = []
-        for p, own in enumerate(colour):
+        free, below = bits([~(a | b) for a, b in zip(mine, theirs, strict=True)]), _apart(bound)
+        nothing, found = jnp.zeros_like(bound[0]), []
+        for p in before:
             largest = nothing
             for q in sorted(before[p] + after[p]):
-                free = (colour[q] == 0) & (own != 0) & (q + 1 < bound[p])
-                largest = jnp.where(free, jnp.full_like(nothing, q + 1), largest)
-            found.append(largest)
-        return found
+                largest = jnp.where(free[q] & (q + 1 < below[p]), jnp.full_like(nothing, q + 1), largest)
+            found.append(jnp.where(free[p], nothing, largest))
+        return _together(found)
 
     @fused
-    def once(largest: Points, colour: Points) -> tuple[Points, jax.Array]:
-        new = list(largest)
-        for order, sources in ((range(len(new)), before), (reversed(range(len(new))), after)):
+    def once(words: Points, mine: bb.Rows, theirs: bb.Rows) -> tuple[Points, jax.Array]:
+        left = bits([a & (a << 1) | b & (b << 1) for a, b in zip(mine, theirs, strict=True)])
+        sides = [(rows, bb.lower(rows)) for rows in (mine, theirs)]
+        above = bits([a & x | b & y for a, x, b, y in zip(*sides[0], *sides[1], strict=True)])
+        new = _apart(words)
+        for order, sources in ((before, before), (reversed(before), after)):
             for p in order:
                 for q in sources[p]:
-                    same = colour[q] == colour[p]
-                    new[p] = jnp.where(same, jnp.maximum(new[p], new[q]), new[p])
-        changed = [a != b for a, b in zip(new, largest, strict=True)]
-        return new, functools.reduce(jnp.logical_or, changed)
+                    one_chain = (left if p // width == q // width else above)[max(p, q)]
+                    new[p] = jnp.where(one_chain, jnp.maximum(new[p], new[q]), new[p])
+        largest = _together(new)
+        return largest, functools.reduce(jnp.logical_or, [a != b for a, b in zip(largest, words, strict=True)])
 
-    def sweep(largest: Points, colour: Points) -> tuple[tuple[Points, Points], jax.Array]:
-        new, changed = once(largest, colour)
-        return (new, colour), changed
+    @fused
+    def add(total: Points, largest: Points) -> Points:
+        return _together([a + (b > 0) for a, b in zip(_apart(total), _apart(largest), strict=True)])
 
-    return begin, further, sweep
+    def sweep(words: Points, mine: bb.Rows, theirs: bb.Rows) -> tuple[tuple[Points, bb.Rows, bb.Rows], jax.Array]:
+        new, changed = once(words, mine, theirs)
+        return (new, mine, theirs), changed
+
+    return further, sweep, add
