@@ -8,7 +8,7 @@
 XLA computes a convolution with some 100 GFLOPS a core, in bfloat16 as in float32. oneDNN, which comes with torch, had
 400 to 1,300 in bfloat16 where the processor had AMX. So torch evaluates here what self-play asks for, and learns.
 Games, search and rules are those of `jubango train`. The network plays and learns; with --teacher the one that comes
-along plays, in int8, and is learnt from. With --int8 the network plays in int8, as it was at most four minutes ago. The
+along plays, in int8, and is learnt from. With --int8 the network plays in int8, as it was a little while ago. The
 pupil learns from the same positions. All are written every four minutes.
 With --exact connect four's games are played as ever, and bitbully, an exact solver, says what they are worth. Learnt
 are the value of each position by perfect play, and of the search's policy the moves that keep it. So Leela Chess Zero's
@@ -36,6 +36,7 @@ import torch
 from perfect_play import early, solved
 from torch.nn import functional
 
+from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.learning import learner
 from jubango.bots.learning.replay import Samples
@@ -61,6 +62,7 @@ GAMES: dict[str, dict] = {
     "go:9,komi=7.5": {"opening": 10, "opening_temperature": 1.3, "rate": 5e-4},
     "connect_four": {"opening": 16, "opening_temperature": 10, "rate": 1e-3},
 }
+FROM_NOTHING = 1e-3  # the rate of learning of a network without --start
 TOWER = "stem", "blocks", "policy_planes", "value_planes"  # layers in bfloat16
 FALLS_FROM = 0.7  # of the time, from where the rate of learning falls
 LEAST_REMEMBERED, REMEMBERED_SHARE = 60_000, 0.7  # the newest positions, which are learnt from
@@ -211,22 +213,19 @@ class Network:
         self.publish()
 
 
-@dataclasses.dataclass(frozen=True)
-class HostEvaluator(NetworkEvaluator):
-    """By a function of the host, torch's or that of int8, which the params are the number of."""
+class TorchEvaluator(NetworkEvaluator):
+    """By a function of torch's, which the params are the number of."""
 
     def together(self, game: Game) -> int:
         return TOGETHER
 
 
 class Player(SelfPlayer):
-    def __init__(self, settings: TrainingConfig, evaluator: HostEvaluator) -> None:
-        super().__init__(settings)
-        self.evaluator = evaluator
+    """Plays by it."""
 
     def plan(self, game: Game, rollouts: bool) -> SelfPlay:
-        plan = super().plan(game, rollouts)
-        return dataclasses.replace(plan, search=Search(plan.game, plan.search.rule, self.evaluator, plan.full))
+        plan, evaluator = super().plan(game, rollouts), TorchEvaluator(self.shape, "int8")
+        return dataclasses.replace(plan, search=Search(plan.game, plan.search.rule, evaluator, plan.full))
 
 
 class TorchTrainer(Trainer):
@@ -235,13 +234,12 @@ class TorchTrainer(Trainer):
     networks: tuple[Network, ...] = ()
 
     def __init__(
-        self, settings: TrainingConfig, folder: Path, pupil: int, teacher: bool, int8: bool = False,
-        solvers: Executor | None = None,
+        self, settings: TrainingConfig, folder: Path, pupil: int, teacher: bool, solvers: Executor | None = None
     ) -> None:  # fmt: skip
         super().__init__(settings, folder)
         game = self.games[0]
         self._owed = 0.0  # each network has its own, below
-        self.taught, self.solvers, self.int8 = teacher, solvers, int8
+        self.taught, self.solvers = teacher, solvers
         begins = load_weights(settings.start).shape.channels if settings.start else math.inf
         self.networks = (self._begun(self.shape, bool(settings.start)),)
         if pupil:
@@ -259,14 +257,13 @@ class TorchTrainer(Trainer):
         if teacher:
             path = shipped(game)
             assert path is not None
-            found = load_weights(path)
-            evaluator = HostEvaluator(found.shape, "int8")
-            self.number = evaluator.in_int8(game, found.weights)
+            self._plays, shape, _ = load_weights(path)
+            self.player = SelfPlayer(settings.model_copy(update={"channels": shape.channels, "blocks": shape.blocks}))
+        elif settings.precision == "int8":
+            self._plays = to_jax(self.networks[0].average)
         else:  # in the way of int8: by a call of the host
-            evaluator = HostEvaluator(self.shape, "int8")
-            self.number = add(functools.partial(of_asked, self.networks[0].evaluate))
-        self.player = Player(settings, evaluator)
-        self._renew()
+            self._plays = add(functools.partial(of_asked, self.networks[0].evaluate))
+            self.player = Player(settings)
         self._examples = jax.jit(functools.partial(learner.examples, game.compiled_as))
 
     def _begun(self, shape: Shape, start: bool) -> Network:
@@ -275,20 +272,15 @@ class TorchTrainer(Trainer):
         if start:
             found = self._start(shape)
             weights = {name: found[name] for name in weights}  # in the same order, which an optimizer goes by
-        return Network(shape, weights, self.settings.rate if start or shape == self.shape else 1e-3)
+        return Network(shape, weights, self.settings.rate if start else FROM_NOTHING)
 
     @property
     def _shapes(self) -> list[dict]:
         return [dataclasses.asdict(network.shape) for network in self.networks]
 
-    def _renew(self) -> None:
-        """In int8 the weights of this moment play from now on."""
-        if self.int8:
-            self.number = self.player.evaluator.in_int8(self.games[0], to_jax(self.networks[0].average))
-
     @property
-    def weights(self) -> np.ndarray:
-        return self.number
+    def weights(self) -> Params:
+        return self._plays
 
     @property
     def steps(self) -> int:
@@ -313,6 +305,8 @@ class TorchTrainer(Trainer):
                 self.owed[i] -= batch
                 self.lost[network.shape.channels] = network.learn(self._batch(), self.pace)
             network.publish()
+        if self.settings.precision == "int8" and not self.taught:
+            self._plays = to_jax(self.networks[0].average)
 
     def _batch(self) -> list[torch.Tensor]:
         replay, number = self.replays[0], self.recipe.batch
@@ -340,7 +334,6 @@ class TorchTrainer(Trainer):
         state["networks"] = [network.state() for network in self.networks]
         torch.save(state, self.run.path / "torch.new")
         os.replace(self.run.path / "torch.new", self.run.path / "torch.pt")
-        self._renew()
 
 
 def main() -> None:
@@ -372,15 +365,16 @@ def main() -> None:
         args.start = str(WEIGHTS_FOLDER / "go-large.safetensors")
     settings = TrainingConfig(
         games=(args.game,), channels=args.channels, blocks=args.blocks, start=args.start, lanes=512, window=1_500_000,
-        reuse=REUSE, batch=512, **GAMES[args.game], **(TAUGHT if args.teacher and not args.exact else OWN),
+        reuse=REUSE, batch=512, precision="int8" if args.int8 or args.teacher else "float32",
+        **GAMES[args.game], **(TAUGHT if args.teacher and not args.exact else OWN),
     )  # fmt: skip
     args.folder.mkdir(parents=True, exist_ok=True)
     try:
         solvers = ProcessPoolExecutor(SOLVERS, get_context("spawn")) if args.exact else None
-        trainer = TorchTrainer(settings, args.folder, args.pupil, args.teacher, args.int8, solvers)
+        trainer = TorchTrainer(settings, args.folder, args.pupil, args.teacher, solvers)
     except UserError as error:
         parser.error(str(error))
-    for what in trainer.player.compile(False, trainer.number):
+    for what in trainer.player.compile(False, trainer.weights):
         print(what, flush=True)
     began = said = saved = time.monotonic()
     how = {"by": "benchmarks/torch_training.py"}

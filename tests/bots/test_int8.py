@@ -14,11 +14,15 @@ import jubango as jb
 from jubango.bots.composition import evaluator_for
 from jubango.bots.config import bot_from_spec
 from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.learning import self_player
+from jubango.bots.learning.self_player import SelfPlayer
+from jubango.bots.learning.trainer import Trainer
+from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.int8 import graph, quantised
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.compute import machine
+from jubango.sgf_games.compute import host_call, machine
 from jubango.sgf_games.rules.catalogue import make_game
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="networks in eight bits: pip install 'jubango[int8]'")
@@ -197,3 +201,71 @@ def test_who_cannot_have_it_reads_why(monkeypatch):
 
 def no_onnx(package):
     raise UserError(f"no {package}")
+
+
+def in_training(spec):
+    return TrainingConfig.model_validate(
+        {"games": (spec,), "precision": "int8", "channels": 8, "blocks": 1, "lanes": 16}
+    ).chosen()
+
+
+def test_self_play_is_by_the_weights_of_a_little_while_ago(monkeypatch):
+    game, now, made = make_game("tic_tac_toe"), [0.0], []
+    player = SelfPlayer(in_training(game.spec))
+    weights = [random_weights(player.shape, seed) for seed in range(3)]
+
+    def in_int8(self, board, its, passing):
+        assert passing
+        assert board == game
+        made.append((host_call.add(list), its))
+        now[0] += 1.0  # a second of work
+        return made[-1][0]
+
+    monkeypatch.setattr(self_player.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(NetworkEvaluator, "in_int8", in_int8)
+    first = player._params(0, weights[0])
+    now[0] += 1.1 / self_player.RENEWING
+    assert player._params(0, weights[0]) is first  # these are not others
+    second = player._params(0, weights[1])
+    assert [its for _, its in made] == weights[:2]
+    now[0] += 0.9 / self_player.RENEWING
+    assert player._params(0, weights[2]) is second
+    assert int(first[0]) not in host_call._functions
+    assert int(second[0]) in host_call._functions
+
+
+def test_weights_that_pass_are_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUBANGO_CACHE", str(tmp_path))
+    monkeypatch.setattr(quantised, "_numbers", {})
+    game = make_game("tic_tac_toe")
+    shape = Shape.of(game, 8, 1)
+    evaluator, weights = NetworkEvaluator(shape, "int8"), random_weights(shape)
+    number = evaluator.in_int8(game, weights, passing=True)
+    assert not list(tmp_path.rglob("int8/*"))
+    planes = planes_of(shape, 3, 3, 40)
+    said = jax.jit(lambda number, planes: evaluator.outputs(number, game, planes).policy)
+    kept = evaluator.in_int8(game, weights)
+    assert list(tmp_path.rglob("int8/*"))
+    np.testing.assert_array_equal(said(number, planes), said(kept, planes))
+    host_call.remove(number)
+    with pytest.raises(Exception, match="its function has been removed"):
+        jax.block_until_ready(said(number, planes))
+
+
+@pytest.mark.full
+def test_a_network_learns_from_games_in_int8(tmp_path):
+    trainer = Trainer(in_training("tic_tac_toe"), tmp_path)
+    assert trainer.recipe.precision == "float32"
+    assert list(trainer.compile())
+    before = jax.tree.map(np.asarray, trainer.weights)
+    while trainer.counts["positions"] < 4 * trainer.recipe.batch or trainer.steps < 10:
+        trainer.step()
+    assert any((np.asarray(trainer.weights[name]) != before[name]).any() for name in before)
+
+
+def test_who_cannot_train_with_it_reads_why_before_the_games(monkeypatch):
+    with machine.made_for("gpu"), pytest.raises(UserError, match="precision=int8: is for CPUs"):
+        in_training("tic_tac_toe")
+    monkeypatch.setattr("jubango.bots.networks.int8.quantised.need", no_onnx)
+    with pytest.raises(UserError, match="no onnx"):
+        in_training("tic_tac_toe")

@@ -21,14 +21,15 @@ from jubango.bots.networks.shape import Outputs, Shape
 from jubango.sgf_games.base.checks import one_of
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.loops import alike
-from jubango.sgf_games.compute.machine import on_cpu, suited
-from jubango.sgf_games.compute.programs import jit
+from jubango.sgf_games.compute.machine import suited
+from jubango.sgf_games.compute.programs import Compiled, jit
 from jubango.sgf_games.compute.random_numbers import mix
 from jubango.sgf_games.rules.compiled import initial_states
 from jubango.sgf_games.rules.game import Game, State
 
 SATURATING_BATCH = 2  # a batch of 2 already reaches nearly the throughput (positions a second) of a batch of 100
 INT8_TOGETHER = 32  # positions; fewer take longer in eight bits
+SAMPLED = 32  # games from which int8's scales come
 
 Inputs: TypeAlias = Any  # a pytree of arrays [B, ...], planes [B, H, W, C] among them
 # In which of the board's symmetries a network sees a position: as it is, in one that is drawn every time, or in all.
@@ -190,11 +191,13 @@ class NetworkEvaluator(OutputsEvaluator):
     def inputs(self, game: Game, states: State, legal: jax.Array) -> Inputs:
         return jax.vmap(game.observe, in_axes=-1)(states)
 
-    def in_int8(self, game: Game, weights: Params) -> Params:
+    def in_int8(self, game: Game, weights: Params, passing: bool = False) -> Params:
         """The params of this evaluator with ``precision="int8"``, for this process.
 
         game: the game that they are for.
         weights: of float32, by name.
+        passing: others will soon replace them, as in training; they are not kept in the cache, and
+            :func:`jubango.sgf_games.compute.host_call.remove` forgets them.
 
         Raises UserError without onnxruntime, where there are other devices than CPUs, and for another precision or a
         game that the network is not for.
@@ -203,10 +206,9 @@ class NetworkEvaluator(OutputsEvaluator):
             raise UserError(f'in_int8: is for an evaluator with precision="int8", not with "{self.precision}"')
         if Shape.of(game, self.shape.channels, self.shape.blocks) != self.shape:
             raise UserError(f"in_int8: the network was made for {self.shape.game}, not for {game.spec}")
-        if not on_cpu():
-            raise UserError("precision=int8: is for CPUs; on a GPU there is precision=bfloat16")
         sample = functools.partial(sampled_positions, game, self.shape, weights)
-        return quantised.number_of(self.shape, weights, game, sample)
+        number_of = quantised.passing_number_of if passing else quantised.number_of
+        return number_of(self.shape, weights, game, sample)
 
     def outputs(self, params: Params, game: Game, inputs: Inputs, asked: jax.Array | None = None) -> Outputs:
         if self.precision == "int8":
@@ -217,18 +219,28 @@ class NetworkEvaluator(OutputsEvaluator):
 def sampled_positions(game: Game, shape: Shape, weights: Params, seed: int = 0) -> np.ndarray:
     """float32 [quantised.POSITIONS, H, W, C]: planes of games whose moves are drawn from the network's policy."""
     height, width, _ = game.observation_shape
-    lanes, plies = 32, max(32, min(128, 2 * height * width))
-
-    def ply(states: State, key: jax.Array) -> tuple[State, jax.Array]:
-        planes = jax.vmap(game.observe, in_axes=-1)(states)
-        legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
-        logits = jnp.where(legal, apply(shape, weights, planes).policy, -jnp.inf)
-        after = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jax.random.categorical(key, logits))
-        over = jax.vmap(game.is_terminal, in_axes=-1)(after)
-        return jax.tree.map(lambda first, now: jnp.where(over, first, now), firsts, after), planes
-
-    firsts = initial_states(game, lanes)
-    _, planes = jit(lambda: lax.scan(ply, firsts, jax.random.split(jax.random.key(seed), plies)))()
+    plies = max(32, min(128, 2 * height * width))
+    planes = _sampling(game, shape)(
+        weights, initial_states(game, SAMPLED), jax.random.split(jax.random.key(seed), plies)
+    )
     found = np.asarray(planes).reshape(-1, *planes.shape[2:])
     chosen = np.random.default_rng(seed).choice(len(found), quantised.POSITIONS, replace=False)
     return found[chosen].astype(np.float32)
+
+
+@functools.lru_cache(maxsize=8)
+def _sampling(game: Game, shape: Shape) -> Compiled[..., jax.Array]:
+    """What makes planes [T, B, H, W, C] of weights, first states and T keys."""
+
+    def play(weights: Params, firsts: State, keys: jax.Array) -> jax.Array:
+        def ply(states: State, key: jax.Array) -> tuple[State, jax.Array]:
+            planes = jax.vmap(game.observe, in_axes=-1)(states)
+            legal = jax.vmap(game.legal_action_mask, in_axes=-1)(states)
+            logits = jnp.where(legal, apply(shape, weights, planes).policy, -jnp.inf)
+            after = jax.vmap(game.step, in_axes=(-1, 0), out_axes=-1)(states, jax.random.categorical(key, logits))
+            over = jax.vmap(game.is_terminal, in_axes=-1)(after)
+            return jax.tree.map(lambda first, now: jnp.where(over, first, now), firsts, after), planes
+
+        return lax.scan(ply, firsts, keys)[1]
+
+    return jit(play)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -23,12 +24,14 @@ from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.host_call import remove
 from jubango.sgf_games.compute.machine import VECTOR, devices
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.game import Game, State
 from jubango.sgf_games.rules.race import for_two
 
 LEAST_RANGE = 0.2  # of a node's values in a Gumbel search: smaller differences are mostly noise, and no lesson
+RENEWING = 0.04  # share of the time in which weights are brought into eight bits
 MOVES = 8  # in every lane, between two lots of learning
 KOMIS = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5, -1.0, -2.0, 1.0, 2.0  # what komi differs by, in so many games each
 
@@ -43,6 +46,15 @@ class PlayedTurn(NamedTuple):
     state: State  # a position of the first lane, unbatched
 
 
+class InInt8(NamedTuple):
+    """Weights in eight bits, as they were a little while ago."""
+
+    weights: Params
+    number: np.ndarray  # what the evaluator takes for them
+    made: float  # when, in seconds
+    took: float  # seconds
+
+
 class SelfPlayer:
     """Plays games that are learnt from, hundreds at once."""
 
@@ -54,15 +66,17 @@ class SelfPlayer:
         split = VECTOR * self.devices
         self.lanes = -(-settings.lanes // split) * split
         self._playing: dict[tuple[int, bool], tuple[Any, Lanes, State, Collector]] = {}
+        self._in_int8: dict[int, InInt8] = {}  # by the game's number
 
     def compile(self, rollouts: bool, weights: Params, only: list[int] | None = None) -> Iterator[str]:
         """Make the programs, of all games or of those with these numbers, by running each once for nothing; yields what
         it is for before it is made."""
-        for game in self.games if only is None else [self.games[i] for i in only]:
+        for which in range(len(self.games)) if only is None else only:
+            game = self.games[which]
             yield f"{'rollouts' if rollouts else 'self-play'} of {game.spec}"
             starts, key = self_play.starts_of(variations(game)), jax.random.key(0)
             begin, play = self_play.program(self.plan(game, rollouts), self.lanes, self.devices, MOVES)
-            own = () if rollouts else weights
+            own = () if rollouts else self._params(which, weights)
             jax.block_until_ready(play(own, begin(starts, key), starts, key, jnp.float32(-2)))
 
     def play(
@@ -71,11 +85,24 @@ class SelfPlayer:
         """Some moves in every lane of the game with this number; ``first``: the key of new games, if none are at play,
         ``key`` that of the moves."""
         play, lanes, starts, collector = self._begun(which, rollouts, first)
-        lanes, moves = play(weights, lanes, starts, key, jnp.float32(resign))
+        lanes, moves = play(() if rollouts else self._params(which, weights), lanes, starts, key, jnp.float32(resign))
         samples, games = collector.add(moves)
         self._playing[which, rollouts] = play, lanes, starts, collector
         shown = jax.tree.map(lambda x: np.asarray(x[0]), lanes.states)
         return PlayedTurn(which, rollouts, samples, games, shown)
+
+    def _params(self, which: int, weights: Params) -> Params:
+        """What its evaluator takes. In int8 the weights are renewed whenever that takes a small part of the time."""
+        if self.settings.precision != "int8":
+            return weights
+        found, now = self._in_int8.get(which), time.monotonic()
+        if found is None or (weights is not found.weights and (now - found.made) * RENEWING > found.took):
+            number = NetworkEvaluator(self.shape, "int8").in_int8(self.games[which], weights, passing=True)
+            if found is not None:
+                remove(found.number)
+            made = time.monotonic()
+            self._in_int8[which] = found = InInt8(weights, number, made, made - now)
+        return found.number
 
     def _begun(self, which: int, rollouts: bool, first: jax.Array) -> tuple[Any, Lanes, State, Collector]:
         if (which, rollouts) not in self._playing:

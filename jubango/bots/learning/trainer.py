@@ -74,7 +74,8 @@ class Trainer:
         self.elsewhere: PlaysElsewhere | None = None  # who plays in its place
         self.games, self.shape, self.devices = self.player.games, self.player.shape, self.player.devices
         batch = -(-settings.batch // self.devices) * self.devices
-        self.recipe = Recipe(batch=batch, rate=settings.rate, precision=settings.precision)
+        precision = "float32" if settings.precision == "int8" else settings.precision
+        self.recipe = Recipe(batch=batch, rate=settings.rate, precision=precision)
         self.replays = [Replay(settings.window) for _ in self.games]
         self._files = [
             PositionFiles(self.run, f"samples/{i}-{game.spec.split(',')[0].replace(':', '-')}", game)
@@ -275,7 +276,7 @@ class Trainer:
         number = int(self.counts["turns"])
         first = jax.random.fold_in(jax.random.key(self.settings.seed + 1), number)
         key = jax.random.fold_in(jax.random.key(self.settings.seed), number)
-        return self.player.play(which, rollouts, () if rollouts else self.weights, first, key, self.resigning(rollouts))
+        return self.player.play(which, rollouts, self.weights, first, key, self.resigning(rollouts))
 
     def resigning(self, rollouts: bool) -> float:
         """The value below which players give up now."""

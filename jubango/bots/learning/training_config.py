@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from jubango.bots.networks.int8 import quantised
+from jubango.bots.networks.model import Precision
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import on_cpu
 from jubango.sgf_games.rules.catalogue import make_game
@@ -18,7 +20,7 @@ class TrainingConfig(BaseModel):
     games: specs of one family of games, the first of which is the one that counts.
     channels, blocks: of the network. start: a file of weights to begin with; a smaller network grows, see
         :mod:`jubango.bots.networks.grown`. precision: of the network's tower in self-play and learning, "bfloat16" for
-        GPUs.
+        GPUs; "int8", for CPUs, is of self-play alone, by weights of a little while ago.
     search: of self-play, "gumbel" or "alphazero"; simulations, fast: of a move that is kept for learning, and of the
         others; share: of the former.
     opening, opening_temperature: moves drawn from the prior at the beginning of a game (0: each board's side), see
@@ -36,7 +38,7 @@ class TrainingConfig(BaseModel):
     games: Annotated[tuple[str, ...], Field(min_length=1)]
     channels: Annotated[int, Field(ge=0, le=4096)] = 0
     blocks: Annotated[int, Field(ge=0, le=128)] = 0
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Precision = "float32"
     start: str = ""
     search: Literal["gumbel", "alphazero"] = "gumbel"
     simulations: Annotated[int, Field(ge=0, le=10_000)] = 0
@@ -60,6 +62,8 @@ class TrainingConfig(BaseModel):
 
     def chosen(self) -> TrainingConfig:
         """The same with everything chosen. Raises UserError."""
+        if self.precision == "int8":
+            quantised.check()
         games = [for_two(make_game(spec)) for spec in self.games]
         if len({game.family for game in games}) > 1:
             raise UserError(f"train: {' and '.join(self.games)} are no boards of one game")

@@ -104,12 +104,17 @@ _errors = _Errors({GOOD: None})
 
 
 def add(function: Function) -> np.ndarray:
-    """int32 [1]: the number of ``function`` in this process, as long as it lives. It is called by the threads of JAX,
+    """int32 [1]: the number of ``function`` in this process, until it is removed. It is called by the threads of JAX,
     several at once, and must not use JAX."""
     _register()
     number = next(_numbers)
     _functions[number] = function
     return np.array([number], np.int32)
+
+
+def remove(number: np.ndarray) -> None:
+    """Forget the function of this number, which no program that runs may call any more."""
+    _functions.pop(int(number[0]), None)
 
 
 def host_call(number: jax.Array, shapes: Sequence[tuple[int, ...]], *args: jax.Array) -> list[jax.Array]:
@@ -145,7 +150,7 @@ def _called(address: int) -> int:
             results = [_view(call.rets.items[i][0]) for i in range(call.rets.size)]
             function = _functions.get(int(number.view(np.int32)[0]))
             if function is None:
-                raise LookupError("this number is of another process, where the function was added")
+                raise LookupError("this number is of another process, or its function has been removed")
             found = function(*args)
             for result, value in zip(results, found, strict=True):
                 if np.shape(value) != result.shape:

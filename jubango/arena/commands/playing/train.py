@@ -80,7 +80,8 @@ def register(app: typer.Typer) -> None:
         batch: Annotated[int | None, typer.Option(help="Positions of a step.", show_default="256")] = None,
         rate: Annotated[float | None, typer.Option(help="Of learning.", show_default="0.001")] = None,
         precision: Annotated[
-            str | None, typer.Option(help="Of the network meanwhile: bfloat16 for GPUs.", show_default="float32")
+            str | None,
+            typer.Option(help="Of the network meanwhile: bfloat16 for GPUs, int8 for CPUs.", show_default="float32"),
         ] = None,
         seed: Annotated[
             int | None, typer.Option(help="Seed of the first weights and of all random numbers.", show_default="1")

@@ -96,6 +96,5 @@ class EveryHost(PlayingHost):
         if weights:
             self._weights = jax.device_put(pickle.loads(weights), shard(self._player.devices)[1])
         first, key = jax.random.split(jax.random.key(order.seed))
-        params = () if order.rollouts else self._weights
-        played = self._player.play(order.which, order.rollouts, params, first, key, order.resign)
+        played = self._player.play(order.which, order.rollouts, self._weights, first, key, order.resign)
         return SelfPlayed(order.version, played, time.perf_counter() - began)

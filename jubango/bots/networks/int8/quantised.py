@@ -32,7 +32,7 @@ from jubango.sgf_games.base.extras import need
 from jubango.sgf_games.base.printable import printable
 from jubango.sgf_games.compute.cache import cache_folder, read_own
 from jubango.sgf_games.compute.host_call import add, host_call
-from jubango.sgf_games.compute.machine import processor
+from jubango.sgf_games.compute.machine import on_cpu, processor
 from jubango.sgf_games.rules.game import Game
 
 if TYPE_CHECKING:
@@ -48,31 +48,47 @@ _numbers: dict[str, np.ndarray] = {}  # of sessions, by the digests of what they
 def number_of(
     shape: Shape, weights: Mapping[str, jax.Array], game: Game, positions: Callable[[], np.ndarray]
 ) -> np.ndarray:  # fmt: skip
-    """int32 [1]: what :func:`apply` takes for these weights and this game, in this process.
+    """int32 [1]: what :func:`apply` takes for these weights and this game, as long as this process lives.
 
     positions: float32 [N, H, W, C], planes of positions as they occur; asked for where the cache has no scales.
 
-    Raises UserError without onnx and onnxruntime, and where they do not work.
+    Raises UserError as :func:`check`, and where the libraries cannot do it.
     """
-    for package in ("onnx", "onnxruntime"):
-        need(package)
-        try:
-            importlib.import_module(package)
-        except Exception as error:  # whatever it is that a library's own parts do not like
-            raise _cannot(f"{package} cannot be imported: {error}") from None
+    check()
     arrays = {name: np.asarray(value) for name, value in weights.items()}
     digest = _digest(shape, arrays, game)
     with _making:
         if digest not in _numbers:
             model = kept = _kept(digest)
             if model is None:
-                height, width, _ = game.observation_shape
-                model = _quantised(*graph.graph(shape, arrays, height, width), positions())
-            session = _session(model)
+                model = _quantised(shape, arrays, game, positions())
+            number = _number(model)
             if kept is None:
                 _keep(digest, model)
-            _numbers[digest] = add(functools.partial(of_asked, functools.partial(_run, session)))
+            _numbers[digest] = number
     return _numbers[digest]
+
+
+def passing_number_of(
+    shape: Shape, weights: Mapping[str, jax.Array], game: Game, positions: Callable[[], np.ndarray]
+) -> np.ndarray:  # fmt: skip
+    """The same for weights that others will soon replace: nothing is kept, and
+    :func:`jubango.sgf_games.compute.host_call.remove` forgets the number."""
+    check()
+    return _number(_quantised(shape, {name: np.asarray(value) for name, value in weights.items()}, game, positions()))
+
+
+def check() -> None:
+    """Raises UserError without onnx and onnxruntime, where they do not work, and where there are other devices than
+    CPUs."""
+    if not on_cpu():
+        raise UserError("precision=int8: is for CPUs; on a GPU there is precision=bfloat16")
+    for package in ("onnx", "onnxruntime"):
+        need(package)
+        try:
+            importlib.import_module(package)
+        except Exception as error:  # whatever it is that a library's own parts do not like
+            raise _cannot(f"{package} cannot be imported: {error}") from None
 
 
 def apply(
@@ -115,6 +131,10 @@ def _run(session: onnxruntime.InferenceSession, planes: np.ndarray) -> Sequence[
     return found
 
 
+def _number(model: bytes) -> np.ndarray:
+    return add(functools.partial(of_asked, functools.partial(_run, _session(model))))
+
+
 def _session(model: bytes) -> onnxruntime.InferenceSession:
     """On one core: every device of JAX has a batch of its own."""
     import onnxruntime
@@ -130,10 +150,12 @@ def _session(model: bytes) -> onnxruntime.InferenceSession:
         raise _cannot(f"onnxruntime {onnxruntime.__version__} does not take the network: {error}") from None
 
 
-def _quantised(model: Any, stay: list[str], planes: np.ndarray) -> bytes:
+def _quantised(shape: Shape, weights: Mapping[str, np.ndarray], game: Game, planes: np.ndarray) -> bytes:
     """Raises UserError where that cannot be done."""
     import onnx
 
+    height, width, _ = game.observation_shape
+    model, stay = graph.graph(shape, weights, height, width)
     with contextlib.ExitStack() as afterwards:
         try:
             folder = Path(afterwards.enter_context(tempfile.TemporaryDirectory()))
