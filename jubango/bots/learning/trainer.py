@@ -366,8 +366,9 @@ class Trainer:
 
 def _number(value: object) -> float:
     """What a header says, if it is a number that can count something."""
-    fits = isinstance(value, int | float) and 0 <= value <= checkpoints.LARGEST_COUNT
-    return float(value) if fits else 0.0  # type: ignore[arg-type]
+    if isinstance(value, int | float) and 0 <= value <= checkpoints.LARGEST_COUNT:
+        return float(value)
+    return 0.0
 
 
 @functools.lru_cache(maxsize=8)
