@@ -1,33 +1,59 @@
 """How far bots agree with a stronger judge, on positions of recorded games: the next move, and who is ahead.
 
     python benchmarks/agreement.py GAMES --judge 'alphazero:network=katago:FILE.bin.gz,simulations=50'
+    python benchmarks/agreement.py gnugo-3.8/regression/games --game go:9 --judge 'alphazero:network=katago:FILE.bin.gz'
     python benchmarks/agreement.py GAMES --engine 'katago analysis -model FILE -config FILE' --visits 50 \\
         --bot policy --bot alphazero:simulations=200
 
-GAMES are a folder of SGF files of one board; of each game one position is taken, the number of its moves drawn between
---first and --last. For every bot the script says in how many positions its first choice is among the judge's best three
-by visits, and is the judge's own. With that it says how far the win rates are apart in the mean, and how far 50 % for
-all would be.
+GAMES are a folder of SGF files, with those below it. Of as many games as are asked for, drawn at random, one position
+each is taken, the number of its moves drawn between --first and --last. With --game those on its board are played over
+as games of it, with its komi and rules, but for those with handicap or other stones set up. So the games in GNU Go's
+sources can be asked about, hundreds between people, GNU Go and other engines. For every bot the script says in how many
+positions its first choice is among the judge's best three by visits, and is the judge's own. With that it says how far
+the win rates are apart in the mean, and how far 50 % for all would be.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
+import sys
 from pathlib import Path
 
 import numpy as np
 
 import jubango as jb
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.catalogue import make_game
+from jubango.sgf_games.sgf.positions import position
 
 
-def positions(folder: Path, most: int, first: int, last: int, seed: int) -> list[jb.Position]:
-    rng, found = np.random.default_rng(seed), []
-    for path in sorted(folder.glob("*.sgf")):
-        record = jb.read_sgf(path)
-        moves = len(record.positions) - 1
-        if moves >= first and len(found) < most:
-            found.append(record.at(int(rng.integers(first, min(last, moves) + 1))))
-    return [position for position in found if not position.over]
+def games(folder: Path, game: str, first: int) -> list[jb.Record]:
+    """Those of so many moves or more, each once; with ``game`` those on its board that set up no stones."""
+    found = {}
+    for path in sorted(folder.rglob("*.sgf")):
+        try:
+            record = jb.read_sgf(path)
+        except UserError as error:
+            print(f"left out: {error}", file=sys.stderr)
+            continue
+        wanted = not game or (record.game.width == make_game(game).width and not set_up(record))
+        if wanted and len(record) >= first:
+            found.setdefault(record.moves, record)
+    return list(found.values())
+
+
+def set_up(record: jb.Record) -> bool:
+    return any(node.black or node.white or node.empty for node in record.sgf.nodes)
+
+
+def positions(folder: Path, game: str, most: int, first: int, last: int, seed: int) -> list[jb.Position]:
+    found, rng = games(folder, game, first), np.random.default_rng(seed)
+    asked = []
+    for i in sorted(random.Random(seed).sample(range(len(found)), min(most, len(found)))):
+        number = int(rng.integers(first, min(last, len(found[i])) + 1))
+        asked.append(position(game, found[i].moves[:number]) if game else found[i].at(number))
+    return [place for place in asked if not place.over]
 
 
 def main() -> None:
@@ -39,11 +65,12 @@ def main() -> None:
     parser.add_argument("--visits", type=int, default=50, help="of the engine (50)")
     parser.add_argument("--bot", action="append", help="(policy and alphazero:simulations=200)")
     parser.add_argument("--positions", type=int, default=100)
+    parser.add_argument("--game", default="", help="that all are taken as, e.g. go:9 (their own, the same for all)")
     parser.add_argument("--first", type=int, default=11)
     parser.add_argument("--last", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    asked = positions(args.games, args.positions, args.first, args.last, args.seed)
+    asked = positions(args.games, args.game, args.positions, args.first, args.last, args.seed)
     if not asked:
         parser.error(f"{args.games}: holds no .sgf files of {args.first} moves or more")
     told = (
