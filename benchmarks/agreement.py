@@ -23,24 +23,27 @@ from pathlib import Path
 import numpy as np
 
 import jubango as jb
-from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import make_game
-from jubango.sgf_games.sgf.positions import position
+from jubango.sgf_games.rules.game import Game
 
 
 def games(folder: Path, game: str, first: int) -> list[jb.Record]:
     """Those of so many moves or more, each once; with ``game`` those on its board that set up no stones."""
-    found = {}
+    found, rules = {}, make_game(game) if game else None
     for path in sorted(folder.rglob("*.sgf")):
         try:
             record = jb.read_sgf(path)
-        except UserError as error:
+        except jb.UserError as error:
             print(f"left out: {error}", file=sys.stderr)
             continue
-        wanted = not game or (record.game.width == make_game(game).width and not set_up(record))
+        wanted = not rules or (board(record.game) == board(rules) and not set_up(record))
         if wanted and len(record) >= first:
             found.setdefault(record.moves, record)
     return list(found.values())
+
+
+def board(game: Game) -> tuple[str, int, int]:
+    return game.family, game.width, game.height
 
 
 def set_up(record: jb.Record) -> bool:
@@ -52,7 +55,7 @@ def positions(folder: Path, game: str, most: int, first: int, last: int, seed: i
     asked = []
     for i in sorted(random.Random(seed).sample(range(len(found)), min(most, len(found)))):
         number = int(rng.integers(first, min(last, len(found[i])) + 1))
-        asked.append(position(game, found[i].moves[:number]) if game else found[i].at(number))
+        asked.append(jb.position(game, found[i].moves[:number]) if game else found[i].at(number))
     return [place for place in asked if not place.over]
 
 
