@@ -41,6 +41,7 @@ class BotKeys(TypedDict, total=False):
     symmetry: Literal["none", "random", "mean"]
     weight: float
     score_utility: float
+    devices: int
     width: int
     depth: int
     cutoff: Literal["value", "draw"]

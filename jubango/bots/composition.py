@@ -48,6 +48,7 @@ def search_for(game: Game, bots: Sequence[SearchConfig], evaluator: Evaluator) -
         leaves=bot.leaves,
         ties=bot.ties,
         score_utility=bot.score_utility,
+        devices=bot.devices,
     )
 
 

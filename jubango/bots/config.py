@@ -155,6 +155,7 @@ class SearchConfig(_RuleKeys):
     ensemble: Annotated[int, Field(ge=1, le=64)] = _key(1, "independent trees that share the simulations")
     transpositions: bool = _key(False, "positions reached by different orders share a node")
     leaves: Annotated[int, Field(ge=1, le=256)] = _key(1, "evaluated at once in one tree (virtual losses)")
+    devices: Annotated[int, Field(ge=1, le=64)] = _key(1, "that search a tree together, each evaluates some leaves")
     ties: Literal["first", "random"] = _key("random", "which of equal actions")
     patience: Annotated[float, Field(ge=1, le=10)] = _key(
         2.0, "how many times its share of the clock a move may take while it is open what to play"
@@ -176,6 +177,7 @@ class SearchConfig(_RuleKeys):
             f"{selected} needs leaves=1": rule.scheduled and self.leaves > 1,
             f"{selected} needs reuse=false": rule.scheduled and self.reuse,
             f"{selected} needs rollout_moves=game, tactical or uniform": rule.amaf and self.rollout_moves == "policy",
+            f"leaves={self.leaves} needs to be a multiple of devices={self.devices}": self.leaves % self.devices > 0,
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
             f"symmetry={self.symmetry} needs evaluator=network or mixed": self.symmetry != "none"
             and self.evaluator not in ("network", "mixed"),

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from jubango.bots.composition import evaluator_for, player_key, room_for, simulations_for
 from jubango.bots.config import BotConfig, SearchConfig
 from jubango.bots.evaluators.evaluator import Evaluator
+from jubango.bots.evaluators.network import OutputsEvaluator
 from jubango.bots.search.tree.tree import tree_bytes
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.machine import VECTOR, device_memory_bytes, devices, full_lanes
@@ -35,7 +36,7 @@ def affordable_trees(game: Game, bot: SearchConfig) -> int:
 def _tree_bytes(game: Game, bot: SearchConfig) -> int:
     """Of all its trees of a position. Raises UserError for too many."""
     room, leads = room_for(simulations_for(game, bot)), bot.score_utility > 0
-    need = bot.ensemble * tree_bytes(game, room, bot.rule, bot.solver, leads)
+    need = bot.ensemble * bot.devices * tree_bytes(game, room, bot.rule, bot.solver, leads)
     if need > device_memory_bytes() // 4:
         raise UserError(
             f'bot "{bot.name}": a tree of {bot.simulations:,} simulations of {game.spec} takes '
@@ -53,20 +54,26 @@ def _lanes(each: int) -> int:
 
 
 LEAVES_OF_NETWORKS = 8
+MOST_DEVICES = 4  # that search one tree together: each goes down the tree for all leaves
 WAVES = 64  # times that a tree is searched in all its leaves at once, at least: what a leaf finds helps the next ones
 
 
 def with_parallel_leaves(bot: Bot, evaluator: Evaluator, lanes: int) -> Bot:
     """A bot with this evaluator for so few games or positions at once that one leaf each would leave the machine idle.
 
-    It searches several leaves of a tree at once, and a single position in one tree for each device. It is for what goes
-    by the clock, plays people or analyses, where a move may depend on the machine. What the configuration itself says
-    of leaves and ensembles stays.
+    It searches several leaves of a tree at once. A single position is searched by all devices: in one tree together
+    where a network judges, which is what takes the time and says the same in every tree, else in a tree each. It is for
+    what goes by the clock, plays people or analyses, where a move may depend on the machine. What the configuration
+    itself says of leaves, ensembles and devices stays.
     """
-    if bot.rule.scheduled or {"leaves", "ensemble"} & bot.model_fields_set:
+    if bot.rule.scheduled or {"leaves", "ensemble", "devices"} & bot.model_fields_set:
         return bot
     budget, batch = bot.simulations // WAVES, evaluator.saturating_batch
     most = _most_leaves(batch)
+    if lanes == 1 and isinstance(evaluator, OutputsEvaluator):
+        together = max(1, min(len(devices()), MOST_DEVICES, budget // batch))
+        each = max(1, min(most, budget // together))
+        return bot.model_copy(update={"leaves": each * together, "devices": together})
     one_tree = lanes > 1 or bot.solver  # of a proof every tree would have to make all
     ensemble = 1 if one_tree else max(1, min(len(devices()), budget // batch))
     leaves = max(1, min(most, full_lanes(most) // (lanes * ensemble), budget // ensemble))

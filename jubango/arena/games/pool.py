@@ -194,7 +194,8 @@ class GamePool:
         for bot in bots:
             same = self.bots[like]
             assert isinstance(same, SearchConfig)
-            self.bots[bot.name] = bot.model_copy(update={"leaves": same.leaves, "ensemble": same.ensemble})
+            shared = {key: getattr(same, key) for key in ("leaves", "ensemble", "devices")}
+            self.bots[bot.name] = bot.model_copy(update=shared)
             self._like[bot.name] = like
         for block in self.blocks:
             block.players = self._with_later(block.players)

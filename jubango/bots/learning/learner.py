@@ -17,7 +17,7 @@ from jubango.bots.learning.replay import Samples
 from jubango.bots.networks.model import Precision, apply
 from jubango.bots.networks.shape import Shape
 from jubango.sgf_games.base.extras import need
-from jubango.sgf_games.compute.machine import gathered, on_cpu, shard, spread
+from jubango.sgf_games.compute.machine import AXIS, gathered, on_cpu, shard, spread
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.game import Game
 
@@ -202,7 +202,7 @@ def _together(own: Callable, recipe: Recipe, number: int) -> Callable[..., tuple
         learning: Learning, batch: Samples, symmetry: jax.Array, pace: jax.typing.ArrayLike = 1.0
     ) -> tuple[Learning, Losses]:
         flat, apart = ravel_pytree(own(learning.weights, batch, symmetry))
-        found, losses = apart(lax.pmean(flat, "lanes") if number > 1 else flat)
+        found, losses = apart(lax.pmean(flat, AXIS) if number > 1 else flat)
         return update(recipe, learning, found, jnp.asarray(pace, jnp.float32)), losses
 
     specs = (whole.spec, split.spec, split.spec, whole.spec)

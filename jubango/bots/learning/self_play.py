@@ -20,7 +20,7 @@ from jax import lax
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.search import Search
 from jubango.sgf_games.compute.lane_loops import where_needed
-from jubango.sgf_games.compute.machine import shard, spread
+from jubango.sgf_games.compute.machine import AXIS, shard, spread
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.compiled import initial_state
 from jubango.sgf_games.rules.game import Game, State
@@ -133,7 +133,7 @@ def program(plan: SelfPlay, lanes: int, number: int, moves: int) -> tuple[Begin,
     each = lanes // number
 
     def own(key: jax.Array) -> jax.Array:
-        return jax.random.fold_in(key, lax.axis_index("lanes"))
+        return jax.random.fold_in(key, lax.axis_index(AXIS))
 
     def first(starts: State, key: jax.Array) -> Lanes:
         return begin(plan, starts, each, own(key))

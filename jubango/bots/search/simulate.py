@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Amaf, Params, name_of
-from jubango.bots.evaluators.judgement import judged
+from jubango.bots.evaluators.judgement import Judged, judged
 from jubango.bots.search.backup import back_up, back_up_firsts, prove
 from jubango.bots.search.rules.rule import Edges, steady_sum
 from jubango.bots.search.spec import SearchSpec
@@ -47,7 +48,7 @@ from jubango.bots.search.tree.tree import (
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.kernels import first_largest
 from jubango.sgf_games.compute.loops import while_loop
-from jubango.sgf_games.compute.machine import suited
+from jubango.sgf_games.compute.machine import AXIS, suited
 from jubango.sgf_games.compute.random_numbers import coin, gumbel_max_scores, mix, random_bits
 from jubango.sgf_games.rules.game import State
 
@@ -303,7 +304,7 @@ def judge(
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
     asked = active & ~terminal
-    found = judged(search.evaluator, params, search.game, states, legal & asked[:, None], seeds)
+    found = by_devices(search, params, states, legal & asked[:, None], seeds)
     said = jnp.where(asked, found.value, 0.0)
 
     def exact() -> jax.Array:
@@ -313,6 +314,23 @@ def judge(
     value = lax.cond(jnp.any(terminal), exact, lambda: said) if suited().skips else exact()
     lead = leads_of(search, states, player, terminal, found.lead) if search.score_utility else None
     return player, terminal, normalised(found.weights, legal, search.width), value, found.amaf, lead
+
+
+def by_devices(search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array) -> Judged:
+    """What the evaluator says of all lanes. Devices that search the same trees each ask it of their share of them, and
+    tell each other."""
+    if search.devices == 1:
+        return judged(search.evaluator, params, search.game, states, legal, seeds)
+    share = legal.shape[0] // search.devices
+    first = lax.axis_index(AXIS) * share
+    own = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, first, share, axis=x.ndim - 1), states)
+    legal, seeds = (lax.dynamic_slice_in_dim(x, first, share) for x in (legal, seeds))
+    found = judged(search.evaluator, params, search.game, own, legal, seeds)
+    each, tree = jax.tree.flatten(found)
+    rows = jnp.concatenate([x.reshape(share, -1).astype(jnp.float32) for x in each], axis=1)  # told all at once
+    columns = jnp.split(lax.all_gather(rows, AXIS, tiled=True), np.cumsum([x[0].size for x in each])[:-1], axis=1)
+    told = [x.reshape(-1, *own.shape[1:]).astype(own.dtype) for x, own in zip(columns, each, strict=True)]
+    return jax.tree.unflatten(tree, told)
 
 
 def leads_of(

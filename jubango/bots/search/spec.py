@@ -37,6 +37,8 @@ class SearchSpec:
     ties: between equal scores the "first" action or a "random" one.
     score_utility: the share of the lead in what the search compares, 0 to 1; see
         :mod:`jubango.bots.search.tree.score_utility`.
+    devices: that search every tree together, if more than one: each has all of it, and evaluates its share of the
+        leaves. It is of searches by :class:`jubango.bots.search.host.driver.Driver`.
     """
 
     game: Game
@@ -52,6 +54,7 @@ class SearchSpec:
     leaves: int = 1
     ties: Ties = "first"
     score_utility: float = 0.0
+    devices: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.game, Game):
@@ -71,6 +74,8 @@ class SearchSpec:
         }
         for key, (least, most, what) in numbers.items():
             object.__setattr__(self, key, whole(key, getattr(self, key), least, most, what))
+        if self.leaves % self.devices:
+            raise UserError(f"leaves={self.leaves}: should be a multiple of devices={self.devices}, which share them")
         for key, choices in CHOICES.items():
             one_of(key, getattr(self, key), choices)
         truth("solver", self.solver)

@@ -51,6 +51,7 @@ class Suited(NamedTuple):
 
 
 DEVICE_KINDS = "cpu", "gpu", "tpu"
+AXIS = "lanes"  # the name of the devices' axis, in what runs on several
 # Measured.
 CPU = Suited(
     fill=32, block=256, games=128, together=24, first=0, descent=1, climb=4, moved=1024, hand_over=6e-3, in_order=False,
@@ -172,13 +173,13 @@ def games_at_once(asked: int) -> int:
 @functools.lru_cache
 def shard(number: int) -> tuple[NamedSharding, NamedSharding]:
     """How arrays lie on the first ``number`` devices: (split evenly along the first axis, whole on each)."""
-    mesh = Mesh(np.array(devices()[:number]), ("lanes",))
-    return NamedSharding(mesh, PartitionSpec("lanes")), NamedSharding(mesh, PartitionSpec())
+    mesh = Mesh(np.array(devices()[:number]), (AXIS,))
+    return NamedSharding(mesh, PartitionSpec(AXIS)), NamedSharding(mesh, PartitionSpec())
 
 
 def split_last(rank: int) -> PartitionSpec:
     """Of an array that is split along its last axis."""
-    return PartitionSpec(*[None] * (rank - 1), "lanes")
+    return PartitionSpec(*[None] * (rank - 1), AXIS)
 
 
 def spread(
@@ -211,8 +212,9 @@ def _part(x: jax.Array, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
 
 
 def gathered(array: jax.Array, axis: int = 0) -> np.ndarray:
-    """An array that is split along ``axis`` on the host; quicker than asking JAX for it whole."""
-    parts = sorted(array.addressable_shards, key=lambda part: part.index[axis].start or 0)
+    """An array that is split along ``axis``, or whole on every device, on the host; quicker than asking JAX for it."""
+    each = [part for part in array.addressable_shards if part.replica_id == 0]
+    parts = sorted(each, key=lambda part: part.index[axis].start or 0)
     if len(parts) == 1:
         return np.asarray(parts[0].data)
     return np.concatenate([np.asarray(part.data) for part in parts], axis=axis)

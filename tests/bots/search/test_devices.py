@@ -6,9 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tiers import full_but
 
-from jubango.bots.config import bot_from_spec
+from jubango.bots.composition import evaluator_for, params_of, search_for
+from jubango.bots.config import Bot, bot_from_spec
 from jubango.bots.evaluators.evaluator import Heuristic
+from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rave import Rave
@@ -17,6 +21,7 @@ from jubango.bots.search.tree.tree import add_in_order, count, equal_in_trees
 from jubango.bots.sizing import affordable_lanes
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.catalogue import make_game
+from jubango.sgf_games.rules.compiled import stacked
 
 
 class Card:
@@ -92,3 +97,43 @@ def test_a_search_finds_the_same_tree_as_an_accelerator_would(rule, keys, monkey
     monkeypatch.setattr(machine, "CPU", machine.CPU._replace(**its))
     for one, other in zip(as_cpu, found(), strict=True):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    full_but([{"solver": True}], [
+        {"solver": True}, {"evaluator": "rollout", "selection": "rave"}, {"evaluator": "rollout", "transpositions": True},
+        {"reuse": True, "noise": 0.25},
+    ]),
+    ids=str,
+)  # fmt: skip
+def test_devices_that_search_a_tree_together_find_what_one_finds(keys):
+    """Each has the tree, and evaluates some of the leaves. The dice of a leaf are its own."""
+    assert len(jax.devices()) > 1
+    one, other = searched_twice(1, keys), searched_twice(2, keys)
+    assert one[0].done.min() > 0 and one[1].done.min() > 0
+    for first, second in zip(one, other, strict=True):
+        assert all(np.array_equal(x, y) for x, y in zip(first, second, strict=True))
+
+
+def searched_twice(devices, keys):
+    """Statistics of three positions of tic-tac-toe and of those that a move in the last square leads to."""
+    game, told = make_game("tic_tac_toe"), {"selection": "puct", "evaluator": "heuristic", **keys}
+    bot = Bot("uct", simulations=90, leaves=6, devices=devices, **told)
+    evaluator, weights = evaluator_for(game, bot)
+    driver = Driver(search_for(game, [bot], evaluator), 3, 1, weights, bot.reuse)
+    first = game.init()
+    places, found = [first, game.step(first, 4), game.step(game.step(first, 4), 0)], []
+    for line in (None, (8,)):
+        places = [game.step(place, 8) if line else place for place in places]
+        orders = []
+        for lane, place in enumerate(places):
+            legal = np.asarray(game.legal_action_mask(place))
+            kept = line if bot.reuse else None
+            orders.append(SearchRequest(lane, legal, params_of(game, bot, legal), seed=lane, line=kept))
+        driver.begin(orders, stacked(places))
+        while driver.busy.any():
+            driver.advance()
+        found.append(driver.statistics(3))
+    driver.close()
+    return found

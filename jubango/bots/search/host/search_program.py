@@ -30,7 +30,8 @@ from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import words_of_lanes
 from jubango.bots.search.tree.state import SearchState
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
-from jubango.sgf_games.compute.machine import debugging, device_layout, shard, split_last, spread
+from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.machine import debugging, device_layout, devices, shard, split_last, spread
 from jubango.sgf_games.compute.programs import Compiled, P, R, jit
 from jubango.sgf_games.rules.compiled import initial_state
 from jubango.sgf_games.rules.game import State
@@ -63,7 +64,11 @@ _programs: OrderedDict[tuple[SearchSpec, int, bool], SearchProgram] = OrderedDic
 
 def program(search: SearchSpec, trees: int) -> SearchProgram:
     """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
-    number, trees = device_layout(trees, search.leaves, search.evaluator.saturating_batch)
+    number = search.devices
+    if number > len(devices()):
+        raise UserError(f"devices={number}: there are {len(devices())} here")
+    if number == 1:
+        number, trees = device_layout(trees, search.leaves, search.evaluator.saturating_batch)
     search = replace(search, game=search.game.compiled_as)
     key = search, trees, debugging()
     if key not in _programs:
@@ -79,7 +84,9 @@ def program(search: SearchSpec, trees: int) -> SearchProgram:
 
 def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
     sharding, whole = shard(number)
+    sharding = whole if search.devices > 1 else sharding  # each has all trees
     split, all_of_it = sharding.spec, whole.spec
+    last = (lambda rank: all_of_it) if search.devices > 1 else split_last
 
     def run_chunk(
         s: SearchState, params: Params, states: State, packed: jax.Array, script: jax.Array,
@@ -108,7 +115,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
         return s, progress, now.moves.rows, jnp.concatenate(columns, axis=-1)
 
     shapes = jax.eval_shape(lambda: lifecycle.idle(search, trees))
-    state = jax.tree.map(lambda _: split, shapes)._replace(paths=split_last(shapes.paths.ndim))
+    state = jax.tree.map(lambda _: split, shapes)._replace(paths=last(shapes.paths.ndim))
     places = functools.partial(jax.tree.map, lambda spec: NamedSharding(sharding.mesh, spec))
 
     def sharded(name: str, function: Callable[P, R], in_specs: tuple[object, ...], out_specs: object) -> Compiled[P, R]:
@@ -122,7 +129,7 @@ def _compile(search: SearchSpec, number: int, trees: int) -> SearchProgram:
             donate_argnums=(0,),
         )
 
-    roots = jax.tree.map(lambda x: split_last(x.ndim + 1), jax.eval_shape(search.game.init))
+    roots = jax.tree.map(lambda x: last(x.ndim + 1), jax.eval_shape(search.game.init))
     return SearchProgram(
         idle=jit(lambda: lifecycle.idle(search, trees), parts=("idle", search, trees), out_shardings=places(state)),
         run_chunk=sharded(
