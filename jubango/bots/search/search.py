@@ -67,12 +67,13 @@ class Search(SearchSpec):
         leaves: int = 1,
         ties: Ties = "first",
         score_utility: float = 0.0,
+        devices: int = 1,
     ) -> None:
         game = game.game if isinstance(game, Env) else as_game(game)
         judge = as_evaluator(evaluator)
         super().__init__(
             game, rule, judge, capacity, width, cutoff, opponent, draws, solver, transpositions, leaves, ties,
-            score_utility,
+            score_utility, devices,
         )  # fmt: skip
 
     def __call__(
@@ -110,6 +111,8 @@ class Search(SearchSpec):
         Raises UserError for states of another game or environment, or stacked along another axis, and for a number that
         no rule has.
         """
+        if self.devices > 1:
+            raise UserError(f"devices={self.devices}: is for jb.run and jb.run_many; in other programs devices=1")
         game, actions = self.game, self.game.num_actions
         params = self._weights(params)
         if isinstance(states, EnvState):

@@ -38,7 +38,7 @@ class SearchSpec:
     score_utility: the share of the lead in what the search compares, 0 to 1; see
         :mod:`jubango.bots.search.tree.score_utility`.
     devices: that search every tree together, if more than one: each has all of it, and evaluates its share of the
-        leaves. It is of searches by :class:`jubango.bots.search.host.driver.Driver`.
+        leaves. For bots, :func:`jubango.run` and :func:`jubango.run_many`.
     """
 
     game: Game
@@ -71,6 +71,7 @@ class SearchSpec:
             "capacity": (0, MOST_NODES - 2, "simulations that a tree has room for"),
             "width": (0, MOST_NODES, "actions of a node that are considered, 0 for all"),
             "leaves": (1, 1 if self.rule.scheduled else MOST_LEAVES, "leaves that a tree evaluates at once"),
+            "devices": (1, MOST_LEAVES, "that search a tree together"),
         }
         for key, (least, most, what) in numbers.items():
             object.__setattr__(self, key, whole(key, getattr(self, key), least, most, what))

@@ -12,6 +12,7 @@ from jubango.bots.composition import evaluator_for, params_of, search_for
 from jubango.bots.config import Bot, bot_from_spec
 from jubango.bots.evaluators.evaluator import Heuristic
 from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.host.run import run
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.puct import Puct
@@ -19,6 +20,7 @@ from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.search import Search
 from jubango.bots.search.tree.tree import add_in_order, count, equal_in_trees
 from jubango.bots.sizing import affordable_lanes
+from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import stacked
@@ -101,8 +103,8 @@ def test_a_search_finds_the_same_tree_as_an_accelerator_would(rule, keys, monkey
 
 @pytest.mark.parametrize(
     "keys",
-    full_but([{"solver": True}], [
-        {"solver": True}, {"evaluator": "rollout", "selection": "rave"}, {"evaluator": "rollout", "transpositions": True},
+    full_but([{}], [
+        {}, {"solver": True}, {"evaluator": "rollout", "selection": "rave"}, {"evaluator": "rollout", "transpositions": True},
         {"reuse": True, "noise": 0.25},
     ]),
     ids=str,
@@ -137,3 +139,14 @@ def searched_twice(devices, keys):
         found.append(driver.statistics(3))
     driver.close()
     return found
+
+
+def test_devices_are_for_those_who_drive_the_search():
+    search = Search("tic_tac_toe", Puct(), Heuristic(), 24, leaves=2, devices=2)
+    states = jax.tree.map(lambda x: x[None], search.game.init())
+    with pytest.raises(UserError, match="devices=2: is for"):
+        search((), states, jax.random.key(5))
+    with pytest.raises(UserError, match="leaves=3: should be a multiple of devices=2"):
+        Search("tic_tac_toe", Puct(), Heuristic(), 24, leaves=3, devices=2)
+    with pytest.raises(UserError, match="devices=64: there are"):
+        run(Search("tic_tac_toe", Puct(), Heuristic(), 24, leaves=64, devices=64), search.game.init())

@@ -66,7 +66,7 @@ def program(search: SearchSpec, trees: int) -> SearchProgram:
     """The program of ``search`` for at least ``trees`` trees; those used longest ago are let go."""
     number = search.devices
     if number > len(devices()):
-        raise UserError(f"devices={number}: there are {len(devices())} here")
+        raise UserError(f"devices={number}: there are {len(devices())} on this machine")
     if number == 1:
         number, trees = device_layout(trees, search.leaves, search.evaluator.saturating_batch)
     search = replace(search, game=search.game.compiled_as)
