@@ -329,7 +329,7 @@ def by_devices(search: SearchSpec, params: Params, states: State, legal: jax.Arr
     each, tree = jax.tree.flatten(found)
     rows = jnp.concatenate([x.reshape(share, -1).astype(jnp.float32) for x in each], axis=1)  # told all at once
     columns = jnp.split(lax.all_gather(rows, AXIS, tiled=True), np.cumsum([x[0].size for x in each])[:-1], axis=1)
-    told = [x.reshape(-1, *own.shape[1:]).astype(own.dtype) for x, own in zip(columns, each, strict=True)]
+    told = [x.reshape(-1, *like.shape[1:]).astype(like.dtype) for x, like in zip(columns, each, strict=True)]
     return jax.tree.unflatten(tree, told)
 
 

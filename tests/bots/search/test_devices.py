@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tiers import full_but
 
 from jubango.bots.composition import evaluator_for, params_of, search_for
 from jubango.bots.config import Bot, bot_from_spec
@@ -101,17 +100,19 @@ def test_a_search_finds_the_same_tree_as_an_accelerator_would(rule, keys, monkey
         assert np.array_equal(one, other)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "keys",
-    full_but([{}], [
+    [
         {}, {"solver": True}, {"evaluator": "rollout", "selection": "rave"}, {"evaluator": "rollout", "transpositions": True},
         {"reuse": True, "noise": 0.25},
-    ]),
+    ],
     ids=str,
 )  # fmt: skip
 def test_devices_that_search_a_tree_together_find_what_one_finds(keys):
     """Each has the tree, and evaluates some of the leaves. The dice of a leaf are its own."""
-    assert len(jax.devices()) > 1
+    if len(jax.devices()) < 2:
+        pytest.skip("this machine has one device")
     one, other = searched_twice(1, keys), searched_twice(2, keys)
     assert one[0].done.min() > 0 and one[1].done.min() > 0
     for first, second in zip(one, other, strict=True):
