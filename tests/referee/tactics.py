@@ -1,4 +1,4 @@
-"""The tactics of Go's stronger rollouts, point by point (after Gelly, Wang, Munos & Teytaud 2006)."""
+"""The tactics of Go's stronger rollouts, point by point (after Gelly, Wang, Munos & Teytaud 2006, and Pachi's)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ XOX XO. XO? .O. XO? XO? ?X? OX? X.? OX? ?X? ?XO ?OX
 ??? ?.? x.? ... ?o? ??? ooo ???
 """
 FOLLOWED = 4
+LARGEST_NAKADE = 5
 
 Point = tuple[int, int]
 
@@ -61,6 +62,16 @@ class Tactics:
                 if gains or any(self.at(p) == 1 and p not in chain for p in around):
                     found[stone] = {liberty}
         return found
+
+    def self_atari(self, point: Point) -> bool:
+        """Does the mover's stone on an empty point, which takes nothing, leave its chain one liberty to no purpose?"""
+        after = Tactics([list(row) for row in self.stones], None)
+        after.stones[point[0]][point[1]] = 1
+        chain, liberty = after.chain(point)
+        if not liberty or len(chain) == 1:
+            return False
+        enclosed = all(p in chain or after.at(p) == 2 for p in after.beside(liberty))
+        return not enclosed or len(chain) > LARGEST_NAKADE
 
     def shapely(self) -> set[Point]:
         if not self.last:

@@ -14,7 +14,7 @@ from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_states
 from jubango.sgf_games.rules.go import playout as go_playout
-from jubango.sgf_games.rules.go.tactics import Last, Window, _shapely, _urgent, preferred
+from jubango.sgf_games.rules.go.tactics import Last, Window, _shapely, _urgent, preferred, self_atari
 
 
 def positions(height, width, number):
@@ -93,6 +93,45 @@ def test_what_is_urgent_comes_before_shapes_and_these_before_chance():
             assert chosen[lane] in [one or referee.shapely() or free[lane] for one in urgent]
             kinds.add("urgent" if any(urgent) else "shape" if referee.shapely() else "chance")
         assert kinds == ({"urgent", "shape", "chance"} if looks else set())
+
+
+@pytest.mark.parametrize("size", full_but([(5, 5)], [(9, 9), (5, 5), (3, 7), (2, 5), (3, 19)]))
+def test_self_ataris_are_the_referees(size):
+    height, width = size
+    stones, _ = positions(height, width, 400)
+    asked = jit(lambda move, own, opp: self_atari(move, own, opp, width))
+    free = [np.flatnonzero(board == 0) for board in stones]
+    seen = {True: 0, False: 0}
+    for k in range(6):
+        chosen = np.array([points[k % len(points)] if len(points) else -1 for points in free])
+        move = rows(np.arange(height * width).reshape(height, width) == chosen[:, None, None], width)
+        found = np.asarray(asked(move, rows(stones == 1, width), rows(stones == 2, width)))
+        for lane, point in enumerate(chosen):
+            if point < 0:
+                assert not found[lane]
+                continue
+            place = tuple(int(x) for x in divmod(point, width))
+            assert found[lane] == Tactics(stones[lane].tolist(), None).self_atari(place), (lane, place)
+            seen[bool(found[lane])] += 1
+    assert min(seen.values()) > 20
+
+
+def test_throwing_in_and_filling_an_eye_to_kill_it_are_no_self_ataris():
+    boards = {  # X plays at "!"
+        ".O!\nOOO": False,  # a throw-in
+        "X!.O\nOOOO": False,  # two stones in an eye of three points
+        "XX!.O\nXXOOO\nOOOOO": False,  # five in an eye of six
+        "XXX!.O\nXXOOOO\nOOOOOO": True,  # six in one of seven
+        "X!.X\nOO..": True,  # the liberty leads on
+        "X!..\nOO..": True,
+        "X!..\nO...": False,  # two liberties
+    }
+    for text, is_one in boards.items():
+        lines = text.split("\n")
+        board = np.array([[{"X": 1, "O": 2, ".": 0, "!": 3}[sign] for sign in line] for line in lines])[None]
+        width = board.shape[2]
+        move, own, opp = (rows(board == k, width) for k in (3, 1, 2))
+        assert bool(self_atari(move, own, opp, width)[0]) == is_one, text
 
 
 @pytest.mark.full

@@ -9,9 +9,10 @@ of looping until the worst lane's floods settle, each lane sweeps one colour onc
 - else the own, which decides between a move and suicide where no stone beside the point does.
 
 Then a lane that knows makes its move, or strikes a suicide's point off for this turn and tries another
-in the next step. One that does not know yet (one in thirty) keeps what it reached and its random number, and
-goes on with the same point in the next step. So no lane waits for another, and a step is one fixed piece of
-straight-line code, a single kernel. A lane's game depends on its position and seed alone.
+in the next step. With tactics a self-atari is struck off, too. One that does not know yet (one in thirty)
+keeps what it reached and its random number, and goes on with the same point in the next step. So no lane
+waits for another, and a step is one fixed piece of straight-line code, a single kernel, or two with
+tactics. A lane's game depends on its position and seed alone.
 
 On a GPU whole games are one kernel, if its games are found to be the same there.
 """
@@ -35,7 +36,7 @@ from jubango.sgf_games.compute.machine import VECTOR
 from jubango.sgf_games.compute.random_numbers import random_bits
 from jubango.sgf_games.compute.reduction_check import agrees
 from jubango.sgf_games.rules.bare_game import EndlessGames
-from jubango.sgf_games.rules.go.tactics import Last, preferred
+from jubango.sgf_games.rules.go.tactics import Last, preferred, self_atari
 
 FLOOD_REACH = 3  # of a flood to lower columns, at every row it passes: what is farther away waits for the next step
 
@@ -45,7 +46,7 @@ class PlayoutState(NamedTuple):
 
     own: bb.Rows  # of the player to move
     opp: bb.Rows
-    barred: bb.Rows  # the ko point, and this turn's suicides
+    barred: bb.Rows  # the ko point, and what is struck off for this turn
     reached: bb.Rows  # stones known to have a liberty, in an unfinished attempt, else empty
     passes: jax.Array  # int32, in a row; 2 ends the game
     turn: jax.Array  # int32, moves and passes made
@@ -193,11 +194,12 @@ def attempt(width: int, limit: int, restart: bool = False) -> Callable[[PlayoutS
         chains = bb.choose(theirs, p.opp, own)
         flooded = bb.sweep(bb.both(chains, reached), chains, width, FLOOD_REACH)
         settled = ~bb.some(bb.both(bb.near(flooded, width), bb.without(chains, flooded)))
-        return p._replace(reached=bb.either(reached, flooded)), move, around, found, active, theirs, settled
+        vetoed = None if p.last is None else self_atari(move, p.own, p.opp, width)
+        return p._replace(reached=bb.either(reached, flooded)), move, around, found, active, theirs, settled, vetoed
 
     def judge(
         p: PlayoutState, move: bb.Rows, around: bb.Rows, found: jax.Array, active: jax.Array, theirs: jax.Array,
-        settled: jax.Array,
+        settled: jax.Array, vetoed: jax.Array | None,
     ) -> tuple:  # fmt: skip
         opp_dead = bb.without(p.opp, p.reached)
         closed = bb.some(bb.both(around, opp_dead))  # a stone beside the point has no liberty, as far as is known
@@ -208,6 +210,8 @@ def attempt(width: int, limit: int, restart: bool = False) -> Callable[[PlayoutS
         known = jnp.where(closed, settled, alive | alone | (settled & ~theirs))
         ko = hit & alone & (bb.count(opp_dead) == 1)
         decided = active & known
+        if vetoed is not None:
+            alive &= ~vetoed
         done = decided & (hit | alive | ~found)  # a move or a pass was made
         return p, move, found, hit, ko, active & ~known, decided, done
 

@@ -2,8 +2,9 @@
 
 After MoGo's playouts (Gelly, Wang, Munos & Teytaud 2006, section 3.2): take the last stone's chain if it has one
 liberty, or lengthen a chain of one's own beside it that has one; else play where one of MoGo's shapes is beside the
-last stone; else anywhere. Everything is elementwise over lanes, for one kernel: chains are followed for a few
-stones only, and the shapes are matched in a window around the last stone, whose rows lie side by side in one word.
+last stone; else anywhere. No move puts its own chain in atari, as in Pachi (Baudis & Gailly 2011). Everything is
+elementwise over lanes, for one kernel: chains are followed for a few stones only, and the shapes are matched in a
+window around the last stone, whose rows lie side by side in one word.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 from jubango.sgf_games.compute import bitboard as bb
 
 FOLLOWED = 4  # steps along a chain; of longer ones nothing is known, and nothing done
+LARGEST_NAKADE = 5  # stones that are given up inside an eye; one of more points lives
 
 # Shapes around an empty point, from above, rows by "/": X and O of either player, "." empty, x not X, o not O, ? any
 # point of the board, "-" beyond its edge (Gelly et al. 2006, figures 2 and 3: hane, cut, edge).
@@ -126,6 +128,20 @@ def _urgent(own: bb.Rows, opp: bb.Rows, window: Window, bits: jax.Array, width: 
     gains = bb.count(bb.both(around, empty)) > 1  # liberties for one
     joins = bb.some(bb.both(around, bb.without(own, chain)))
     return bb.either(captures, bb.only_if(gains | joins, liberty))
+
+
+def self_atari(move: bb.Rows, own: bb.Rows, opp: bb.Rows, width: int) -> jax.Array:
+    """bool [B]: would the move, which takes nothing, leave its chain a single liberty?
+
+    A single stone may be a throw-in. Of up to five stones the liberty may be the last point of an eye that they fill,
+    which is how an eye is killed (nakade). Neither counts.
+    """
+    own = bb.either(own, move)
+    empty = bb.complement(bb.either(own, opp), width)
+    liberty, chain = _only_liberty(move, own, empty)
+    stones = bb.count(chain)
+    leads_on = bb.some(bb.without(bb.both(_beside(liberty), bb.either(empty, own)), chain))
+    return bb.some(liberty) & (stones > 1) & (leads_on | (stones > LARGEST_NAKADE))
 
 
 def _beside(board: bb.Rows) -> bb.Rows:
