@@ -209,7 +209,7 @@ class Go(Game[GoState]):
         return self._told_who(*self._random_end(states, seeds, amaf=True))
 
     def tactical_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
-        """Captures, escapes and MoGo's shapes beside the last stone first; see ``go_tactics``."""
+        """Captures, escapes and MoGo's shapes beside the last stone first, no self-atari; see :mod:`.tactics`."""
         return self._random_end(states, seeds, amaf=False, tactics=True)[0]
 
     def tactical_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
