@@ -159,4 +159,11 @@ def test_tactical_games_are_legal_and_lanes_do_not_depend_on_each_other():
         assert not (new & opp).any()
         assert max(map(len, points(new))) == 1
         assert (np.asarray(after.last.bit)[moved] == np.bitwise_or.reduce(new, axis=0)).all()
+        left = np.asarray(bb.pack(after.own))[:, moved]
+        for mine, theirs, kept, move in zip(*map(points, (own, opp, left, new)), strict=True):
+            if move and kept == theirs:  # which takes nothing
+                board = [
+                    [(place in mine) + 2 * (place in theirs) for place in ((r, c) for c in range(6))] for r in range(6)
+                ]
+                assert not Tactics(board, None).self_atari(*move)
         heavy = after

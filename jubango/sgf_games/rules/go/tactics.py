@@ -2,9 +2,9 @@
 
 After MoGo's playouts (Gelly, Wang, Munos & Teytaud 2006, section 3.2): take the last stone's chain if it has one
 liberty, or lengthen a chain of one's own beside it that has one; else play where one of MoGo's shapes is beside the
-last stone; else anywhere. No move puts its own chain in atari, as in Pachi (Baudis & Gailly 2011). Everything is
-elementwise over lanes, for one kernel: chains are followed for a few stones only, and the shapes are matched in a
-window around the last stone, whose rows lie side by side in one word.
+last stone; else anywhere. No move puts its own chain in atari but to throw in a stone or to kill an eye, as in Pachi
+(Baudis & Gailly 2011). Everything is elementwise over lanes, for few kernels: chains are followed for a few stones
+only, and the shapes are matched in a window around the last stone, whose rows lie side by side in one word.
 """
 
 from __future__ import annotations
