@@ -28,7 +28,7 @@ from jubango.sgf_games.rules.game import Game
 
 
 def games(folder: Path, game: str, first: int) -> list[jb.Record]:
-    """Those of so many moves or more, each once; with ``game`` those on its board that set up no stones."""
+    """Those of so many moves or more, each once; with ``game`` those on its board that can be played over by it."""
     found, rules = {}, make_game(game) if game else None
     for path in sorted(folder.rglob("*.sgf")):
         try:
@@ -36,7 +36,7 @@ def games(folder: Path, game: str, first: int) -> list[jb.Record]:
         except jb.UserError as error:
             print(f"left out: {error}", file=sys.stderr)
             continue
-        wanted = not rules or (board(record.game) == board(rules) and not set_up(record))
+        wanted = not rules or (board(record.game) == board(rules) and even(record))
         if wanted and len(record) >= first:
             found.setdefault(record.moves, record)
     return list(found.values())
@@ -46,8 +46,11 @@ def board(game: Game) -> tuple[str, int, int]:
     return game.family, game.width, game.height
 
 
-def set_up(record: jb.Record) -> bool:
-    return any(node.black or node.white or node.empty for node in record.sgf.nodes)
+def even(record: jb.Record) -> bool:
+    """Black and White in turn from the empty board?"""
+    nodes = record.sgf.nodes
+    moves = [node.move[0] for node in nodes if node.move]
+    return moves == [i % 2 for i in range(len(moves))] and not any(n.black or n.white or n.empty for n in nodes)
 
 
 def positions(folder: Path, game: str, most: int, first: int, last: int, seed: int) -> list[jb.Position]:
@@ -55,7 +58,10 @@ def positions(folder: Path, game: str, most: int, first: int, last: int, seed: i
     asked = []
     for i in sorted(random.Random(seed).sample(range(len(found)), min(most, len(found)))):
         number = int(rng.integers(first, min(last, len(found[i])) + 1))
-        asked.append(jb.position(game, found[i].moves[:number]) if game else found[i].at(number))
+        try:
+            asked.append(jb.position(game, found[i].moves[:number]) if game else found[i].at(number))
+        except jb.UserError as error:  # a move that these rules forbid
+            print(f"left out: {error}", file=sys.stderr)
     return [place for place in asked if not place.over]
 
 
@@ -73,9 +79,11 @@ def main() -> None:
     parser.add_argument("--last", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
+    if args.first > args.last:
+        parser.error(f"--first {args.first}: after --last {args.last}")
     asked = positions(args.games, args.game, args.positions, args.first, args.last, args.seed)
     if not asked:
-        parser.error(f"{args.games}: holds no .sgf files of {args.first} moves or more")
+        parser.error(f"{args.games}: holds no .sgf files of {args.first} moves or more that can be asked of")
     told = (
         jb.analyze(asked, args.judge) if args.judge else jb.analyze(asked, engine=args.engine, simulations=args.visits)
     )

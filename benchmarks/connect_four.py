@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def solved(number: int, seed: int) -> list[dict]:
         if len(found) % 50 == 0:
             print(f"{len(found)} of {number} positions are solved", flush=True)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(found))
+    kept.with_suffix(".new").write_text(json.dumps(found))
+    os.replace(kept.with_suffix(".new"), kept)
     return found
 
 

@@ -16,6 +16,7 @@ ratings within the errors. --write puts the game's ratings into the table, in pl
 from __future__ import annotations
 
 import argparse
+import os
 import time
 import tomllib
 from pathlib import Path
@@ -132,7 +133,8 @@ def write(file: Path, game: jb.Game, points: dict, found: dict) -> None:
             points = [f"    [{', '.join(f'{number:g}' for number in point)}]," for point in curve["points"]]
             lines += ["", "[[games.curves]]", f'bot = "{curve["bot"]}"', f'key = "{curve["key"]}"']
             lines += ["points = [", *points, "]"]
-    file.write_text("\n".join(lines) + "\n")
+    file.with_suffix(".new").write_text("\n".join(lines) + "\n")
+    os.replace(file.with_suffix(".new"), file)
 
 
 if __name__ == "__main__":

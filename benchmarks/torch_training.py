@@ -182,7 +182,8 @@ class TorchTrainer(Trainer):
         }
         for network in self.networks:
             path = self.run.path / f"{network.shape.channels}x{network.shape.blocks}.safetensors"
-            path.write_bytes(packed_weights(to_jax(network.average), network.shape, how))
+            path.with_suffix(".new").write_bytes(packed_weights(to_jax(network.average), network.shape, how))
+            os.replace(path.with_suffix(".new"), path)
         state = {"counts": self.counts, "owed": self.owed, "resign": self.resign, "shapes": self._shapes}
         state["networks"] = [network.state() for network in self.networks]
         torch.save(state, self.run.path / "torch.new")

@@ -21,7 +21,7 @@ from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.int8 import graph, quantised
 from jubango.bots.networks.model import apply
 from jubango.bots.networks.shape import Shape
-from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.errors import SetupWarning, UserError
 from jubango.sgf_games.compute import host_call, machine
 from jubango.sgf_games.rules.catalogue import make_game
 
@@ -210,21 +210,23 @@ def in_training(spec):
 
 
 def test_self_play_is_by_the_weights_of_a_little_while_ago(monkeypatch):
-    game, now, made = make_game("tic_tac_toe"), [0.0], []
+    game, now, made, fails = make_game("tic_tac_toe"), [0.0], [], ""
     player = SelfPlayer(in_training(game.spec))
     weights = [random_weights(player.shape, seed) for seed in range(3)]
 
     def in_int8(self, board, its, passing):
         assert passing
         assert board == game
+        if fails:
+            raise UserError(fails)
+        now[0] += 1.0 if made else 20.0  # seconds of work
         made.append((host_call.add(list), its))
-        now[0] += 1.0  # a second of work
         return made[-1][0]
 
     monkeypatch.setattr(self_player.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(NetworkEvaluator, "in_int8", in_int8)
     first = player._params(0, weights[0])
-    now[0] += 1.1 / self_player.RENEWING
+    now[0] += 1.0
     assert player._params(0, weights[0]) is first  # these are not others
     second = player._params(0, weights[1])
     assert [its for _, its in made] == weights[:2]
@@ -232,6 +234,16 @@ def test_self_play_is_by_the_weights_of_a_little_while_ago(monkeypatch):
     assert player._params(0, weights[2]) is second
     assert int(first[0]) not in host_call._functions
     assert int(second[0]) in host_call._functions
+    fails = "no room"
+    now[0] += 0.2 / self_player.RENEWING
+    with pytest.warns(SetupWarning, match="no room; self-play goes on by the weights of before"):
+        assert player._params(0, weights[2]) is second
+    fails = ""
+    assert player._params(0, weights[2]) is second  # not tried at once
+    now[0] += 1.1 / self_player.RENEWING
+    third = player._params(0, weights[2])
+    assert [its for _, its in made] == weights
+    assert int(third[0]) in host_call._functions
 
 
 def test_weights_that_pass_are_not_kept(tmp_path, monkeypatch):

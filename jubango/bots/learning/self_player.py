@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.ucb1 import Ucb1
 from jubango.bots.search.search import Search
-from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.base.errors import SetupWarning, UserError
 from jubango.sgf_games.compute.host_call import remove
 from jubango.sgf_games.compute.machine import VECTOR, devices
 from jubango.sgf_games.rules.catalogue import make_game
@@ -52,7 +53,7 @@ class InInt8(NamedTuple):
     weights: Params
     number: np.ndarray  # what the evaluator takes for them
     made: float  # when, in seconds
-    took: float  # seconds
+    took: float  # seconds; 0 of the first ones, which wait for libraries and for programs to be made
 
 
 class SelfPlayer:
@@ -92,17 +93,30 @@ class SelfPlayer:
         return PlayedTurn(which, rollouts, samples, games, shown)
 
     def _params(self, which: int, weights: Params) -> Params:
-        """What its evaluator takes. In int8 the weights are renewed whenever that takes a small part of the time."""
+        """What its evaluator takes. In int8 the weights are renewed whenever that takes a small part of the time; if
+        they cannot be, games go on by those of before, with a warning."""
         if self.settings.precision != "int8":
             return weights
+        evaluator, game = NetworkEvaluator(self.shape, "int8"), self.games[which]
         found, now = self._in_int8.get(which), time.monotonic()
-        if found is None or (weights is not found.weights and (now - found.made) * RENEWING > found.took):
-            number = NetworkEvaluator(self.shape, "int8").in_int8(self.games[which], weights, passing=True)
+        if found is not None and (
+            weights is found.weights or (now - found.made) * RENEWING <= found.took * len(self.games)
+        ):
+            return found.number
+        try:
+            number = evaluator.in_int8(game, weights, passing=True)
+        except UserError as error:
+            if found is None:
+                raise
+            warnings.warn(f"{error}; self-play goes on by the weights of before", SetupWarning, stacklevel=2)
+            new = found._replace(made=now)
+        else:
+            made = time.monotonic()
+            new = InInt8(weights, number, made, made - now if found else 0.0)
             if found is not None:
                 remove(found.number)
-            made = time.monotonic()
-            self._in_int8[which] = found = InInt8(weights, number, made, made - now)
-        return found.number
+        self._in_int8[which] = new
+        return new.number
 
     def _begun(self, which: int, rollouts: bool, first: jax.Array) -> tuple[Any, Lanes, State, Collector]:
         if (which, rollouts) not in self._playing:

@@ -205,6 +205,18 @@ def test_playouts_know_which_chains_are_dead():
         .........
     """)
     assert not game.dead_stones(seki)[2].any()
+    unequal = read("""
+        .OOX.OOX.
+        OOOX.OOXX
+        .OOXOOXX.
+        OOOOXXXXX
+        OOOOXXXXX
+        OOOOXXXXX
+        OOOOXXXXX
+        OOOOXXXXX
+        OOOOXXXXX
+    """)
+    assert not game.dead_stones(unequal).any(), "who fills the seki with a small chain dies as well"
 
 
 def refused_plan(games: int = 4) -> str:

@@ -122,6 +122,7 @@ def test_throwing_in_and_filling_an_eye_to_kill_it_are_no_self_ataris():
         "X!.O\nOOOO": False,  # two stones in an eye of three points
         "XX!.O\nXXOOO\nOOOOO": False,  # five in an eye of six
         "XXX!.O\nXXOOOO\nOOOOOO": True,  # six in one of seven
+        "X!.O\nOOO.": True,  # those around it live
         "X!.X\nOO..": True,  # the liberty leads on
         "X!..\nOO..": True,
         "X!..\nO...": False,  # two liberties
