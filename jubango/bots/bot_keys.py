@@ -36,6 +36,7 @@ class BotKeys(TypedDict, total=False):
     evaluator: str
     rollouts: int
     rollout_moves: Literal["game", "tactical", "uniform", "policy"]
+    prior: Literal["even", "patterns"]
     network: str
     precision: Literal["float32", "bfloat16", "int8"]
     symmetry: Literal["none", "random", "mean"]

@@ -15,6 +15,7 @@ from jubango.bots.evaluators.evaluator import Evaluator, LoadedEvaluator, Params
 from jubango.bots.evaluators.katago import KataGoEvaluator
 from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator, Symmetry
+from jubango.bots.evaluators.patterns import Patterns
 from jubango.bots.evaluators.registry import EVALUATORS
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.evaluators.territory import scorer_of
@@ -171,6 +172,7 @@ class _Asked(NamedTuple):
     weight: float
     rollouts: int
     moves: str
+    prior: str
     draws: str
     amaf: bool
 
@@ -183,7 +185,7 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
         named_evaluator(bot.evaluator, bot.name)
     asked = _Asked(
         weights_key(game, bot), bot.precision, bot.symmetry, bot.evaluator, registered, bot.weight, bot.rollouts,
-        bot.rollout_moves, bot.draws, amaf=bot.rule.amaf,
+        bot.rollout_moves, bot.prior, bot.draws, amaf=bot.rule.amaf,
     )  # fmt: skip
     found = _loaded(game, asked)
     if bot.score_utility and bot.evaluator in ("network", "mixed") and scorer_of(found) is None:
@@ -213,6 +215,9 @@ def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
     for_rollout: Params = weights if policy else ()
     if asked.registered is not None:
         return LoadedEvaluator(asked.registered(), ())
+    if asked.prior == "patterns":
+        patterns, of_patterns = Patterns.load(game)
+        return LoadedEvaluator(Mixed(patterns, rollout, weight=1.0), (of_patterns, for_rollout))
     if asked.evaluator == "rollout" or leaf is None:
         return LoadedEvaluator(rollout, for_rollout)
     if asked.evaluator == "network":

@@ -86,7 +86,7 @@ class LevelConfig(BotConfig):
     """An opponent of a stated strength. The game says of what it is made: ``jubango.bots.players.levels``."""
 
     use: Literal["level"] = "level"
-    level: Annotated[float, Field(ge=0, le=10_000, description="Elo, of those that jubango bots --levels lists")]
+    level: Annotated[float, Field(ge=0, le=1_000_000, description="Elo, of those that jubango bots --levels lists")]
 
     @property
     def spec(self) -> str:
@@ -129,6 +129,7 @@ class SearchConfig(_RuleKeys):
     rollout_moves: Literal["game", "tactical", "uniform", "policy"] = _key(
         "game", "random as the game has it (Go: own eyes stay), its tactics first, any legal move, or by the network"
     )
+    prior: Literal["even", "patterns"] = _key("even", "of evaluator=rollout: even, or by small patterns (Go)")
     network: str = _key("", "a file of weights, or katago:FILE; none: rollouts stand in; by default the package's own")
     precision: Literal["float32", "bfloat16", "int8"] = _key(
         "float32", "of jubango's networks; bfloat16: for GPUs, int8: for CPUs with VNNI, faster; other moves"
@@ -178,6 +179,7 @@ class SearchConfig(_RuleKeys):
             f"{selected} needs reuse=false": rule.scheduled and self.reuse,
             f"{selected} needs rollout_moves=game, tactical or uniform": rule.amaf and self.rollout_moves == "policy",
             f"leaves={self.leaves} needs to be a multiple of devices={self.devices}": self.leaves % self.devices > 0,
+            f"prior={self.prior} needs evaluator=rollout": self.prior != "even" and self.evaluator != "rollout",
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
             f"symmetry={self.symmetry} needs evaluator=network or mixed": self.symmetry != "none"
             and self.evaluator not in ("network", "mixed"),

@@ -18,7 +18,9 @@ from katago_file import KataGoWriter
 import jubango as jb
 from jubango.bots.evaluators.evaluator import Uniform
 from jubango.bots.evaluators.katago import KataGoEvaluator
+from jubango.bots.evaluators.mixed import Mixed
 from jubango.bots.evaluators.network import NetworkEvaluator
+from jubango.bots.evaluators.patterns import Patterns
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.learning import learner, self_play
 from jubango.bots.learning.learner import Recipe
@@ -165,6 +167,14 @@ def test_a_search_with_a_network(gpu):
     program, _ = chunk(
         Search(game, SHIPPED["dynamic-puct"](), NetworkEvaluator(shape), 8, score_utility=0.1), params=weights
     )
+    lowered(*program)
+
+
+def test_a_search_by_patterns(gpu):
+    game = make_game("go:3")
+    patterns, weights = Patterns.load(game)
+    evaluator = Mixed(patterns, Rollout(moves="tactical"), weight=1.0)
+    program, _ = chunk(Search(game, Puct(), evaluator, 4), params=(weights, ()))
     lowered(*program)
 
 

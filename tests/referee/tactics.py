@@ -8,7 +8,7 @@ XOX XO. XO? .O. XO? XO? ?X? OX? X.? OX? ?X? ?XO ?OX
 ... ... X.. X.. O.o O.X O.O o.O O.? X.O x.O x.x X.O
 ??? ?.? x.? ... ?o? ??? ooo ???
 """
-REACH = 3
+FOLLOWED = 4
 LARGEST_NAKADE = 5
 
 Point = tuple[int, int]
@@ -35,35 +35,18 @@ class Tactics:
         return self.stones[point[0]][point[1]]
 
     def chain(self, stone: Point) -> tuple[set[Point], Point | None]:
-        """(the chain, as far as a sweep finds it, its only liberty if it has one and is found whole)."""
-        found = self.swept({stone})
+        """(the chain, as far as it is followed, its only liberty if it has one and is no longer than that)."""
+        found = self.followed({stone})
         around = {p for q in found for p in self.beside(q)} - found
         liberties = [p for p in around if self.at(p) == 0]
         whole = all(self.at(p) != self.at(stone) for p in around)
         return found, liberties[0] if whole and len(liberties) == 1 else None
 
-    def swept(self, stones: set[Point]) -> set[Point]:
-        """What of the chains of these stones, of one colour, is found on the way over the board from its edges to the
-        middle row and back: of a row what touches the one before it, then all to the right, and REACH to the left."""
-        height, width = len(self.stones), len(self.stones[0])
-        found, middle = set(stones), height // 2
-
-        def along(r: int) -> None:
-            for step, reach in ((1, width), (-1, REACH)):
-                for place in [p for p in found if p[0] == r]:
-                    for k in range(1, reach + 1):
-                        p = r, place[1] + k * step
-                        if p not in self.points or self.at(p) != self.at(place):
-                            break
-                        found.add(p)
-
-        inwards = [(r, [r - 1]) for r in range(middle)] + [(r, [r + 1]) for r in range(height - 1, middle, -1)]
-        back = [(r, [r + 1]) for r in range(middle - 1, -1, -1)] + [(r, [r - 1]) for r in range(middle + 1, height)]
-        for r, before in [*inwards, (middle, [middle - 1, middle + 1]), *back]:
-            colour = {self.at(p) for p in found}
-            near = {(r, c) for b in before for c in range(width) if (b, c) in found}
-            found |= {p for p in near if self.at(p) in colour}
-            along(r)
+    def followed(self, stones: set[Point]) -> set[Point]:
+        """The stones, and what of their chains is a few steps away."""
+        found = set(stones)
+        for _ in range(FOLLOWED):
+            found |= {p for q in found for p in self.beside(q) if self.at(p) == self.at(q)}
         return found
 
     def captures(self) -> set[Point]:
@@ -94,7 +77,7 @@ class Tactics:
             return False
         enclosed = all(p in chain or after.at(p) == 2 for p in after.beside(liberty))
         around = {p for q in chain for p in after.beside(q) if after.at(p) == 2}
-        lives = any(after.at(p) == 0 and p != liberty for q in after.swept(around) for p in after.beside(q))
+        lives = any(after.at(p) == 0 and p != liberty for q in after.followed(around) for p in after.beside(q))
         return not enclosed or lives or len(chain) > LARGEST_NAKADE
 
     def shapely(self) -> set[Point]:

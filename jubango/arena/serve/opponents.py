@@ -6,6 +6,7 @@ alone, as ``[[bots]]`` of a tournament file (``use = "gtp"``) and ``[[analysts]]
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -134,7 +135,7 @@ def players(game: Game, folder: Folder) -> dict[str, object]:
         kind = "engine" if isinstance(bot, EngineConfig) else "player" if isinstance(bot, PlayerConfig) else "bot"
         bots.append({"spec": name, "name": name, "about": f"{kind} of {NAMED_FILE}", "searches": _searches(type(bot))})
     ladder = ladder_of(game)
-    levels = None if ladder is None else [int(ladder.least) + 1, int(ladder.most)]
+    levels = None if ladder is None else [math.ceil(ladder.least), math.floor(ladder.most)]
     return {"bots": bots, "levels": levels, "analysts": list(named.analysts), "best": best}
 
 

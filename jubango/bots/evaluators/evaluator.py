@@ -97,6 +97,11 @@ class Evaluator(ABC):
         """Whether its prior tells actions apart; an even prior is not shown as a policy."""
         return True
 
+    @property
+    def knows_when_to_pass(self) -> bool:
+        """Whether a pass that it likes can be believed while there are points to be taken."""
+        return self.has_prior
+
     def game_for(self, game: Game) -> Game:
         """The game as searches with this evaluator have it: its ``remembering`` where nodes are to keep the last moves.
 

@@ -47,6 +47,10 @@ class Mixed(Evaluator):
     def has_prior(self) -> bool:
         return self.first.has_prior
 
+    @property
+    def knows_when_to_pass(self) -> bool:
+        return self.first.knows_when_to_pass
+
     def game_for(self, game: Game) -> Game:
         return self.second.game_for(self.first.game_for(game))
 

@@ -28,8 +28,8 @@ Z95 = 1.96  # standard deviations to either side of a 95 % interval
 
 
 def passes_late(search: SearchSpec) -> bool:
-    """Is it a search of this kind, of a game in which one can pass?"""
-    return search.game.pass_action >= 0 and not search.evaluator.has_prior
+    """Is it a search by random games, of a game in which one can pass?"""
+    return search.game.pass_action >= 0 and not search.evaluator.knows_when_to_pass
 
 
 def without_early_passes(

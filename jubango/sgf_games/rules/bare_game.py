@@ -131,6 +131,18 @@ class BareGame(ABC, Generic[StateT]):
         height, width, _ = self.observation_shape
         return np.arange(height * width)[None], np.arange(self.num_actions)[None]
 
+    # -- for priors without a network ---------------------------------------------------------
+
+    @property
+    def pattern_classes(self) -> np.ndarray:
+        """int32 [K]: of each kind of pattern that :meth:`patterns` tells apart the first of those that are the same but
+        turned or mirrored, which have one weight. Empty if the game knows of none."""
+        return np.zeros(0, np.int32)
+
+    def patterns(self, state: StateT) -> jax.Array:
+        """int32 [A, F]: the kinds of the patterns that each action has, the same number for all."""
+        return jnp.zeros((self.num_actions, 0), jnp.int32)
+
     # -- the hot path: lanes -----------------------------------------------------------------
 
     def random_playout(self, states: StateT, seeds: jax.Array) -> jax.Array:

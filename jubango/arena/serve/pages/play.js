@@ -44,12 +44,12 @@ async function gameChosen() {
   const found = await ask(`/play/choices?game=${encodeURIComponent(spec)}`);
   if (!found) return;
   const now = choosers.map((one) => (one.value === choices?.best ? found.best : one.value));
-  const before = choices ? now : ["human", found.levels ? "level=1" : found.best];
+  const first = !choices, before = first ? ["human", found.levels ? "level=1" : found.best] : now;
   choices = found;
   $("komibox").hidden = found.komi === null;
   if (found.komi !== null) $("komi").value = found.komi;
   choosers.forEach((one, i) => one.fill(found, /^level/.test(before[i]) && !found.levels ? found.best : before[i]));
-  for (const one of choosers) if (found.levels && one.level.value < found.levels[0]) middle(one);
+  if (first && found.levels) choosers.forEach(middle);
 }
 
 function middle(chooser) {

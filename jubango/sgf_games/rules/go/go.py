@@ -35,6 +35,7 @@ from jubango.sgf_games.rules.go.area import area_margin, areas
 from jubango.sgf_games.rules.go.features import PLANES, planes
 from jubango.sgf_games.rules.go.katago_inputs import InputRules, katago_inputs
 from jubango.sgf_games.rules.go.moves import allowed_points, chains_with_two_liberties, placing
+from jubango.sgf_games.rules.go.patterns import classes, patterns
 from jubango.sgf_games.rules.go.playout import endless, playout
 from jubango.sgf_games.rules.go.scoring import dead_by_playouts, only, shares_by_playouts
 from jubango.sgf_games.rules.go.state import GoState, further, no_trail
@@ -65,7 +66,9 @@ class Go(Game[GoState]):
     counts_points: ClassVar[bool] = True
     on_crossings: ClassVar[bool] = True
     dialect: ClassVar[Literal["", "go"]] = "go"
-    strongest_bot: ClassVar[str] = "rave:simulations=12800,rollout_moves=tactical"
+    strongest_bot: ClassVar[str] = (
+        "uct:simulations=12800,selection=puct,c=4,fpu=parent,prior=patterns,rollout_moves=tactical"
+    )
 
     def __post_init__(self) -> None:
         if not (1 <= self.width <= 25 and 1 <= self.height <= 25):
@@ -200,6 +203,14 @@ class Go(Game[GoState]):
     def symmetries(self) -> tuple[np.ndarray, np.ndarray]:
         points = square_symmetries(self.height, self.width)
         return points, np.pad(points, ((0, 0), (0, 1)), constant_values=self.pass_action)
+
+    @property
+    def pattern_classes(self) -> np.ndarray:
+        return classes()
+
+    def patterns(self, state: GoState) -> jax.Array:
+        """See :mod:`.patterns`."""
+        return patterns(state.own, state.opp, state.last, self.width)
 
     def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """Uniformly random moves that never fill an own eye; see ``go_playout``."""
