@@ -8,7 +8,7 @@ XOX XO. XO? .O. XO? XO? ?X? OX? X.? OX? ?X? ?XO ?OX
 ... ... X.. X.. O.o O.X O.O o.O O.? X.O x.O x.x X.O
 ??? ?.? x.? ... ?o? ??? ooo ???
 """
-FOLLOWED = 4
+LARGEST_SWEPT, REACH, FOLLOWED = 169, 3, 4
 LARGEST_NAKADE = 5
 
 Point = tuple[int, int]
@@ -43,10 +43,32 @@ class Tactics:
         return found, liberties[0] if whole and len(liberties) == 1 else None
 
     def followed(self, stones: set[Point]) -> set[Point]:
-        """The stones, and what of their chains is a few steps away."""
-        found = set(stones)
-        for _ in range(FOLLOWED):
-            found |= {p for q in found for p in self.beside(q) if self.at(p) == self.at(q)}
+        """The stones, of one colour, and what of their chains is found. On small boards that is on one way from the
+        edges to the middle row and back: of a row what touches the one before it, then all to the right, and REACH to
+        the left. On large ones it is what is a few steps away."""
+        height, width = len(self.stones), len(self.stones[0])
+        found, middle = set(stones), height // 2
+        if height * width > LARGEST_SWEPT:
+            for _ in range(FOLLOWED):
+                found |= {p for q in found for p in self.beside(q) if self.at(p) == self.at(q)}
+            return found
+
+        def along(r: int) -> None:
+            for step, reach in ((1, width), (-1, REACH)):
+                for place in [p for p in found if p[0] == r]:
+                    for k in range(1, reach + 1):
+                        p = r, place[1] + k * step
+                        if p not in self.points or self.at(p) != self.at(place):
+                            break
+                        found.add(p)
+
+        inwards = [(r, [r - 1]) for r in range(middle)] + [(r, [r + 1]) for r in range(height - 1, middle, -1)]
+        back = [(r, [r + 1]) for r in range(middle - 1, -1, -1)] + [(r, [r - 1]) for r in range(middle + 1, height)]
+        for r, before in [*inwards, (middle, [middle - 1, middle + 1]), *back]:
+            colour = {self.at(p) for p in found}
+            near = {(r, c) for b in before for c in range(width) if (b, c) in found}
+            found |= {p for p in near if self.at(p) in colour}
+            along(r)
         return found
 
     def captures(self) -> set[Point]:

@@ -93,6 +93,9 @@ def test_the_strongest_is_that_of_the_game(browser, server):  # noqa: F811
     """Whoever chose it and then another game."""
     with visited(browser, server) as page:
         page.wait_for_selector("#komibox:not([hidden])", state="attached")
+        level = page.locator(".chooser").nth(1).locator("input[type=number]")
+        least, most, offered = (float(level.evaluate(f"own => own.{key}")) for key in ("min", "max", "value"))
+        assert least + 400 < offered < most - 400, "for a newcomer one from the middle"
         who = page.locator(".chooser").nth(1).locator("select")
         for game, best in (("go:9", "score_utility=0.1"), ("connect_four", "simulations=1600"), ("go:9", "=0.1")):
             with page.expect_response(re.compile("choices.game=")):

@@ -95,7 +95,7 @@ def test_what_is_urgent_comes_before_shapes_and_these_before_chance():
         assert kinds == ({"urgent", "shape", "chance"} if looks else set())
 
 
-@pytest.mark.parametrize("size", full_but([(5, 5)], [(9, 9), (5, 5), (3, 7), (2, 5), (3, 19)]))
+@pytest.mark.parametrize("size", full_but([(5, 5)], [(9, 9), (5, 5), (3, 7), (2, 5), (3, 19), (12, 15)]))
 def test_self_ataris_are_the_referees(size):
     height, width = size
     stones, _ = positions(height, width, 400)

@@ -74,9 +74,9 @@ def register(app: typer.Typer) -> None:
                     white = of_level
             named = told_apart(map(player, (black, white or strongest(rules_of))))
             bots = [at_level(rules_of, bot) for bot in named]
-            for bot, was in zip(bots, named, strict=True):
-                if isinstance(was, LevelConfig):
-                    messages().print(f"{bot.name} is {bot.spec}", style="dim", soft_wrap=True)
+        for bot, was in zip(bots, named, strict=True):  # below what waits: it would be printed into that line
+            if isinstance(was, LevelConfig):
+                messages().print(f"{bot.name} is {bot.spec}", style="dim", soft_wrap=True)
         if bots[0].name == bots[1].name and bots[0] != bots[1]:
             raise UserError(f'both players are called "{bots[0].name}"; name=... gives a bot another name')
         if sgf is not None:

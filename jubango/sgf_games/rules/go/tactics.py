@@ -3,8 +3,9 @@
 After MoGo's playouts (Gelly, Wang, Munos & Teytaud 2006, section 3.2): take the last stone's chain if it has one
 liberty, or lengthen a chain of one's own beside it that has one; else play where one of MoGo's shapes is beside the
 last stone; else anywhere. No move puts its own chain in atari but to throw in a stone or to kill an eye, as in Pachi
-(Baudis & Gailly 2011). Everything is elementwise over lanes, for few kernels: chains are followed for a few stones
-only, and the shapes are matched in a window around the last stone, whose rows lie side by side in one word.
+(Baudis & Gailly 2011). Everything is elementwise over lanes, for few kernels: chains are followed as far as
+that takes no loop, and the shapes are matched in a window around the last stone, whose rows lie side by side in one
+word.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ import jax.numpy as jnp
 
 from jubango.sgf_games.compute import bitboard as bb
 
-FOLLOWED = 4  # steps along a chain; of longer ones nothing is known, and nothing done
+# How far a chain is followed; of one that is not found whole nothing is known, and nothing done.
+LARGEST_SWEPT = 169  # points of a board that is swept, to three lower columns at once
+REACH = 3
+FOLLOWED = 4  # steps on larger boards
 LARGEST_NAKADE = 5  # stones that are given up inside an eye; one of more points lives
 
 # Shapes around an empty point, from above, rows by "/": X and O of either player, "." empty, x not X, o not O, ? any
@@ -110,7 +114,7 @@ def _urgent(own: bb.Rows, opp: bb.Rows, window: Window, bits: jax.Array, width: 
     empty = bb.complement(bb.either(own, opp), width)
     nothing = jnp.zeros_like(own[0])
     stone = window.on_board([nothing, nothing + 4, nothing])
-    captures, _ = _only_liberty(stone, opp, empty)
+    captures, _ = _only_liberty(stone, opp, empty, width)
     above, beside, below = window.own[1:4]
     first, second = (above & 4) | (beside & 2), (below & 4) | (beside & 8)  # two of the four sides, and the others
     turned = (bits & 1) > 0
@@ -123,7 +127,7 @@ def _urgent(own: bb.Rows, opp: bb.Rows, window: Window, bits: jax.Array, width: 
         jnp.where(upright, nothing, along),
         jnp.where(upright & mine, below & 4, nothing),
     ])  # fmt: skip
-    liberty, chain = _only_liberty(mate, own, empty)
+    liberty, chain = _only_liberty(mate, own, empty, width)
     around = _beside(liberty)
     gains = bb.count(bb.both(around, empty)) > 1  # liberties for one
     joins = bb.some(bb.both(around, bb.without(own, chain)))
@@ -139,16 +143,19 @@ def self_atari(move: bb.Rows, own: bb.Rows, opp: bb.Rows, width: int) -> jax.Arr
     """
     own = bb.either(own, move)
     empty = bb.complement(bb.either(own, opp), width)
-    liberty, chain = _only_liberty(move, own, empty)
+    liberty, chain = _only_liberty(move, own, empty, width)
     stones = bb.count(chain)
     leads_on = bb.some(bb.without(bb.both(_beside(liberty), bb.either(empty, own)), chain))
-    around = _followed(bb.both(_beside(chain), opp), opp)
+    around = _followed(bb.both(_beside(chain), opp), opp, width)
     lives = bb.some(bb.without(bb.both(_beside(around), empty), liberty))
     return bb.some(liberty) & (stones > 1) & (leads_on | lives | (stones > LARGEST_NAKADE))
 
 
-def _followed(stones: bb.Rows, colour: bb.Rows) -> bb.Rows:
-    """The stones, and what of their chains is a few steps away."""
+def _followed(stones: bb.Rows, colour: bb.Rows, width: int) -> bb.Rows:
+    """The stones, and what of their chains is found on one way over the board and back. On large boards, where that
+    takes too long, what is a few steps away."""
+    if len(stones) * width <= LARGEST_SWEPT:
+        return bb.sweep(stones, colour, width, REACH)
     for _ in range(FOLLOWED):
         stones = bb.either(stones, bb.both(_beside(stones), colour))
     return stones
@@ -162,9 +169,9 @@ def _beside(board: bb.Rows) -> bb.Rows:
     ]
 
 
-def _only_liberty(stone: bb.Rows, colour: bb.Rows, empty: bb.Rows) -> tuple[bb.Rows, bb.Rows]:
+def _only_liberty(stone: bb.Rows, colour: bb.Rows, empty: bb.Rows, width: int) -> tuple[bb.Rows, bb.Rows]:
     """(the only liberty of the chain of ``stone``, or nothing; the chain as far as it has been followed)."""
-    chain = _followed(stone, colour)
+    chain = _followed(stone, colour, width)
     around = _beside(chain)
     liberties = bb.both(around, empty)
     whole = ~bb.some(bb.without(bb.both(around, colour), chain))
