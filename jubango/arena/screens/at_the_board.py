@@ -128,7 +128,8 @@ class TerminalGame:
             name = self._name(lane, last)
             if name not in self.people:
                 text = self.game.action_text(answer.action)
-                said = f" ({answer.thought.text}{self._expected(name, answer.action)})" if answer.thought else ""
+                thought = answer.thought if answer.thought and answer.thought.simulations > 0 else None
+                said = f" ({thought.text}{self._expected(name, answer.action)})" if thought else ""
                 self.console.print(f"{SIDE_TEXTS[last % 2]} {name} plays {text}{said}")
         if answer.event == "swap":
             side = SIDE_TEXTS[lane.task.white in self.people]

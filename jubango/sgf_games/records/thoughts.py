@@ -49,7 +49,7 @@ class Thoughts(NamedTuple):
 
 
 def _text(visits: int, simulations: int, value: float) -> str:
-    if simulations <= 0:
+    if simulations < 0:
         return ""
     return f"{visits} of {simulations} visits, own win rate {50 + 50 * value:.1f} %"
 

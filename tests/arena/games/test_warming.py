@@ -51,7 +51,7 @@ def test_what_is_made():
 
 
 def test_by_default_the_strongest_and_uct():
-    assert {step.bot.use for step in warming([make_game("go:7")], [], [1])} == {"rave", "uct"}
+    assert {step.bot.use for step in warming([make_game("hex:7")], [], [1])} == {"rave", "uct"}
 
 
 def test_a_bot_of_which_nothing_is_compiled():

@@ -97,6 +97,7 @@ def prior_in(position):
     return weights / weights.sum(), np.asarray(legal[0])
 
 
+@pytest.mark.full
 def test_what_the_weights_have_learnt():
     escape = jb.position("go:9", ["E5", "D5", "C3", "E6", "G3", "F5"])  # E5 has one liberty
     prior, legal = prior_in(escape)
