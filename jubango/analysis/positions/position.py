@@ -83,6 +83,11 @@ class PositionAnalysis:
         return f"no move has more than {visits} of {self.simulations}, which is noise: more simulations tell them apart"
 
     @property
+    def has_prior(self) -> bool:
+        """Whether there is a prior of its moves; an engine may tell none."""
+        return any(move.prior for move in self.moves)
+
+    @property
     def lead_text(self) -> str:
         """``Black leads by 3.2 points``, where it is known."""
         if self.lead is None:

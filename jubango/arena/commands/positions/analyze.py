@@ -266,16 +266,16 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
     out.print(heat_text(position.stones, position.last, heat, out.width, game.hexagonal))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
-    priors = any(move.prior for move in one.moves)  # an engine may tell none
-    told = ["prior"] * priors + [f"{side}'s lead"] if one.lead is not None else []
-    for heading in ("move", "visits", "share", f"{side}'s win rate", *told):
+    leads = one.lead is not None
+    priors = leads and one.has_prior
+    for heading in ("move", "visits", "share", f"{side}'s win rate", *["prior"] * priors, *[f"{side}'s lead"] * leads):
         table.add_column(heading, justify="right" if heading != "move" else "left", no_wrap=True)
     table.add_column("principal variation", overflow="fold")
     for move in one.moves[:MOVES_SHOWN]:
         lead = "" if move.lead is None else f"{-move.lead if one.player else move.lead:+z.1f}"
         table.add_row(
             move.move, str(move.visits), f"{100 * move.share:.1f} %", move.win_rate.percent if move.visits else "",
-            *([f"{100 * move.prior:.1f} %"] * priors + [lead] if told else []), " ".join(move.variation),
+            *[f"{100 * move.prior:.1f} %"] * priors, *[lead] * leads, " ".join(move.variation),
         )  # fmt: skip
     out.print(table)
     rest = one.moves[MOVES_SHOWN:]
@@ -296,7 +296,7 @@ def _played(position: Position) -> str | None:
 
 def _document(record: Record, one: PositionAnalysis, bot: str) -> dict[str, Any]:
     """The JSON form; ``win_rate`` is of the player to move: the mean of the search, a move's of its visits."""
-    position, priors = one.position, any(move.prior for move in one.moves)
+    position = one.position
     return {
         "file": record.sgf.source,
         "game": position.game.spec,
@@ -320,7 +320,7 @@ def _document(record: Record, one: PositionAnalysis, bot: str) -> dict[str, Any]
                 "share": round(move.share, 6),
                 "win_rate": round(move.win_rate.mover, 6),
                 "win_rate_black": round(move.win_rate.black, 6),
-                **({"prior": round(move.prior, 6)} if one.engine and priors else {}),
+                **({"prior": round(move.prior, 6)} if one.engine and one.has_prior else {}),
                 **({} if move.lead is None else {"lead_black": round(move.lead, 2)}),
                 "variation": list(move.variation),
             }

@@ -1,6 +1,6 @@
 """What is around each move of Go, as numbers: small patterns, from which a linear model tells likely moves.
 
-After Coulom 2007, "Computing Elo ratings of move patterns in the game of Go", sections 3 and 4.
+After Coulom 2007, "Computing Elo ratings of move patterns in the game of Go".
 
 A move has four: the eight points around it, the liberties of the chains beside it, how far it is from the last move,
 and from the edge.
