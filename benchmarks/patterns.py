@@ -1,6 +1,6 @@
 """Learn the weights of Go's patterns from what networks play, and see how well they foretell it.
 
-python benchmarks/patterns.py --write jubango/bots/networks/weights/go-patterns.safetensors
+python benchmarks/patterns.py --write jubango/bots/evaluators/weights/go-patterns.safetensors
 
 Games are drawn from the policies that come along. What is learnt is each position's whole policy, not the move alone.
 """

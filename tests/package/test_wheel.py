@@ -130,11 +130,11 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_what_is_in_the_wheel(wheel):
-    """Every module, network, set of openings, part of a page and the table of levels, once, below jubango and nowhere else."""
+    """Every module, file of weights, set of openings, part of a page and the table of levels, once, below jubango and nowhere else."""
     names = zipfile.ZipFile(wheel).namelist()
     inside = sorted(name for name in names if ".dist-info/" not in name)
     own = ROOT / "jubango"
-    weights = (own / "bots" / "networks" / "weights").glob("*.safetensors")
+    weights = own.rglob("*.safetensors")
     openings = (own / "sgf_games" / "openings").glob("*.sgf")
     templates = (own / "analysis" / "report" / "templates").iterdir()
     pages = (own / "arena" / "serve" / "pages").iterdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +12,10 @@ import numpy as np
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator, Params
 from jubango.bots.networks.arrays import read_arrays
-from jubango.bots.networks.shipped import WEIGHTS_FOLDER
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.game import Game, State
+
+_FOLDER = Path(__file__).parent / "weights"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Patterns(Evaluator):
     @classmethod
     def load(cls, game: Game) -> tuple[Patterns, Params]:
         """The evaluator and the weights that come with the package. Raises UserError if there are none for the game."""
-        path = WEIGHTS_FOLDER / f"{game.family}-patterns.safetensors"
+        path = _FOLDER / f"{game.family}-patterns.safetensors"
         if not game.pattern_classes.size or not path.exists():
             raise UserError(f"prior=patterns: there are none for {game.spec}")
         return cls(), _weights(str(path))
