@@ -310,6 +310,11 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
         {"selection": "rave", "c": 0.0, "bias": 0.02},
         "UCT that learns from all moves as if first (Gelly & Silver 2011)",
     ),
+    "patterns": (
+        "search",
+        {"selection": "puct", "c": 4.0, "fpu": "parent", "prior": "patterns", "rollout_moves": "tactical"},
+        "Go without a network: PUCT on small patterns, tactical rollouts (Coulom 2007)",
+    ),
     "minimax": ("minimax", {}, "alpha-beta to a fixed depth, exact in tic-tac-toe (Knuth & Moore 1975)"),
     "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, network and rollouts (Silver et al. 2016)"),
     "alphazero": ("search", _ALPHAZERO, "PUCT on a network, tree kept, temperature (Silver et al. 2017, 2018)"),

@@ -18,7 +18,6 @@ from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.go.patterns import FIRST, classes, patterns
 
 CIRCLE = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
-FOUND = "uct:selection=puct,prior=patterns"
 
 
 def boards(height, width, number):
@@ -89,7 +88,7 @@ def test_what_is_turned_or_mirrored_is_of_one_class():
 
 
 def prior_in(position):
-    evaluator, params = evaluator_for(position.game, bot_from_spec(FOUND))
+    evaluator, params = evaluator_for(position.game, bot_from_spec("patterns"))
     game = position.game
     state = jax.tree.map(lambda x: jnp.asarray(x)[..., None], game.without_history(position.state))
     legal = jax.vmap(game.legal_action_mask, in_axes=-1)(state)
@@ -116,7 +115,7 @@ def test_what_the_weights_have_learnt():
 
 def test_a_search_by_patterns_passes_as_one_by_random_games_does():
     """Its prior tells moves apart, but of when to pass it knows nothing."""
-    evaluator, _ = evaluator_for(make_game("go:5"), bot_from_spec(FOUND))
+    evaluator, _ = evaluator_for(make_game("go:5"), bot_from_spec("patterns"))
     assert evaluator.has_prior
     assert not evaluator.knows_when_to_pass
     network, _ = evaluator_for(make_game("go:9"), bot_from_spec("alphazero"))
@@ -125,6 +124,6 @@ def test_a_search_by_patterns_passes_as_one_by_random_games_does():
 
 def test_patterns_are_asked_of_what_has_them():
     with pytest.raises(UserError, match=r"^prior=patterns: there are none for connect_four"):
-        evaluator_for(make_game("connect_four"), bot_from_spec(FOUND))
+        evaluator_for(make_game("connect_four"), bot_from_spec("patterns"))
     with pytest.raises(UserError, match=r"prior=patterns needs evaluator=rollout"):
         bot_from_spec("alphazero:prior=patterns")

@@ -19,8 +19,8 @@ import typer
 GAME_NAMES = ("go", "connect_four", "gomoku", "othello", "hex", "tic_tac_toe", "mnk", "pgx")
 OFTEN_PLAYED = ("go:9", "go:13", "go:19", "gomoku:9", "gomoku:15")  # that are often played
 BOTS = (
-    "random", "uct", "uct-solver", "mcts-400", "mcts-800", "mcts-1600", "mcts-3200", "mcts-6400", "rave", "minimax",
-    "alphago", "alphazero", "gumbel", "policy", "value", "level", "gtp", "process",
+    "random", "uct", "uct-solver", "mcts-400", "mcts-800", "mcts-1600", "mcts-3200", "mcts-6400", "rave", "patterns",
+    "minimax", "alphago", "alphazero", "gumbel", "policy", "value", "level", "gtp", "process",
 )  # fmt: skip
 LEVELS_FILE = Path(__file__).parents[3] / "bots" / "players" / "levels.toml"
 LEVEL_STEP = 200  # Elo between two levels that are offered

@@ -5,7 +5,8 @@ import { actions, listen } from "./runs.js";
 const $ = (id) => document.getElementById(id);
 const GAMES = ["go:9", "go:13", "go:19", "connect_four", "gomoku:9", "gomoku:15", "othello", "hex:11", "tic_tac_toe"];
 const BOTS = ["random", "uct:simulations=100", "uct:simulations=400", "uct:simulations=1600", "rave:simulations=400",
-  "minimax:depth=3", "alphazero:simulations=100", "gumbel:simulations=64", "policy", "value", "mcts-400", "mcts-1600"];
+  "patterns:simulations=400", "minimax:depth=3", "alphazero:simulations=100", "gumbel:simulations=64", "policy", "value",
+  "mcts-400", "mcts-1600"];
 const DELAY = 350; // milliseconds without a change until the file is written anew
 let asked = 0;
 

@@ -66,9 +66,7 @@ class Go(Game[GoState]):
     counts_points: ClassVar[bool] = True
     on_crossings: ClassVar[bool] = True
     dialect: ClassVar[Literal["", "go"]] = "go"
-    strongest_bot: ClassVar[str] = (
-        "uct:simulations=12800,selection=puct,c=4,fpu=parent,prior=patterns,rollout_moves=tactical"
-    )
+    strongest_bot: ClassVar[str] = "patterns:simulations=12800"
 
     def __post_init__(self) -> None:
         if not (1 <= self.width <= 25 and 1 <= self.height <= 25):
