@@ -141,11 +141,11 @@ class Dashboard:
         if run.best is not None:
             able = 1 + sum(not one.beaten for one in run.best.standings[1:])
             far = [f"{done} games", f"{able} of {len(run.best.standings)} may be the best", f"{run.best.best} leads"]
-        parts = [
-            *far,
-            # Until a game is over its moves show that all goes on.
-            f"{games:.2f} games/s" if games or not run.table else f"{run.table.moves_made:,} moves made",
-        ]
+        parts = list(far)
+        if games:
+            parts.append(f"{games:.2f} games/s")
+        elif run.table:  # until a game is over its moves show that all goes on
+            parts.append(f"{run.table.moves_made:,} moves made")
         if simulations:
             parts.append(f"{simulations:,.0f} simulations/s")
         if run.table and run.table.hosts:

@@ -24,6 +24,11 @@ class Console(rich.console.Console):
         dumb = self._force_terminal is None and self._environ.get("TERM", "").lower() in ("dumb", "unknown")
         return super().is_terminal and not dumb
 
+    def sentence(self, text: str, style: str | None = None) -> None:
+        """Print a line of words. A terminal wraps it between them, elsewhere it stays one line. Commands and paths are
+        for ``print(..., soft_wrap=True)``: a line break that a terminal makes is not copied with them."""
+        self.print(text, style=style, soft_wrap=not self.is_terminal)
+
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:

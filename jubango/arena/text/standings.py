@@ -98,7 +98,7 @@ def print_standings(console: Console, ratings: RatingList, results: list[Result]
         console.print()
         console.print(cross_for(console.width, results, ratings) or "the crosstable is wider than this terminal")
     for i, line in enumerate(map(printable, evidence(ratings, results))):
-        console.print(f"\n{line}" if not i else line, soft_wrap=True)
+        console.sentence(f"\n{line}" if not i else line)
 
 
 def standings_text(title: str, ratings: RatingList, results: list[Result]) -> str:

@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from terminal import screen_of
 from jubango.analysis.ratings.ratings import rate
 from jubango.analysis.tables.tables import results_of
 from jubango.arena.commands import run
-from jubango.arena.commands.terminal.output import print_json, show_notes
+from jubango.arena.commands.terminal.output import frame_table, print_json, show_notes
 from jubango.arena.text.console import Console
 from jubango.arena.text.standings import print_standings, standings_html
 from jubango.bots.composition import strongest
@@ -73,6 +74,31 @@ def test_json_says_it_all_in_printable_text(text):
         sys.stdout = out
     assert json.loads(said) == {"name": text}
     assert said.replace("\n", "").isprintable()
+
+
+def test_specs_break_after_commas_and_numbers_are_to_the_right():
+    specs = ["random", "uct:simulations=1600,selection=puct,rollout_moves=tactical", "x" * 50]
+    frame = pd.DataFrame({"games": [6, 1800, 7], "bot": specs, "about": "one, two and three"})
+    console = Console(file=io.StringIO(), width=50, force_terminal=False)
+    console.print(frame_table(frame))
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert lines[:4] == [
+        "games  bot                      about",
+        "    6  random                   one, two and three",
+        " 1800  uct:simulations=1600,    one, two and three",
+        "       selection=puct,",
+    ]
+    assert "".join(line[7:31].strip() for line in lines[2:]) == "".join(specs[1:])
+
+
+def test_sentences_wrap_at_words_on_a_terminal_alone():
+    said = "a line of words that is longer than a terminal"
+    for terminal in (True, False):
+        console = Console(file=io.StringIO(), width=20, force_terminal=terminal, color_system=None)
+        console.sentence(said)
+        lines = [line.strip() for line in console.file.getvalue().splitlines()]
+        assert " ".join(lines) == said
+        assert (len(lines) > 1) == terminal
 
 
 def on_a_terminal(*commands: list[str], cwd: Path) -> str:

@@ -333,6 +333,11 @@ def test_before_a_game_is_over_its_moves_are_counted():
     run.table.close()
 
 
+def test_a_run_that_is_shown_again_has_no_speed():
+    plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
+    assert "games/s" not in Dashboard(Console(file=io.StringIO(), width=80)).line(Run(plan, Memory())).plain
+
+
 def test_started_from_python_one_line_changes_in_place():
     plan = parse_plan(PLAN.format(game="tic_tac_toe"), "x")
     console = Console(file=io.StringIO(), force_terminal=True, width=60, color_system=None)

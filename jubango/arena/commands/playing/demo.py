@@ -42,4 +42,4 @@ def register(app: typer.Typer) -> None:
             open_page(report)
         else:
             see = shell.command("report", out, "--open")
-            messages().print(f"games, ratings and crosstable are in {out}; see them as a page: {see}", soft_wrap=True)
+            messages().print(f"games, ratings and crosstable are in {out}\nsee them as a page: {see}", soft_wrap=True)

@@ -17,7 +17,6 @@ from jubango.arena.commands.terminal.output import (
     messages,
     print_frame,
     print_json,
-    print_sentence,
     show_notes,
 )
 from jubango.arena.commands.terminal.playing import ClusterOption
@@ -81,5 +80,5 @@ def print_tuning(tuning: Tuning, form: Format) -> None:
     console.print()
     console.print(against_table(tuning))
     for i, line in enumerate(tuning.told):
-        print_sentence(line if i else f"\n{line}", console)
+        console.sentence(line if i else f"\n{line}")
     console.print(f"\n{tuning.spec}", soft_wrap=True)

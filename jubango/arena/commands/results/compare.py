@@ -15,7 +15,6 @@ from jubango.arena.commands.terminal.output import (
     messages,
     print_frame,
     print_json,
-    print_sentence,
 )
 
 
@@ -46,7 +45,7 @@ def register(app: typer.Typer) -> None:
         if form is not Format.table:
             print_frame(found.frame, form)
             for line in map(printable, found.remarks):
-                messages().print(line, soft_wrap=True)
+                messages().sentence(line)
             return
         table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
         for heading, letter in zip(CHANGE_HEADINGS, CHANGE_ALIGN, strict=True):
@@ -54,9 +53,9 @@ def register(app: typer.Typer) -> None:
         for row in found.rows:
             table.add_row(*map(Text, row))
         for line in heads(found):
-            print_sentence(line)
+            data().sentence(line)
         data().print()
         data().print(table)
         data().print()
         for line in map(printable, found.remarks):
-            print_sentence(line)
+            data().sentence(line)

@@ -72,16 +72,18 @@ def register(app: typer.Typer) -> None:
         beyond = left_out_of(paths)
         results = results_of(paths, None if strict else left_out, guesses, apart or (), beyond)
         for folder, games in beyond.items():
-            messages().print(f"{folder}: {beyond_told(len(games))}", soft_wrap=True)
+            messages().sentence(f"{folder}: {beyond_told(len(games))}")
         for line in other_settings(paths, apart or ()):
-            messages().print(line, style="yellow", soft_wrap=True)
+            messages().sentence(line, style="yellow")
         if guesses:
             more = f" (and {len(guesses) - 1} more like it)" if len(guesses) > 1 else ""
-            messages().print(guesses[0] + more, style="yellow", soft_wrap=True)
+            messages().sentence(guesses[0] + more, style="yellow")
         for error in left_out:
-            messages().print(f"left out: {error}", style="yellow", soft_wrap=True)
+            messages().sentence(f"left out: {error}", style="yellow")
         if left_out:
-            messages().print(f"{len(left_out)} file(s) could not be read; --strict stops at the first", style="yellow")
+            messages().sentence(
+                f"{len(left_out)} file(s) could not be read; --strict stops at the first", style="yellow"
+            )
         if not any(result.score == result.score and result.black != result.white for result in results):
             raise UserError(f"{', '.join(map(str, paths))}: no finished games of two players")
         said: dict[str, object] = {"left_out": [str(error) for error in left_out]}

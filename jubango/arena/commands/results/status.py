@@ -67,7 +67,7 @@ def register(app: typer.Typer) -> None:
         if run.left_out:
             parts.append(beyond_told(len(run.left_out)))
         out = data() if form is Format.table else messages()  # beside a table for programs it is no data
-        out.print(", ".join(parts), soft_wrap=True)
+        out.sentence(", ".join(parts))
         if run.results:
             out.print()
             print_run(run, form)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,8 +13,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import rich.console
 import typer
+from rich.console import ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from jubango.arena.text.console import Console
 from jubango.arena.text.preparing import Busy, shown
@@ -48,11 +53,6 @@ def messages() -> Console:
 def data() -> Console:
     """For results. Off a terminal lines are as long as they need to be."""
     return Console() if sys.stdout.isatty() else Console(width=200)
-
-
-def print_sentence(line: str, console: Console | None = None) -> None:
-    """A line of results: at a terminal it wraps at words, and what is piped stays one line."""
-    (console or data()).print(line, soft_wrap=not sys.stdout.isatty())
 
 
 class Halted(Exception):
@@ -132,12 +132,34 @@ def print_text(text: str) -> None:
 
 
 def frame_table(frame: pd.DataFrame) -> Table:
+    from pandas.api.types import is_numeric_dtype
+
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in frame.columns:
-        table.add_column(str(column), overflow="fold")
+    for column, kind in frame.dtypes.items():
+        table.add_column(str(column), justify="right" if is_numeric_dtype(kind) else "left", overflow="fold")
     for row in frame.itertuples(index=False):
-        table.add_row(*(str(value) for value in row))
+        table.add_row(*(_Cell(str(value)) for value in row))
     return table
+
+
+class _Cell:
+    """Text that breaks between words and, as a bot's spec should, after commas."""
+
+    def __init__(self, text: str) -> None:
+        self.parts = [Text(part, overflow="fold") for part in re.split(r"(?<=,)(?=\S)", text)]
+
+    def __rich_measure__(self, console: rich.console.Console, options: ConsoleOptions) -> Measurement:
+        least = max(part.__rich_measure__(console, options).minimum for part in self.parts)
+        return Measurement(least, sum(part.cell_len for part in self.parts))
+
+    def __rich_console__(self, console: rich.console.Console, options: ConsoleOptions) -> RenderResult:
+        line = Text(overflow="fold")
+        for part in self.parts:
+            if line and line.cell_len + part.cell_len > options.max_width:
+                yield line
+                line = Text(overflow="fold")
+            line.append_text(part)
+        yield line
 
 
 def print_json(value: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jubango.arena.commands.terminal.output import Format, data, print_frame, print_json, print_sentence, print_text
+from jubango.arena.commands.terminal.output import Format, data, print_frame, print_json, print_text
 
 if TYPE_CHECKING:
     from jubango.analysis.ratings.ratings import RatingList
@@ -30,7 +30,7 @@ def print_ratings(
     if form is Format.table:
         print_standings(data(), ratings, results)
         for i, line in enumerate(told):
-            print_sentence(f"\n{line}" if not i else line)
+            data().sentence(f"\n{line}" if not i else line)
     elif form is Format.json:
         print_json({**summary(ratings, results), **more})
     elif form is Format.csv:
