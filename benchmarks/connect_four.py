@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 from pathlib import Path
 
 import numpy as np
 
 import jubango as jb
+from jubango.sgf_games.library.folder import replace_file
 
 PLIES = range(8, 17)
 KEPT = "runs/connect-four-verdicts-{}.json"
@@ -47,8 +47,7 @@ def solved(number: int, seed: int) -> list[dict]:
         if len(found) % 50 == 0:
             print(f"{len(found)} of {number} positions are solved", flush=True)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.with_suffix(".new").write_text(json.dumps(found))
-    os.replace(kept.with_suffix(".new"), kept)
+    replace_file(kept, json.dumps(found).encode())
     return found
 
 

@@ -16,7 +16,6 @@ ratings within the errors. --write puts the game's ratings into the table, in pl
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import tomllib
 from pathlib import Path
@@ -27,6 +26,7 @@ from jubango.bots.networks.arrays import LARGEST_WEIGHTS
 from jubango.bots.networks.shipped import shipped
 from jubango.bots.players.levels import RANDOM_ELO
 from jubango.sgf_games.base.files import file_digest
+from jubango.sgf_games.library.folder import replace_file
 
 SMALL = 16  # simulations of the search that temperature weakens
 POLICY = "policy:base=19652"  # it makes no simulations: the number lets it share the program of the others
@@ -133,8 +133,7 @@ def write(file: Path, game: jb.Game, points: dict, found: dict) -> None:
             points = [f"    [{', '.join(f'{number:g}' for number in point)}]," for point in curve["points"]]
             lines += ["", "[[games.curves]]", f'bot = "{curve["bot"]}"', f'key = "{curve["key"]}"']
             lines += ["points = [", *points, "]"]
-    file.with_suffix(".new").write_text("\n".join(lines) + "\n")
-    os.replace(file.with_suffix(".new"), file)
+    replace_file(file, ("\n".join(lines) + "\n").encode())
 
 
 if __name__ == "__main__":

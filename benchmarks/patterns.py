@@ -8,7 +8,6 @@ Games are drawn from the policies that come along. What is learnt is each positi
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import jubango as jb
 from jubango.bots.composition import evaluator_for
 from jubango.bots.config import SearchConfig, bot_from_spec
 from jubango.bots.networks.arrays import packed
+from jubango.sgf_games.library.folder import replace_file
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_states
 from jubango.sgf_games.rules.game import Game
@@ -107,8 +107,7 @@ def main() -> None:
     if given.write:
         header = {"positions": {spec: len(own) for spec, (own, _) in zip(BOARDS, lessons, strict=True)}}
         whole = np.asarray(weights)[classes].astype(np.float16)
-        given.write.with_suffix(".new").write_bytes(packed({"weights": whole}, header))
-        os.replace(given.write.with_suffix(".new"), given.write)
+        replace_file(given.write, packed({"weights": whole}, header))
 
 
 if __name__ == "__main__":

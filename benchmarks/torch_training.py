@@ -21,8 +21,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import functools
+import io
 import math
-import os
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
 from multiprocessing import get_context
@@ -50,6 +50,7 @@ from jubango.bots.networks.shipped import WEIGHTS_FOLDER, shipped
 from jubango.bots.search.search import Search
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.host_call import add
+from jubango.sgf_games.library.folder import replace_file
 from jubango.sgf_games.rules.game import Game
 
 REUSE, PUPIL_REUSE = 4, 8  # how often each of the two learns from a position
@@ -182,12 +183,12 @@ class TorchTrainer(Trainer):
         }
         for network in self.networks:
             path = self.run.path / f"{network.shape.channels}x{network.shape.blocks}.safetensors"
-            path.with_suffix(".new").write_bytes(packed_weights(to_jax(network.average), network.shape, how))
-            os.replace(path.with_suffix(".new"), path)
+            replace_file(path, packed_weights(to_jax(network.average), network.shape, how))
         state = {"counts": self.counts, "owed": self.owed, "resign": self.resign, "shapes": self._shapes}
         state["networks"] = [network.state() for network in self.networks]
-        torch.save(state, self.run.path / "torch.new")
-        os.replace(self.run.path / "torch.new", self.run.path / "torch.pt")
+        whole = io.BytesIO()
+        torch.save(state, whole)
+        replace_file(self.run.path / "torch.pt", whole.getvalue())
 
 
 def main() -> None:
