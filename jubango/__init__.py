@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from jubango.bots.evaluators.evaluator import Evaluation as Evaluation
     from jubango.bots.evaluators.evaluator import Evaluator as Evaluator
     from jubango.bots.evaluators.evaluator import Heuristic as Heuristic
+    from jubango.bots.evaluators.evaluator import Owners as Owners
     from jubango.bots.evaluators.evaluator import Params as Params
     from jubango.bots.evaluators.evaluator import Uniform as Uniform
     from jubango.bots.evaluators.mixed import Mixed as Mixed
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from jubango.bots.search.results.result import SearchResult as SearchResult
     from jubango.bots.search.results.result import SearchTree as SearchTree
     from jubango.bots.search.rules.alphago import AlphaGo as AlphaGo
+    from jubango.bots.search.rules.critical_puct import CriticalPuct as CriticalPuct
     from jubango.bots.search.rules.dynamic_puct import DynamicPuct as DynamicPuct
     from jubango.bots.search.rules.gumbel import Gumbel as Gumbel
     from jubango.bots.search.rules.params import Param as Param
@@ -111,7 +113,7 @@ _HOMES = {
     "arena.tuning.tuning": ("Tuning",),
     "bots.bot_keys": ("BotKeys",),
     "bots.config": ("Bot", "BotConfig"),
-    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Amaf", "Heuristic", "Params", "Uniform"),
+    "bots.evaluators.evaluator": ("Evaluation", "Evaluator", "Amaf", "Heuristic", "Owners", "Params", "Uniform"),
     "bots.evaluators.mixed": ("Mixed",),
     "bots.evaluators.network": ("NetworkEvaluator",),
     "bots.evaluators.policy_value": ("PolicyValue",),
@@ -127,6 +129,7 @@ _HOMES = {
     "bots.search.results.result": ("SearchResult", "SearchTree"),
     "bots.search.rules.alphago": ("AlphaGo",),
     "bots.search.rules.gumbel": ("Gumbel",),
+    "bots.search.rules.critical_puct": ("CriticalPuct",),
     "bots.search.rules.dynamic_puct": ("DynamicPuct",),
     "bots.search.rules.puct": ("Puct",),
     "bots.search.rules.rave": ("Rave",),

@@ -175,6 +175,7 @@ class _Asked(NamedTuple):
     prior: str
     draws: str
     amaf: bool
+    owners: bool
 
 
 def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
@@ -185,7 +186,7 @@ def evaluator_for(game: Game, bot: SearchConfig) -> LoadedEvaluator:
         named_evaluator(bot.evaluator, bot.name)
     asked = _Asked(
         weights_key(game, bot), bot.precision, bot.symmetry, bot.evaluator, registered, bot.weight, bot.rollouts,
-        bot.rollout_moves, bot.prior, bot.draws, amaf=bot.rule.amaf,
+        bot.rollout_moves, bot.prior, bot.draws, amaf=bot.rule.amaf, owners=bot.rule.owners,
     )  # fmt: skip
     found = _loaded(game, asked)
     if bot.score_utility and bot.evaluator in ("network", "mixed") and scorer_of(found) is None:
@@ -211,7 +212,8 @@ def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
     leaf = network and replace(network, symmetry=asked.symmetry)
     moves = asked.moves if network or asked.moves != "policy" else "game"
     policy = network if moves == "policy" else None
-    rollout = Rollout(asked.rollouts, moves, policy, asked.draws, amaf=asked.amaf)  # type: ignore[arg-type]
+    told = {"amaf": asked.amaf, "owners": asked.owners}
+    rollout = Rollout(asked.rollouts, moves, policy, asked.draws, **told)  # type: ignore[arg-type]
     for_rollout: Params = weights if policy else ()
     if asked.registered is not None:
         return LoadedEvaluator(asked.registered(), ())

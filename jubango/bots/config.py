@@ -178,6 +178,9 @@ class SearchConfig(_RuleKeys):
             f"{selected} needs leaves=1": rule.scheduled and self.leaves > 1,
             f"{selected} needs reuse=false": rule.scheduled and self.reuse,
             f"{selected} needs rollout_moves=game, tactical or uniform": rule.amaf and self.rollout_moves == "policy",
+            f"{selected} needs rollout_moves=game or tactical": rule.owners
+            and self.rollout_moves not in ("game", "tactical"),
+            f"{selected} needs evaluator=rollout": rule.owners and self.evaluator in ("network", "mixed"),
             f"leaves={self.leaves} needs to be a multiple of devices={self.devices}": self.leaves % self.devices > 0,
             f"prior={self.prior} needs evaluator=rollout": self.prior != "even" and self.evaluator != "rollout",
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,
@@ -188,7 +191,7 @@ class SearchConfig(_RuleKeys):
             clashes["score_utility needs evaluator=network or mixed, or your own"] = self.evaluator in UNSCORED
             clashes["score_utility needs cutoff=value"] = self.cutoff == "draw"
             clashes["score_utility needs another move than prior"] = self.move == "prior"
-            clashes[f"score_utility needs another selection than {self.selection}"] = rule.amaf
+            clashes[f"score_utility needs another selection than {self.selection}"] = rule.amaf or rule.owners
         for own in rule.params:
             without = any(getattr(self, key) != value for key, value in own.needs.items())
             if own.clash and without and own.name in self.model_fields_set:
@@ -312,8 +315,8 @@ PRESETS: dict[str, tuple[str, dict[str, object], str]] = {
     ),
     "patterns": (
         "search",
-        {"selection": "puct", "c": 4.0, "fpu": "parent", "prior": "patterns", "rollout_moves": "tactical"},
-        "Go without a network: PUCT on small patterns, tactical rollouts (Coulom 2007)",
+        {"selection": "critical-puct", "c": 4.0, "fpu": "parent", "prior": "patterns", "rollout_moves": "tactical"},
+        "Go without a network: PUCT on small patterns and criticality (Coulom 2007, 2009)",
     ),
     "minimax": ("minimax", {}, "alpha-beta to a fixed depth, exact in tic-tac-toe (Knuth & Moore 1975)"),
     "alphago": ("search", _ALPHAGO, "Q + eta/(1+N) P, sampled replies, network and rollouts (Silver et al. 2016)"),

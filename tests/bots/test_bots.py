@@ -76,6 +76,8 @@ def test_all_presets_play():
         ("uct:move=gumbel", "move=gumbel needs selection=gumbel"),
         ("uct:move=lcb", "move=lcb needs selection=dynamic-puct"),
         ("alphazero:selection=dynamic-puct,move=lcb,ensemble=2,reuse=false", "move=lcb needs ensemble=1"),
+        ("patterns:rollout_moves=uniform", "selection=critical-puct needs rollout_moves=game or tactical"),
+        ("alphazero:selection=critical-puct", "selection=critical-puct needs evaluator=rollout"),
         ("gumbel:seconds=2", "not seconds"),
         ("gumbel:leaves=4", "needs leaves=1"),
         ("uct:network=x", "network=FILE needs evaluator=network or mixed"),

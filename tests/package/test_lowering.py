@@ -146,10 +146,13 @@ SEARCHES = {
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_chunk_of_a_search(gpu, name):
     parts = {"rule": Puct, "evaluator": Uniform(), **SEARCHES[name]}
+    game = make_game("tic_tac_toe")
     if parts["rule"].amaf:
         parts["evaluator"] = Rollout(amaf=True)
+    elif parts["rule"].owners:
+        game, parts["evaluator"] = make_game("go:3"), Rollout(owners=True)
     rule, evaluator = parts.pop("rule")(), parts.pop("evaluator")
-    for program in chunk(Search(make_game("tic_tac_toe"), rule, evaluator, 8, **parts)):
+    for program in chunk(Search(game, rule, evaluator, 8, **parts)):
         lowered(*program)
 
 

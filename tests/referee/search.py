@@ -27,11 +27,13 @@ class TextbookSearch:
 
     A value is for the player to move. ``rule(search, node, total, n, q, prior, action)`` scores an action; q is None
     for an unvisited one. With ``solver`` it proves bounds of values (Cazenave & Saffidine 2010). ``games`` are
-    functions ``position -> (the player who takes each action first or -1, the result for the player to move)``.
+    functions ``position -> (the player who takes each action first or -1, the result for the player to move)``, or, if
+    ``owned``, has its point at the end.
     """
 
-    def __init__(self, game, rule, leaves=1, root=0, solver=False, games=()):
+    def __init__(self, game, rule, leaves=1, root=0, solver=False, games=(), owned=False):
         self.game, self.rule, self.leaves, self.solver, self.games = game, rule, leaves, solver, games
+        self.owned = owned
         self.root = Node(root, 1, game["value"][root])
 
     def seen_from(self, node, child):
@@ -148,7 +150,8 @@ class TextbookSearch:
         """All moves as first: from every node of the path on, who was the first to take what?"""
         for above, act in reversed(path):
             player = self.game["player"][above.position]
-            first[act] = player
+            if not self.owned:
+                first[act] = player
             for action in (a for a, who in enumerate(first) if who == player):
                 games, total = above.first.get(action, (0.0, 0.0))
                 gain = (result if player == mover else -result) / len(self.games)
@@ -203,6 +206,25 @@ def dynamic_puct(c, stdev=0.4, scale=0.85, **options):
         plain = puct(c, **options)(search, node, total, n, q, 0.0, action)
         explored = puct(c, **options)(search, node, total, n, q, prior, action) - plain
         return plain + explored * (1 + scale * (spread / stdev - 1))
+
+    return rule
+
+
+def critical_puct(c, weight=12.0, half=50.0):
+    """The prior grows with the covariance of having an action's point at the end and winning."""
+
+    def rule(search, node, total, n, q, prior, action):
+        games = total - 1
+        known = [k for k in node.children.values() if k.visits + k.lost]
+        mean = sum(search.mean(node, k) * (k.visits + k.lost) for k in known) / max(games, 1)
+
+        def grown(a):
+            owned, gains = node.first.get(a, (0.0, 0.0))
+            covariance = (gains - owned * mean) / max(games, 1)
+            return search.game["prior"][node.position][a] * math.exp(weight * games / (games + half) * covariance)
+
+        whole = sum(grown(a) for a in search.legal(node.position))
+        return puct(c)(search, node, total, n, q, grown(action) / whole, action)
 
     return rule
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator
+from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator, Owners
 from jubango.sgf_games.rules.game import Game
 
 
@@ -89,16 +89,19 @@ class Table(Evaluator):
 
 @dataclass(frozen=True)
 class Telling(Table):
-    """The same, with the moves of two games from each position."""
+    """The same, with two games from each position: who took what first, or who ``owns`` what at the end."""
+
+    owns: bool = False
 
     def __call__(self, params, game, states, legal, seeds):
         plain = super().__call__(params, game, states, legal, seeds)
         told = [game_from(states.position[:, None], jnp.arange(game.actions), g) for g in range(2)]
-        return plain._replace(amaf=Amaf(jnp.stack(told, 1), jnp.stack([plain.value, -plain.value], 1)))
+        games = jnp.stack(told, 1), jnp.stack([plain.value, -plain.value], 1)
+        return plain._replace(owners=Owners(*games)) if self.owns else plain._replace(amaf=Amaf(*games))
 
 
 def game_from(position, action, game):
-    """The player who takes an action first in one of the games from a position, or -1: as good as any."""
+    """The player who takes an action in one of the games from a position, or -1: as good as any."""
     return (position * 7 + action * 3 + position * action + game) % 3 - 1
 
 

@@ -29,12 +29,23 @@ class Amaf(NamedTuple):
     result: jax.Array  # float32 [B, G], for the player to move in the position
 
 
+class Owners(NamedTuple):
+    """Which player has the point of each action at the end of G games from each of B positions.
+
+    Source: the statistics of criticality, Coulom 2009, "Criticality: a Monte-Carlo heuristic for Go programs".
+    """
+
+    player: jax.Array  # int32 [B, G, A], or -1 where nobody has it, or the action is no point
+    result: jax.Array  # float32 [B, G], for the player to move in the position
+
+
 class _Evaluation(NamedTuple):
     prior: jax.Array | None  # float32 [B, A], weights of the actions, not negative
     value: jax.Array  # float32 [B] in [-1, 1], from the view of the player to move
     amaf: Amaf | None = None  # for rules that ask for it (Rave), where games have been played
     logits: jax.Array | None = None  # float32 [B, A]: the prior is their softmax over the legal actions
     lead: jax.Array | None = None  # float32 [B], in points, komi included, of the player to move; for score_utility
+    owners: Owners | None = None  # for rules that ask for them (CriticalPuct), where games have been played
 
 
 class Evaluation(_Evaluation):
@@ -55,6 +66,7 @@ class Evaluation(_Evaluation):
         amaf: Amaf | None = None,
         logits: ArrayLike | None = None,
         lead: ArrayLike | None = None,
+        owners: Owners | None = None,
         firsts: Amaf | None = None,
     ) -> Self:
         if firsts is not None:
@@ -62,7 +74,7 @@ class Evaluation(_Evaluation):
             amaf = firsts
         if value is not None and (prior is None) == (logits is None):  # JAX makes some of nothing at all
             raise UserError("Evaluation: give prior= (weights of the actions) or logits=, one of them, and value=")
-        return super().__new__(cls, prior, value, amaf, logits, lead)  # type: ignore[arg-type]  # arrays, once traced
+        return super().__new__(cls, prior, value, amaf, logits, lead, owners)  # type: ignore[arg-type]  # arrays, once traced
 
 
 class Evaluator(ABC):
@@ -220,19 +232,19 @@ def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]
             raise UserError(f"{where}: its {name} is {kind_of(x)}; should be {should}{[*wanted]}{many}")
         return given.astype(jnp.int32 if kind is jnp.integer else jnp.float32)
 
-    prior, value, amaf, logits, lead = found
-    if amaf is not None:
-        games = (*shape[:-1], *jnp.shape(amaf.result)[-1:])
-        amaf = Amaf(
-            array("amaf.player", amaf.player, (*games, shape[-1]), jnp.integer),
-            array("amaf.result", amaf.result, games),
-        )
+    def of_games(name: str, told: Amaf | Owners) -> Any:
+        games = (*shape[:-1], *jnp.shape(told.result)[-1:])
+        player = array(f"{name}.player", told.player, (*games, shape[-1]), jnp.integer)
+        return type(told)(player, array(f"{name}.result", told.result, games))
+
+    prior, value, amaf, logits, lead, owners = found
     return Evaluation(
         prior=None if prior is None else array("prior", prior, shape),
         value=array("value", value, shape[:-1]),
-        amaf=amaf,
+        amaf=None if amaf is None else of_games("amaf", amaf),
         logits=None if logits is None else array("logits", logits, shape),
         lead=None if lead is None else array("lead", lead, shape[:-1]),
+        owners=None if owners is None else of_games("owners", owners),
     )
 
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator, Params, name_of, said
+from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator, Owners, Params, name_of, said
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import machine
 from jubango.sgf_games.rules.game import Game, State
@@ -32,6 +32,7 @@ class Judged(NamedTuple):
     value: jax.Array  # float32 [B] in [-1, 1]
     amaf: Amaf | None
     lead: jax.Array | None  # float32 [B], points
+    owners: Owners | None
 
 
 def judged(
@@ -53,11 +54,13 @@ def judged(
         logits = jnp.where(legal & ~jnp.isnan(given), jnp.minimum(given, LARGEST_LOGIT), -jnp.inf)
         top = jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), -LARGEST_LOGIT)
         weights = jnp.exp(logits - top)
-    amaf = found.amaf
+    amaf, owners = found.amaf, found.owners
     if amaf is not None:
         amaf = amaf._replace(result=_number(amaf.result))
+    if owners is not None:
+        owners = owners._replace(result=_number(owners.result))
     lead = None if found.lead is None else _number(found.lead, LARGEST_LEAD)
-    return Judged(weights, _number(found.value), amaf, lead)
+    return Judged(weights, _number(found.value), amaf, lead, owners)
 
 
 def _number(x: jax.Array, most: float = 1.0) -> jax.Array:

@@ -9,7 +9,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator, Params
+from jubango.bots.evaluators.evaluator import Amaf, Evaluation, Evaluator, Owners, Params
 from jubango.bots.evaluators.judgement import judged
 from jubango.sgf_games.base.checks import one_of, whole
 from jubango.sgf_games.base.errors import UserError
@@ -31,6 +31,7 @@ class Rollout(Evaluator):
         tactics first; "uniform", any legal move; or "policy", drawn from the prior of ``policy``.
     draws: count "half", or each goes to a "random" side.
     amaf: whether it also finds which player took each action first, for :class:`jubango.Rave` (once ``firsts``).
+    owners: whether it finds, in place of that, who has which point at the end, for :class:`jubango.CriticalPuct`.
 
     Source: Kocsis & Szepesvari 2006, section 3; "policy" is the rollout policy of Silver et al. 2016.
     """
@@ -40,6 +41,7 @@ class Rollout(Evaluator):
     policy: Evaluator | None = None
     draws: Draws = "half"
     amaf: bool = False
+    owners: bool = False
     firsts: InitVar[bool | None] = None
 
     has_prior = False
@@ -57,6 +59,10 @@ class Rollout(Evaluator):
             raise UserError('moves="policy": are drawn from the prior of an evaluator, policy=')
         if self.moves == "policy" and self.amaf:
             raise UserError("a policy's rollouts do not tell who played what first: amaf=True needs other moves")
+        if self.owners and self.moves not in ("game", "tactical"):
+            raise UserError(f'owners=True needs moves="game" or "tactical", not "{self.moves}"')
+        if self.owners and self.amaf:
+            raise UserError("rollouts tell who played what first (amaf=True) or who has what at the end (owners=True)")
 
     @property
     def trusted(self) -> bool:
@@ -71,7 +77,7 @@ class Rollout(Evaluator):
         repeated = jax.tree.map(lambda x: jnp.concatenate([x] * self.rollouts, axis=-1), states)
         which = jnp.repeat(jnp.arange(1, self.rollouts + 1, dtype=jnp.uint32), lanes)
         each = mix(jnp.tile(seeds, self.rollouts) + which * jnp.uint32(0x632BE5AB))
-        returns, first = self._games(params, game, repeated, each)
+        returns, taken = self._games(params, game, repeated, each)
         mover = jnp.tile(jax.vmap(game.current_player, in_axes=-1)(states), self.rollouts)
         result = jnp.take_along_axis(returns, mover[None], axis=0)[0]
         if self.draws == "random":
@@ -80,14 +86,21 @@ class Rollout(Evaluator):
         total = value[0]
         for k in range(1, self.rollouts):  # in this order whatever the batch
             total = total + value[k]
-        amaf = None if first is None else Amaf(first.reshape(-1, self.rollouts, lanes).T, value.T)
-        return Evaluation(legal.astype(jnp.float32), total / self.rollouts, amaf)
+        prior, mean = legal.astype(jnp.float32), total / self.rollouts
+        if taken is None:
+            return Evaluation(prior, mean)
+        player = taken.reshape(-1, self.rollouts, lanes).T
+        if self.owners:
+            return Evaluation(prior, mean, owners=Owners(player, value.T))
+        return Evaluation(prior, mean, Amaf(player, value.T))
 
     def _games(self, params: Params, game: Game, states: State, seeds: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """(returns [players, B], who played what first [A, B] where that is asked for)."""
+        """(returns [players, B]; who played what first, or has what at the end, [A, B], where that is asked for)."""
         if self.moves == "policy":
             assert self.policy is not None
             return _policy_playout(params, game, self.policy, states, seeds), None
+        if self.owners:
+            return game.playout_with_owners(states, seeds, self.moves == "tactical")
         if self.moves == "tactical":
             if self.amaf:
                 return game.tactical_playout_with_firsts(states, seeds)

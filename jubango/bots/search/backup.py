@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: values, what was played first, and what is proved, carried up its path.
+"""What a simulation leaves behind: values, who took what, and what is proved, carried up its path.
 
 Shape legend as in :mod:`simulate`.
 """
@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jubango.bots.evaluators.evaluator import Amaf
+from jubango.bots.evaluators.evaluator import Amaf, Owners
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.state import Leaf, LeafValue, SearchState
 from jubango.bots.search.tree.tree import (
@@ -21,9 +21,9 @@ from jubango.bots.search.tree.tree import (
     UPPER,
     Tree,
     count,
-    count_firsts,
     count_leads,
     count_squares,
+    count_taken,
     end_of,
     pick,
     player_of,
@@ -95,32 +95,35 @@ def back_up(search: SearchSpec, s: SearchState, leaf_value: LeafValue, active: j
     return tree._replace(edges=now[0], leads=tree.leads if now[1] is None else now[1])
 
 
-def back_up_firsts(
-    search: SearchSpec, s: SearchState, leaf_value: LeafValue, amaf: Amaf | None, active: jax.Array, levels: jax.Array
-) -> Tree:
-    """Tell every node of the path which actions its player was the first to take, from there to the end of the game:
-    those of the path below it and those of the evaluator's games (Gelly & Silver 2011, section 4.1)."""
+def back_up_taken(
+    search: SearchSpec, s: SearchState, leaf_value: LeafValue, games: Amaf | Owners | None, active: jax.Array,
+    levels: jax.Array,
+) -> Tree:  # fmt: skip
+    """Tell every node of the path which actions its player took in the evaluator's games. By AMAF it is those that the
+    player was the first to take from there to the end of the game, those of the path below it among them (Gelly &
+    Silver 2011, section 4.1); else those whose points the player had at the end."""
     tree, b, actions = s.tree, s.tree_of_lanes, jnp.arange(search.game.num_actions)
     _, value, player, _ = leaf_value
-    if amaf is None:  # the moves of the path are all there is
-        amaf = Amaf(jnp.full((value.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
-    gain = jnp.where(active[:, None], amaf.result, 0.0)
+    if games is None:  # the moves of the path are all there is
+        games = Amaf(jnp.full((value.shape[0], 1, actions.size), -1, jnp.int32), value[:, None])
+    gain = jnp.where(active[:, None], games.result, 0.0)
 
     def level(carry: tuple) -> tuple:
-        depth, first, edges = carry
+        depth, by, edges = carry
         at, action = lax.dynamic_index_in_dim(s.paths, depth, keepdims=False)
         mover = player_of(tree, b, at)
-        taken = (actions == action[:, None]) & (at != search.spare)[:, None]
-        first = jnp.where(taken[:, None], mover[:, None, None], first)
-        own = ((first == mover[:, None, None]) & active[:, None, None]).astype(jnp.float32)
+        if search.rule.amaf:
+            here = (actions == action[:, None]) & (at != search.spare)[:, None]
+            by = jnp.where(here[:, None], mover[:, None, None], by)
+        own = ((by == mover[:, None, None]) & active[:, None, None]).astype(jnp.float32)
         gains = own * jnp.where(mover == player, 1.0, -1.0)[:, None, None] * gain[:, :, None]
-        return depth - 1, first, count_firsts(edges, mean(own), mean(gains), b, at, search.leaves)
+        return depth - 1, by, count_taken(edges, mean(own), mean(gains), b, at, search.leaves)
 
     def mean(x: jax.Array) -> jax.Array:
         """Over the games, in this order whatever the batch."""
         return functools.reduce(jnp.add, jnp.unstack(x, axis=1)) / x.shape[1]
 
-    start = levels - 1, amaf.player, tree.edges
+    start = levels - 1, games.player, tree.edges
     return tree._replace(edges=while_loop(lambda c: c[0] >= 0, level, start)[2])
 
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.packing import nothing_prepared, number_names
 from jubango.bots.search.rules.params import TracedParams
-from jubango.bots.search.rules.rule import Edges
+from jubango.bots.search.rules.rule import Edges, Rule
 from jubango.bots.search.simulate import OUT, mean_value, noisy, normalised, simulate
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.score_utility import compared
@@ -65,7 +65,7 @@ def begin(search: SearchSpec, s: SearchState, new_roots: NewRoots) -> SearchStat
     """Start over in the trees of the cue; their roots are evaluated in the next step. Those ``kept`` go on from what
     :func:`keep` has left, unless it holds visits of moves that are not legal any more."""
     tree, mask, b = s.tree, new_roots.mask, jnp.arange(new_roots.mask.shape[0])
-    before, _, prior, *_ = root_edges(s)
+    before, _, prior, *_ = root_edges(search.rule, s)
     choices = new_roots.legal & (prior > 0)
     kept = mask & new_roots.kept & jnp.any(choices, axis=-1)
     kept &= ~jnp.any((before > 0) & ~choices, axis=-1)  # superko has forbidden what was visited
@@ -152,9 +152,9 @@ def advance(
     return s, root_statistics(search, s)
 
 
-def root_edges(s: SearchState) -> Edges:
+def root_edges(rule: Rule, s: SearchState) -> Edges:
     visits, value_sum, prior, _, *more = jnp.moveaxis(s.tree.edges[:, 0], 1, 0)
-    edges = edges_from([visits, value_sum, prior, *more], value_of(s.tree, slice(None), 0))
+    edges = edges_from(rule, [visits, value_sum, prior, *more], value_of(s.tree, slice(None), 0))
     bounds = s.tree.bounds[:, 0]
     return within(edges, bounds[:, LOWER], bounds[:, UPPER]) if bounds.shape[-1] else edges
 
@@ -166,11 +166,11 @@ def roots_to_compare(search: SearchSpec, s: SearchState, edges: Edges) -> Edges:
 
 
 def root_statistics(search: SearchSpec, s: SearchState) -> RootStatistics[jax.Array]:
-    tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(s)
+    tree, b, edges = s.tree, jnp.arange(s.done.shape[0]), root_edges(search.rule, s)
     told = roots_to_compare(search, s, edges)
     final = search.rule.final(told, s.params)
     final = jnp.where(edges.prior > 0, jnp.where(jnp.isnan(final), OUT, final), -jnp.inf)
-    value, mean, bounds = edges.q, mean_value(tree, b, jnp.zeros_like(s.done)), tree.bounds[:, 0]
+    value, mean, bounds = edges.q, mean_value(search.rule, tree, b, jnp.zeros_like(s.done)), tree.bounds[:, 0]
     if search.solver:
         value = jnp.clip(value, bounds[:, LOWER], bounds[:, UPPER])
         mean = jnp.clip(mean, *jnp.moveaxis(jnp.max(bounds, axis=-1), 1, 0))

@@ -159,7 +159,7 @@ class Search(SearchSpec):
         new_roots = lifecycle.NewRoots(open_, nothing, words_of_lanes(positions, game), legal, traced_params, seeds)
         s = lifecycle.begin(self, lifecycle.idle(self, trees), new_roots)
         s, found = lifecycle.advance(self, params, s, jnp.int32(self.capacity + 1))
-        edges = lifecycle.roots_to_compare(self, s, lifecycle.root_edges(s))
+        edges = lifecycle.roots_to_compare(self, s, lifecycle.root_edges(self.rule, s))
         searched = jnp.any(found.visits > 0, axis=-1, keepdims=True)
         policy = jnp.where(searched, self.rule.policy(edges, traced_params), found.prior)
         tie_bits = random_bits(seeds[:, None], jnp.arange(actions)) >> 8 if self.ties == "random" else 1

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jubango.bots.evaluators.evaluator import Amaf, Params, name_of
+from jubango.bots.evaluators.evaluator import Amaf, Owners, Params, name_of
 from jubango.bots.evaluators.judgement import Judged, judged
-from jubango.bots.search.backup import back_up, back_up_firsts, prove
-from jubango.bots.search.rules.rule import Edges, steady_sum
+from jubango.bots.search.backup import back_up, back_up_taken, prove
+from jubango.bots.search.rules.rule import Edges, Rule, steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import lanes_of, words_of_lanes
 from jubango.bots.search.tree.score_utility import compared, own_lead
@@ -64,12 +64,12 @@ def simulate(search: SearchSpec, params: Params, s: SearchState) -> SearchState:
     active = worker_of_lanes(search, s) < per_lane(search, left)
     s, leaf, levels = select(search, s, active)
     active, order = without_doubles(search, leaf, active)
-    s, new, amaf = expand(search, params, s, leaf, active, order)
+    s, new, taken = expand(search, params, s, leaf, active, order)
     if search.solver:
         s = s._replace(tree=prove(search, s, new.node, leaf, active))
     tree = back_up(search, s, new, active, levels)
-    if search.rule.amaf:
-        tree = back_up_firsts(search, s._replace(tree=tree), new, amaf, active, levels)
+    if search.rule.amaf or search.rule.owners:
+        tree = back_up_taken(search, s._replace(tree=tree), new, taken, active, levels)
     made = jnp.sum(active.reshape(-1, search.leaves), axis=-1, dtype=jnp.int32)
     done, fresh = s.done + jnp.where(s.fresh, 0, made), s.fresh & (left == 0)  # none; zeros are a kernel by themselves
     s = s._replace(tree=tree, done=done, fresh=fresh)
@@ -181,7 +181,7 @@ def several_leaves(search: SearchSpec, s: SearchState, d: Descent, root: bool) -
 
 def to_compare(search: SearchSpec, tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
     """The actions of ``node`` of tree ``b`` as the rule is told them."""
-    return compared(tree, b, node, edges_of(tree, b, node), search.game, search.score_utility)
+    return compared(tree, b, node, edges_of(search.rule, tree, b, node), search.game, search.score_utility)
 
 
 def best_action(
@@ -235,9 +235,9 @@ def without_doubles(search: SearchSpec, leaf: Leaf, active: jax.Array) -> tuple[
 
 def expand(
     search: SearchSpec, params: Params, s: SearchState, leaf: Leaf, active: jax.Array, order: jax.Array
-) -> tuple[SearchState, LeafValue, Amaf | None]:
-    """Make a node of each leaf that is new. Returns also what the simulations have come to, and who took what first
-    after it."""
+) -> tuple[SearchState, LeafValue, Amaf | Owners | None]:
+    """Make a node of each leaf that is new. Returns also what the simulations have come to, and for rules that ask who
+    took what after it."""
     tree, b, fresh = s.tree, s.tree_of_lanes, per_lane(search, s.fresh)
     parents = lanes_of(state_of(tree, b, leaf.parent), search.game)
     stepped = jax.vmap(search.game.step, in_axes=(-1, 0), out_axes=-1)(parents, leaf.action)
@@ -248,7 +248,7 @@ def expand(
     legal = jnp.where(fresh[:, None], per_lane(search, s.legal), legal)
     made = per_lane(search, s.done) + ~fresh + order
     seeds = mix(per_lane(search, s.seed) + made.astype(jnp.uint32) * jnp.uint32(GOLDEN))
-    player, terminal, prior, value, amaf, lead = judge(search, params, states, legal, active, seeds)
+    player, terminal, prior, value, taken, lead = judge(search, params, states, legal, active, seeds)
     noise, dirichlet, depth = (per_lane(search, x) for x in (s.params.noise, s.params.dirichlet, s.params.depth))
     prior = jnp.where(fresh[:, None], noisy(prior, noise, dirichlet), prior)
     too_deep = leaf.length >= depth
@@ -268,7 +268,7 @@ def expand(
         twin, place = look_up(table, b, key)
         shared = ~known & (twin >= 0)
         node, new = jnp.where(shared, twin, node), new & ~shared
-        value = jnp.where(shared, mean_value(tree, b, jnp.maximum(twin, 0)), value)
+        value = jnp.where(shared, mean_value(search.rule, tree, b, jnp.maximum(twin, 0)), value)
         if lead is not None:
             lead = jnp.where(shared, own_lead(tree, b, jnp.maximum(twin, 0)), lead)  # its visits may be virtual
         new &= ~(value > 1e30)  # never so: makes this write wait for the reads, else XLA copies every tree
@@ -280,12 +280,12 @@ def expand(
     if search.draws == "random":
         value = jnp.where((end == EXACT) & (value == 0), coin(seeds), value)
     leaf_value = LeafValue(jnp.where(active, node, search.spare), value, player, lead)
-    return s._replace(tree=tree, table=table), leaf_value, amaf
+    return s._replace(tree=tree, table=table), leaf_value, taken
 
 
-def mean_value(tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
+def mean_value(rule: Rule, tree: Tree, b: jax.Array, node: jax.Array) -> jax.Array:
     """float32 [L]: the mean of all values backed up to a node, its own included."""
-    edges = edges_of(tree, b, node)
+    edges = edges_of(rule, tree, b, node)
     mean = (edges.value + steady_sum(edges.value_sum)) / edges.node_visits.astype(jnp.float32)
     return jnp.where(end_of(tree, b, node) == EXACT, edges.value, mean)
 
@@ -298,8 +298,8 @@ def noisy(prior: jax.Array, noise: jax.Array, dirichlet: jax.Array) -> jax.Array
 
 def judge(
     search: SearchSpec, params: Params, states: State, legal: jax.Array, active: jax.Array, seeds: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Amaf | None, jax.Array | None]:
-    """(player, terminal, prior, value, amaf, lead): the exact result of finished games, else the evaluator's, which is
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Amaf | Owners | None, jax.Array | None]:
+    """(player, terminal, prior, value, taken, lead): the exact result of finished games, else the evaluator's, which is
     not asked for finished games and in lanes that are not ``active``."""
     terminal = jax.vmap(search.game.is_terminal, in_axes=-1)(states)
     player = jax.vmap(search.game.current_player, in_axes=-1)(states)
@@ -313,7 +313,11 @@ def judge(
 
     value = lax.cond(jnp.any(terminal), exact, lambda: said) if suited().skips else exact()
     lead = leads_of(search, states, player, terminal, found.lead) if search.score_utility else None
-    return player, terminal, normalised(found.weights, legal, search.width), value, found.amaf, lead
+    taken = found.owners if search.rule.owners else found.amaf
+    if search.rule.owners and taken is None:
+        name = name_of(search.evaluator, search.game)
+        raise UserError(f"{type(search.rule).__name__}: {name} does not say who has which point at the end of games")
+    return player, terminal, normalised(found.weights, legal, search.width), value, taken, lead
 
 
 def by_devices(search: SearchSpec, params: Params, states: State, legal: jax.Array, seeds: jax.Array) -> Judged:

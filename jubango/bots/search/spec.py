@@ -67,6 +67,8 @@ class SearchSpec:
             )
         if not isinstance(self.rule, Rule):
             raise UserError(f"rule={self.rule!r}: should be a selection rule, such as jb.Puct() or jb.Ucb1()")
+        if self.rule.amaf and self.rule.owners:
+            raise UserError(f"{type(self.rule).__name__}: a rule counts who was first (amaf) or has points (owners)")
         numbers = {
             "capacity": (0, MOST_NODES - 2, "simulations that a tree has room for"),
             "width": (0, MOST_NODES, "actions of a node that are considered, 0 for all"),
@@ -97,8 +99,8 @@ class SearchSpec:
             raise UserError(f"score_utility={share}: {self.game.spec} counts no points")
         if share and self.cutoff == "draw":
             raise UserError(f'score_utility={share}: needs cutoff="value"; a draw has no lead')
-        if share and self.rule.amaf:
-            raise UserError(f"score_utility={share}: {type(self.rule).__name__} asks who played what first, by results")
+        if share and (self.rule.amaf or self.rule.owners):
+            raise UserError(f"score_utility={share}: {type(self.rule).__name__} counts games by their results")
 
     @property
     def spare(self) -> int:

@@ -208,6 +208,18 @@ class Game(BareGame[StateT]):
         program = _owners_program(self.compiled_as)
         return np.mean([program(self.without_history(state), np.uint32(k)) for k in range(rounds)], axis=0)
 
+    def playout_with_owners(self, states: StateT, seeds: jax.Array, tactical: bool) -> tuple[jax.Array, jax.Array]:
+        """(returns [players, B], int32 [A, B]) of a random game from each state: the player who has the point of each
+        action at the end, or -1.
+
+        states: B last.
+        seeds: uint32 [B].
+        tactical: by the moves of :meth:`tactical_playout`.
+
+        Raises UserError unless the game says it.
+        """
+        raise UserError(f"{self.spec}: nobody is said to have points at the end of its games")
+
     def playout_margin(self, states: StateT, seeds: jax.Array) -> jax.Array:
         """float32 [B]: by how much the first player has won a random game from each state.
 

@@ -18,6 +18,7 @@ from jubango.bots.search import lifecycle as life
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.results.result import lane_of, search_tree
+from jubango.bots.search.rules.critical_puct import CriticalPuct
 from jubango.bots.search.rules.params import SearchParams
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rave import Rave
@@ -37,6 +38,7 @@ SEARCHES = {
     "a leaf": Search(C4, Ucb1(), Rollout(), 37, solver=True, ties="random"),
     "leaves, transpositions": Search(C4, Ucb1(), Rollout(), 37, leaves=4, transpositions=True, ties="random"),
     "rave": Search(C4, Rave(), Rollout(amaf=True), 37),
+    "criticality": Search(make_game("go:4,komi=3.5"), CriticalPuct(), Rollout(owners=True), 37, ties="random"),
     "go": Search(make_game("go:4,komi=3.5"), Ucb1(), Rollout(), 37, ties="random"),
 }
 

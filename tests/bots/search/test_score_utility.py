@@ -117,7 +117,7 @@ def test_what_a_rule_is_told(player):
     action = int(root["edges"][0, VISITS].argmax())
     for node in (0, int(root["edges"][0, CHILD, action])):
         b, at = jnp.zeros(1, jnp.int32), jnp.full(1, node, jnp.int32)
-        told = compared(s.tree, b, at, edges_of(s.tree, b, at), GO, share)
+        told = compared(s.tree, b, at, edges_of(COUNTED.rule, s.tree, b, at), GO, share)
         edges, leads = root["edges"][node], root["leads"][node]
         centre = root["leads"][0, -1] * (1 if node == 0 else -1)
         for move in np.flatnonzero(edges[VISITS]):
@@ -131,7 +131,7 @@ def test_what_a_rule_is_told(player):
             scatter = edges[-1, move] / n - q**2
             squares = float(told.square_sum[0, move]) / n - wanted**2
             assert squares == pytest.approx((1 - share) ** 2 * scatter, abs=1e-4)
-        own = (1 - share) * float(edges_of(s.tree, b, at).value[0])
+        own = (1 - share) * float(edges_of(COUNTED.rule, s.tree, b, at).value[0])
         assert float(told.value[0]) == pytest.approx(
             own + share * 2 / math.pi * math.atan((leads[-1] - centre) / 4), abs=1e-5
         )
@@ -246,7 +246,7 @@ def test_where_there_is_no_lead():
     refused("connect_four:7x6 counts no points", make_game("connect_four"), Puct(), Uniform(), score_utility=0.1)
     refused("says no lead in points", GO, Puct(), Uniform(), score_utility=0.1)
     refused("says no lead in points", GO, Puct(), Mixed(Uniform(), Rollout()), score_utility=0.1)
-    refused("Rave asks who played what first", GO, Rave(), Counting(), score_utility=0.1)
+    refused("Rave counts games by their results", GO, Rave(), Counting(), score_utility=0.1)
     refused("should be a number from 0 to 1", GO, Puct(), Counting(), score_utility=1.5)
     refused("should be a number", GO, Puct(), Counting(), score_utility="much")
     refused('needs cutoff="value"', GO, Puct(), Counting(), score_utility=0.1, cutoff="draw")

@@ -26,6 +26,7 @@ from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.results.result import lane_of, search_tree
 from jubango.bots.search.root import final_moves, merged
 from jubango.bots.search.rules.alphago import AlphaGo
+from jubango.bots.search.rules.critical_puct import CriticalPuct
 from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.params import SearchParams
@@ -36,7 +37,7 @@ from jubango.bots.search.search import Search
 from jubango.bots.search.simulate import normalised
 from jubango.bots.search.ties import drawn, drawn_on_device, tie_break_bits
 from jubango.bots.search.tree.state import RootStatistics
-from jubango.bots.search.tree.tree import VISITS, tree_bytes
+from jubango.bots.search.tree.tree import VISITS, columns_of, tree_bytes
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.rules.catalogue import make_game
 from jubango.sgf_games.rules.compiled import initial_state, initial_states, rules
@@ -513,6 +514,7 @@ SEARCHES_IN_PLACE = {
     "leaves": Search(C4, Ucb1(), Rollout(), 37, leaves=4, transpositions=True, solver=True, ties="random"),
     "rave": Search(C4, Rave(), Rollout(amaf=True), 37),
     "leaves and rave": Search(C4, Rave(), Rollout(amaf=True), 37, leaves=4),
+    "criticality": Search(make_game("go:3"), CriticalPuct(), Rollout(owners=True), 37),
 }
 
 
@@ -523,7 +525,7 @@ def test_no_tree_is_copied(search):
     before what writes it by what depends on what, or the compiler keeps a copy.)"""
     steps = jax.jit(lambda s: life.advance(search, (), s, jnp.int32(30))[0], donate_argnums=0)
     text = steps.lower(jax.eval_shape(lambda: life.idle(search, 5))).compile().as_text()
-    block = f"f32[5,39,{6 if search.rule.amaf else 4},7]"
+    block = f"f32[5,39,{columns_of(search.rule)},{search.game.num_actions}]"
     assert block in text
     assert not re.search(rf"= {re.escape(block)}\S* copy\(", text)
 

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from referee.search import TextbookSearch, alphago, dynamic_puct, puct, rave, ucb1
+from referee.search import TextbookSearch, alphago, critical_puct, dynamic_puct, puct, rave, ucb1
 from tiers import full_but
 from tiny import Table, Telling, Tiny, game_from, random_tree, same_tree
 
 from jubango.bots.evaluators.evaluator import Evaluation, Evaluator
 from jubango.bots.search.host.run import run_many
 from jubango.bots.search.rules.alphago import AlphaGo
+from jubango.bots.search.rules.critical_puct import CriticalPuct
 from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.gumbel import Gumbel, GumbelRoot, considered_visits
 from jubango.bots.search.rules.params import TracedParams
@@ -88,6 +89,24 @@ def test_rave_agrees_with_the_textbook(telling, leaves, seed):
             for g in range(2)
         ]
         textbook = TextbookSearch(lists, rave(0.2, **own), leaves, games=told if telling else [nobody])
+        assert same_tree(result.tree, textbook.run(SIMULATIONS).root) >= 2
+
+
+@pytest.mark.parametrize("leaves", full_but([1], [1, 5]))
+@settings(max_examples=3, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_criticality_agrees_with_the_textbook(leaves, seed):
+    rng = np.random.default_rng(seed)
+    games = [random_tree(rng), random_tree(rng), random_tree(rng, one_player=True)]
+    weights = [12.0, 0.0, 40.0]
+    search = Search(Tiny(), CriticalPuct(), Telling(owns=True), SIMULATIONS, leaves=leaves)
+    results = run_many(search, [state for state, _ in games], c=1.3, criticality=weights)
+    for result, (_, lists), weight in zip(results, games, weights, strict=True):
+        told = [
+            lambda p, g=g: ([game_from(p, a, g) for a in range(4)], lists["value"][p] * (-1) ** g)  # noqa: B023
+            for g in range(2)
+        ]
+        textbook = TextbookSearch(lists, critical_puct(1.3, weight), leaves, games=told, owned=True)
         assert same_tree(result.tree, textbook.run(SIMULATIONS).root) >= 2
 
 
@@ -249,6 +268,26 @@ def test_dynamic_puct_by_hand():
     assert np.asarray(DynamicPuct().final(e, wide))[0].argmin() == 2, "however wide the others' bounds are"
     many = e._replace(visits=jnp.array([[30, 4, 0]]), square_sum=10 * e.square_sum)
     assert np.asarray(DynamicPuct().final(many, own))[0][1] < -5, "nor one with less than 0.15 of the first one's"
+
+
+def test_criticality_by_hand():
+    """Four games, of which 1.5 - 0.5 = 1 of 4 came out well: the mean is 1/4. Who has the first point wins all of its
+    two games: cov = 2/4 - 2/4 * 1/4 = 3/8. The second is the other's in every game, the third never more than even:
+    1/4 - 4/4 * 1/4 = 0."""
+    e = edges([3, 1, 0], [1.5, -0.5, 0.0], [0.5, 0.3, 0.2])
+    e = e._replace(owned_visits=jnp.array([[2.0, 0.0, 4.0]]), owned_sum=jnp.array([[2.0, 0.0, 1.0]]))
+    own = numbers(2.0)
+    own = own._replace(own=own.own | {"criticality": jnp.array([12.0])})
+    first = 0.5 * math.exp(12 * 4 / 54 * 3 / 8)
+    whole, root5 = first + 0.5, math.sqrt(5)
+    found = scores(CriticalPuct(), e, own)
+    assert found == pytest.approx(
+        [0.5 + 2 * first / whole * root5 / 4, -0.5 + 2 * 0.3 / whole * root5 / 2, 2 * 0.2 / whole * root5]
+    )
+    new = edges([0, 0, 0], [0.0] * 3, [0.5, 0.3, 0.2])._replace(
+        owned_visits=jnp.zeros((1, 3)), owned_sum=jnp.zeros((1, 3))
+    )
+    assert scores(CriticalPuct(), new, own) == pytest.approx(scores(Puct(), new, own))
 
 
 def test_alphago_by_hand():

@@ -12,7 +12,7 @@ from tiers import full_but
 from jubango.sgf_games.compute import bitboard as bb
 from jubango.sgf_games.compute.programs import jit
 from jubango.sgf_games.rules.catalogue import make_game
-from jubango.sgf_games.rules.compiled import initial_states
+from jubango.sgf_games.rules.compiled import initial_states, rules
 from jubango.sgf_games.rules.go import playout as go_playout
 from jubango.sgf_games.rules.go.tactics import Last, Window, _shapely, _urgent, preferred, self_atari
 
@@ -133,6 +133,39 @@ def test_throwing_in_and_filling_an_eye_to_kill_it_are_no_self_ataris():
         width = board.shape[2]
         move, own, opp = (rows(board == k, width) for k in (3, 1, 2))
         assert bool(self_atari(move, own, opp, width)[0]) == is_one, text
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("tactical", [False, True])
+def test_who_has_the_points_of_a_random_game(tactical):
+    """The game is the same that is told nothing of, and the points add up to its result."""
+    game = make_game("go:5x6,komi=0.5")
+    states = game.without_history(initial_states(game, 64))
+    seeds = jnp.arange(64, dtype=jnp.uint32) * 31 + 7
+    returns, owners = jit(lambda states, seeds: game.playout_with_owners(states, seeds, tactical))(states, seeds)
+    assert np.array_equal(returns, jit(game.tactical_playout if tactical else game.random_playout)(states, seeds))
+    owners = np.asarray(owners)
+    assert np.array_equal(returns[0], np.sign((owners == 0).sum(0) - (owners == 1).sum(0) - 0.5))
+    assert (owners[-1] == -1).all()  # a pass is no point
+    assert (owners[:-1] >= 0).mean() > 0.9
+
+
+@pytest.mark.full
+def test_of_a_game_that_is_over_points_are_had_as_the_board_stands():
+    """No stones on a point between both colours, and it is nobody's."""
+    game = make_game("go:5,komi=0.5")
+    stones = np.zeros((5, 5), int)
+    stones[:, 1], stones[:, 3], stones[0, 0] = 1, 2, 2
+    for mover in (0, 1):
+        state = game.set_up(stones, mover)
+        for _ in range(2):
+            state = rules(game).step(state, game.pass_action)
+        _, owners = jit(lambda states: game.playout_with_owners(states, jnp.zeros(1, jnp.uint32), True))(
+            jax.tree.map(lambda x: jnp.asarray(x)[..., None], game.without_history(state))
+        )
+        wanted = np.tile([-1, 0, -1, 1, 1], (5, 1))
+        wanted[0, 0] = 1
+        assert np.array_equal(np.asarray(owners)[:-1, 0].reshape(5, 5), wanted)
 
 
 @pytest.mark.full

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from jubango.bots.search.rules.alphago import AlphaGo
+from jubango.bots.search.rules.critical_puct import CriticalPuct
 from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.gumbel import Gumbel
 from jubango.bots.search.rules.params import Param
@@ -24,6 +25,7 @@ SHIPPED: Mapping[str, type[Rule]] = MappingProxyType(
         "alphago": AlphaGo,
         "gumbel": Gumbel,
         "dynamic-puct": DynamicPuct,
+        "critical-puct": CriticalPuct,
     },
 )
 RULES: dict[str, type[Rule]] = dict(SHIPPED)

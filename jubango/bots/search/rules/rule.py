@@ -33,6 +33,8 @@ class Edges(NamedTuple):
     amaf_visits: jax.Array | None = None  # float32, games in which the node's player took the action first (AMAF)
     amaf_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
     square_sum: jax.Array | None = None  # float32, of the values' squares
+    owned_visits: jax.Array | None = None  # float32, games at whose end the node's player has the action's point
+    owned_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
 
     @property
     def first_visits(self) -> jax.Array | None:
@@ -66,6 +68,7 @@ class Rule(ABC):
     move: ClassVar[MoveRule] = "visits"  # what the final move is chosen by where nobody says
     scheduled: ClassVar[bool] = False  # is every simulation of a root planned beforehand? Then leaves=1, and no clock
     amaf: ClassVar[bool] = False  # does the rule need AMAF statistics in its edges?
+    owners: ClassVar[bool] = False  # in their place, those of who has which point at the end of rollouts?
     variance: ClassVar[bool] = False  # does it need the squares of the values?
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -35,7 +35,7 @@ from jubango.sgf_games.rules.game import Game
 
 OPEN, EXACT, CUT_OFF = 0, 1, 2  # may be expanded; over or proved; too deep
 LOWER, UPPER = range(2)  # the rows of a node's bounds
-VISITS, VALUE_SUM, PRIOR, CHILD, FIRST_VISITS, FIRST_SUM = range(6)  # the columns of a node's actions
+VISITS, VALUE_SUM, PRIOR, CHILD, TAKEN_VISITS, TAKEN_SUM = range(6)  # the columns of a node's actions
 PARENT, ACTION, VALUE, STATE = range(4)  # the words of a node; its state's are those from STATE on
 END, PLAYER = 3, 2  # of a node's byte: the bits that say how it ended, and by how far the player lies above them
 MOST_NODES = 2**24
@@ -47,8 +47,8 @@ LONGEST_KEPT_LINE = 4  # moves after which a tree can still be kept
 class Tree(NamedTuple):
     edges: jax.Array  # float32 [B, N, 4, A]: visits; value sum, from the view of the node's player; prior, zero where
     # illegal; child, the node an action leads to, or -1. [B, N, 6, A] for rules that want it: the games from here in
-    # which the node's player was the first to take the action, sooner or later; their value sum. For those that want
-    # it, one row more behind these 4 or 6: the sum of the values' squares
+    # which the node's player took the action: was the first to, sooner or later, or had its point at the end; their
+    # value sum. For those that want it, one row more behind these 4 or 6: the sum of the values' squares
     nodes: jax.Array  # uint32 [B, N, STATE + W], the words of a node: its parent; the parent's action that leads here;
     # as a float32's bits its value, the evaluator's, or the exact one where that is known; and the words of the game's
     # state (node_states)
@@ -135,17 +135,22 @@ def settle(tree: Tree, value: jax.Array, b: jax.Array, node: jax.Array) -> Tree:
     )
 
 
-def edges_of(tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
+def edges_of(rule: Rule, tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
     """The actions of ``node`` of tree ``b``, a row each."""
     columns = [column for column in range(tree.edges.shape[2]) if column != CHILD]
-    return edges_from([pick(tree.edges, b, node, column) for column in columns], value_of(tree, b, node))
+    return edges_from(rule, [pick(tree.edges, b, node, column) for column in columns], value_of(tree, b, node))
 
 
-def edges_from(columns: Sequence[jax.Array], value: jax.Array) -> Edges:
+def edges_from(rule: Rule, columns: Sequence[jax.Array], value: jax.Array) -> Edges:
     """The actions of nodes out of their columns but for CHILD, and what the evaluator said of the nodes."""
     visits, value_sum, prior, *more = columns
-    amaf = more[: len(more) // 2 * 2] or (None, None)
-    return Edges(visits.astype(jnp.int32), value_sum, prior, value, *amaf, *more[len(more) // 2 * 2 :])
+    names = [f"{kind}_{what}" for kind in taken_by(rule) for what in ("visits", "sum")] + ["square_sum"] * rule.variance
+    return Edges(visits.astype(jnp.int32), value_sum, prior, value, **dict(zip(names, more, strict=True)))
+
+
+def taken_by(rule: Rule | type[Rule]) -> list[str]:
+    """In what sense actions are taken in the games that its edges count, if it has them count any."""
+    return ["amaf"] if rule.amaf else ["owned"] if rule.owners else []
 
 
 def child_of(tree: Tree, b: jax.Array, node: jax.Array, action: jax.Array) -> jax.Array:
@@ -207,17 +212,17 @@ def count_leads(
     return add_in_order(leads, gain, leaves, equal_in_trees(leaves, node, action), b, node, action)
 
 
-def count_firsts(
+def count_taken(
     edges: jax.Array, share: jax.Array, gain: jax.Array, b: jax.Array, node: jax.Array, leaves: int = 1
 ) -> jax.Array:
-    """The trees' edges with so much more of what the node's player took first, [L, A] each."""
-    both, columns = jnp.stack([share, gain], axis=-2), slice(FIRST_VISITS, FIRST_SUM + 1)
+    """The trees' edges with so much more of what the node's player took, [L, A] each."""
+    both, columns = jnp.stack([share, gain], axis=-2), slice(TAKEN_VISITS, TAKEN_SUM + 1)
     return add_in_order(edges, both, leaves, equal_in_trees(leaves, node), b, node, columns)
 
 
 def columns_of(rule: Rule | type[Rule]) -> int:
     """How many numbers an action has."""
-    return 1 + (FIRST_SUM if rule.amaf else CHILD) + rule.variance
+    return 1 + (TAKEN_SUM if taken_by(rule) else CHILD) + rule.variance
 
 
 def no_edges(prior: jax.Array, columns: int) -> jax.Array:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -50,6 +50,20 @@ class Komi(Enum):
 
     def __format__(self, _: str) -> str:
         return "?"
+
+
+class _End(NamedTuple):
+    """The ends of random games."""
+
+    own: bb.Rows  # of the player to move
+    opp: bb.Rows
+    blacks_turn: jax.Array  # bool [B]
+    first: tuple[bb.Rows, bb.Rows] | None  # if asked for: points that the player to move took first, the other
+
+
+def _returns(black: jax.Array) -> jax.Array:
+    """float32 [players, B]: who has won, by Black's margin."""
+    return jnp.stack([jnp.sign(black), -jnp.sign(black)])
 
 
 @dataclass(frozen=True)
@@ -211,51 +225,59 @@ class Go(Game[GoState]):
         return patterns(state.own, state.opp, state.last, self.width)
 
     def random_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
-        """Uniformly random moves that never fill an own eye; see ``go_playout``."""
-        return self._random_end(states, seeds, amaf=False)[0]
+        """Uniformly random moves that never fill an own eye; see :mod:`.playout`."""
+        return _returns(self._margin_of(states, self._random_end(states, seeds)))
 
     def random_playout_with_amaf(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return self._told_who(*self._random_end(states, seeds, amaf=True))
+        return self._told_who_was_first(states, self._random_end(states, seeds, amaf=True))
 
     def tactical_playout(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """Captures, escapes and MoGo's shapes beside the last stone first, no self-atari; see :mod:`.tactics`."""
-        return self._random_end(states, seeds, amaf=False, tactics=True)[0]
+        return _returns(self._margin_of(states, self._random_end(states, seeds, tactics=True)))
 
     def tactical_playout_with_firsts(self, states: GoState, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return self._told_who(*self._random_end(states, seeds, amaf=True, tactics=True))
+        return self._told_who_was_first(states, self._random_end(states, seeds, amaf=True, tactics=True))
+
+    def playout_with_owners(self, states: GoState, seeds: jax.Array, tactical: bool) -> tuple[jax.Array, jax.Array]:
+        """Points are had by area: those with stones, and what is empty between stones of one colour."""
+        end = self._random_end(states, seeds, tactics=tactical)
+        mine, theirs = areas(end.own, end.opp, self.width)
+        margin = (bb.count(mine) - bb.count(theirs)).astype(jnp.float32)
+        return _returns(self._black_margin(states, end, margin)), self._players(end, (mine, theirs))
 
     def playout_margin(self, states: GoState, seeds: jax.Array) -> jax.Array:
         """float32 [B]: by how much Black has won, komi included, a random game from each position."""
-        return self._random_game(states, seeds, amaf=False, tactics=False)[0]
+        return self._margin_of(states, self._random_end(states, seeds))
 
     def endless_games(self) -> EndlessGames:
         return endless(self.width, self.height)
 
-    def _told_who(self, returns: jax.Array, black: bb.Rows, white: bb.Rows) -> tuple[jax.Array, jax.Array]:
-        points = bb.owners(black, white, self.width)
-        return returns, jnp.pad(points, ((0, 1), (0, 0)), constant_values=-1)  # passes are nobody's
-
-    def _random_end(
-        self, states: GoState, seeds: jax.Array, amaf: bool, tactics: bool = False
-    ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
-        """(results, the points that Black took first, White's, both empty if not asked for) of random games."""
-        black, mine, theirs = self._random_game(states, seeds, amaf, tactics)
-        return jnp.stack([jnp.sign(black), -jnp.sign(black)]), mine, theirs
-
-    def _random_game(
-        self, states: GoState, seeds: jax.Array, amaf: bool, tactics: bool
-    ) -> tuple[jax.Array, bb.Rows, bb.Rows]:
-        """The same with Black's margins."""
+    def _random_end(self, states: GoState, seeds: jax.Array, amaf: bool = False, tactics: bool = False) -> _End:
         own, opp, turn, first = playout(
             bb.unpack(states.own), bb.unpack(states.opp), states.ko, states.passes,
             self.is_terminal(states), seeds, self.width, limit=4 * self.width * self.height + 40, amaf=amaf,
             last=states.last if tactics else None,
         )  # fmt: skip
-        mover, blacks = area_margin(own, opp, self.width), (states.player + turn) % 2 == 0
-        black = jnp.where(blacks, mover, -mover) - states.komi
-        mine, theirs = first or ([], [])
-        blacks_first, whites_first = bb.choose(blacks, mine, theirs), bb.choose(blacks, theirs, mine)
-        return black, blacks_first, whites_first
+        return _End(own, opp, (states.player + turn) % 2 == 0, first)
+
+    def _margin_of(self, states: GoState, end: _End) -> jax.Array:
+        return self._black_margin(states, end, area_margin(end.own, end.opp, self.width))
+
+    def _black_margin(self, states: GoState, end: _End, movers: jax.Array) -> jax.Array:
+        """float32 [B]: Black's margin, komi included; ``movers`` is that of the player to move at the end, without."""
+        return jnp.where(end.blacks_turn, movers, -movers) - states.komi
+
+    def _told_who_was_first(self, states: GoState, end: _End) -> tuple[jax.Array, jax.Array]:
+        assert end.first is not None
+        return _returns(self._margin_of(states, end)), self._players(end, end.first)
+
+    def _players(self, end: _End, points: tuple[bb.Rows, bb.Rows]) -> jax.Array:
+        """int32 [A, B]: the player whose each of the ``points`` is, those of the player to move and the other's, or
+        -1."""
+        mine, theirs = points
+        black, white = bb.choose(end.blacks_turn, mine, theirs), bb.choose(end.blacks_turn, theirs, mine)
+        owners = bb.owners(black, white, self.width)
+        return jnp.pad(owners, ((0, 1), (0, 0)), constant_values=-1)  # passes are nobody's
 
     # -- hooks -------------------------------------------------------------------------------
 
