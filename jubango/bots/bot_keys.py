@@ -33,6 +33,7 @@ class BotKeys(TypedDict, total=False):
     stdev: float
     stdev_scale: float
     lcb: float
+    criticality: float
     evaluator: str
     rollouts: int
     rollout_moves: Literal["game", "tactical", "uniform", "policy"]

@@ -86,7 +86,7 @@ class Frozen:
 )
 def test_what_can_be_an_evaluator(thing, times):
     """Its weights come first where it takes five arguments, whatever they are called."""
-    weights, value, amaf, _ = judge(thing)
+    weights, value, amaf, *_ = judge(thing)
     assert np.allclose(weights, np.arange(7.0) * times * (np.arange(7) < 6))
     assert np.array_equal(value, np.full(3, np.float32(0.25)))
     assert amaf is None

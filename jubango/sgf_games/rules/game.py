@@ -218,7 +218,7 @@ class Game(BareGame[StateT]):
 
         Raises UserError unless the game says it.
         """
-        raise UserError(f"{self.spec}: nobody is said to have points at the end of its games")
+        raise UserError(f"{self.spec} does not say who has its points at the end, as critical-puct asks; Go does")
 
     def playout_margin(self, states: StateT, seeds: jax.Array) -> jax.Array:
         """float32 [B]: by how much the first player has won a random game from each state.

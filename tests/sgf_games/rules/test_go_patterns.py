@@ -122,6 +122,11 @@ def test_a_search_by_patterns_passes_as_one_by_random_games_does():
     assert network.knows_when_to_pass
 
 
+def test_criticality_is_asked_of_games_that_say_who_has_what():
+    with pytest.raises(UserError, match=r"^connect_four:7x6 does not say who has its points at the end"):
+        jb.analyze(jb.position("connect_four"), "uct:selection=critical-puct,simulations=8")
+
+
 def test_patterns_are_asked_of_what_has_them():
     with pytest.raises(UserError, match=r"^prior=patterns: there are none for connect_four"):
         evaluator_for(make_game("connect_four"), bot_from_spec("patterns"))

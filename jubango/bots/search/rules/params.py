@@ -158,6 +158,7 @@ class SearchParamsKeys(TypedDict, total=False):
     stdev: Number
     stdev_scale: Number
     lcb: Number
+    criticality: Number
     considered: Whole
     gumbel_scale: Number
 
