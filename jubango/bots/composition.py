@@ -212,8 +212,9 @@ def _loaded(game: Game, asked: _Asked) -> LoadedEvaluator:
     leaf = network and replace(network, symmetry=asked.symmetry)
     moves = asked.moves if network or asked.moves != "policy" else "game"
     policy = network if moves == "policy" else None
-    told = {"amaf": asked.amaf, "owners": asked.owners}
-    rollout = Rollout(asked.rollouts, moves, policy, asked.draws, **told)  # type: ignore[arg-type]
+    rollout = Rollout(
+        asked.rollouts, moves, policy, asked.draws, amaf=asked.amaf, owners=asked.owners,  # type: ignore[arg-type]
+    )  # fmt: skip
     for_rollout: Params = weights if policy else ()
     if asked.registered is not None:
         return LoadedEvaluator(asked.registered(), ())

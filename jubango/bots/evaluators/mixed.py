@@ -64,5 +64,6 @@ class Mixed(Evaluator):
         one = judged(self.first, first, game, states, legal, mix(seeds))  # its random numbers are not the second's
         other = judged(self.second, second, game, states, legal, seeds)
         value = (1 - self.weight) * one.value + self.weight * other.value
-        games, lead = one if other.amaf is other.owners is None else other, other.lead if one.lead is None else one.lead
+        games = one if other.amaf is None and other.owners is None else other
+        lead = other.lead if one.lead is None else one.lead
         return Evaluation(one.weights, value, games.amaf, lead=lead, owners=games.owners)
