@@ -30,8 +30,9 @@ from jubango.sgf_games.compute import machine, pallas_kernels
 from jubango.sgf_games.compute.cache import cache_folder
 from jubango.sgf_games.compute.programs import jit
 
-# What a vector of the rules holds (32 lanes), fewer, more, and enough to be shared among threads.
-BATCH_SIZES = (1, 2, 5, 31, 32, 33, 64, 200, 4096)
+# One lane, fewer than a vector of the rules holds (32), as many, one more, and enough to be shared among threads.
+BATCH_SIZES = (1, 5, 32, 33, 4096)
+A_VECTOR, ONE_MORE = 2, 3  # where they are
 TYPES = tuple(np.dtype(t) for t in ("uint16", "uint16", "uint32", "int32", "bool", "float32"))
 
 
@@ -40,7 +41,8 @@ def reduction_holds(reduction: Callable[[Callable, tuple], Callable]) -> bool:
     """Is ``reduction(lane, types)``, a function of one lane as a reduction over lanes or as a kernel, right here?
 
     The outcome is kept in a small file in :func:`cache_folder`, one for each jaxlib, its flags and kind of
-    processor; without the file the check, half a second, is made again. Warns, once a process, if the answer is no.
+    processor; without the file the check, a quarter of a second, is made again. Warns, once a process, if the answer is
+    no.
     """
     kind, known = machine.kind(), _outcome_file(reduction.__name__, reduction.__code__.co_filename)
     holds = _found(known, lambda: _is_right_on(kind, reduction))
@@ -117,8 +119,8 @@ def _is_right(reduction: Callable[[Callable, tuple], Callable]) -> bool:
         out = []
         for batch in batches:  # in a loop, as games are played, and every result is read
             out.append(lax.fori_loop(0, 3, lambda _, now: call(*now[: len(TYPES)]), batch))
-        few = [call(*batches[4][: len(TYPES)])[i] for i in (0, 7)]  # the others are not read
-        return [*out, few, jax.vmap(call, in_axes=(0, None, 0, 0, 0, 0))(*_three_batches(batches[5]))]
+        few = [call(*batches[A_VECTOR][: len(TYPES)])[i] for i in (0, 7)]  # the others are not read
+        return [*out, few, jax.vmap(call, in_axes=(0, None, 0, 0, 0, 0))(*_three_batches(batches[ONE_MORE]))]
 
     random = np.random.default_rng(0)
     batches = []
@@ -127,8 +129,8 @@ def _is_right(reduction: Callable[[Callable, tuple], Callable]) -> bool:
         batch = [(x & 1 if t.kind == "b" else x).astype(t) for x, t in zip(bits, TYPES, strict=True)]
         batches.append([*batch, *map(np.zeros_like, _by_numpy(batch)[len(TYPES) :])])  # room for all results
     correct = [_by_numpy(batch, 3) for batch in batches]
-    correct.append([_by_numpy(batches[4])[i] for i in (0, 7)])
-    correct.append(_by_numpy(_three_batches(batches[5])))
+    correct.append([_by_numpy(batches[A_VECTOR])[i] for i in (0, 7)])
+    correct.append(_by_numpy(_three_batches(batches[ONE_MORE])))
     try:
         call_all = jit(run).lower(batches)
         if jax.__version_info__ >= (0, 10):
