@@ -78,6 +78,7 @@ def test_all_presets_play():
         ("alphazero:selection=dynamic-puct,move=lcb,ensemble=2,reuse=false", "move=lcb needs ensemble=1"),
         ("patterns:rollout_moves=uniform", "selection=critical-puct needs rollout_moves=game or tactical"),
         ("alphazero:selection=critical-puct", "selection=critical-puct needs evaluator=rollout"),
+        ("patterns:depth=4,cutoff=draw", "selection=critical-puct needs cutoff=value"),
         ("gumbel:seconds=2", "not seconds"),
         ("gumbel:leaves=4", "needs leaves=1"),
         ("uct:network=x", "network=FILE needs evaluator=network or mixed"),

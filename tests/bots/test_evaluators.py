@@ -134,6 +134,10 @@ def test_what_cannot_be_one(thing, message):
             lambda: jb.Evaluation(logits=jnp.ones((1, 7)), value=0.0),
             "its logits is float32[1, 7]; should be float32[7]",
         ),
+        (
+            lambda: jb.Evaluation(LINE, 0.0, owners=(jnp.zeros((1, 7), int), jnp.zeros(1))),  # type: ignore[arg-type]
+            "its owners is (int32[1, 7], float32[1]); should be a jb.Owners(player, result)",
+        ),
     ],
 )
 def test_shapes_and_types_are_named(gives, message):

@@ -44,10 +44,13 @@ class TextbookSearch:
             return child.lower, child.upper
         return -child.upper, -child.lower
 
+    def sign(self, node, child):
+        """1 where the same player is to move in both, else -1."""
+        return 1 if self.game["player"][child.position] == self.game["player"][node.position] else -1
+
     def mean(self, node, child):
         """The mean of an action with visits, virtual losses included."""
-        sign = 1 if self.game["player"][child.position] == self.game["player"][node.position] else -1
-        return (sign * child.total - child.lost) / (child.visits + child.lost)
+        return (self.sign(node, child) * child.total - child.lost) / (child.visits + child.lost)
 
     def in_question(self, node):
         """The actions that are searched."""
@@ -211,12 +214,13 @@ def dynamic_puct(c, stdev=0.4, scale=0.85, **options):
 
 
 def critical_puct(c, weight=12.0, half=50.0):
-    """The prior grows with the covariance of having an action's point at the end and winning."""
+    """The prior grows with the covariance of having an action's point at the end and winning, in games that have been
+    played: virtual losses are none."""
 
     def rule(search, node, total, n, q, prior, action):
-        games = total - 1
-        known = [k for k in node.children.values() if k.visits + k.lost]
-        mean = sum(search.mean(node, k) * (k.visits + k.lost) for k in known) / max(games, 1)
+        known = [k for k in node.children.values() if k.visits]
+        games = sum(k.visits for k in known)
+        mean = sum(search.sign(node, k) * k.total for k in known) / max(games, 1)
 
         def grown(a):
             owned, gains = node.first.get(a, (0.0, 0.0))

@@ -25,9 +25,10 @@ class Console(rich.console.Console):
         return super().is_terminal and not dumb
 
     def sentence(self, text: str, style: str | None = None) -> None:
-        """Print a line of words. A terminal wraps it between them, elsewhere it stays one line. Commands and paths are
-        for ``print(..., soft_wrap=True)``: a line break that a terminal makes is not copied with them."""
-        self.print(text, style=style, soft_wrap=not self.is_terminal)
+        """Print a line of words. A terminal wraps it between them, elsewhere it stays one line, in colours as well.
+        Commands and paths are for ``print(..., soft_wrap=True)``: a line break that a terminal makes is not copied with
+        them."""
+        self.print(text, style=style, soft_wrap=not (self.is_terminal and self.file.isatty()))
 
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None

@@ -66,8 +66,8 @@ class Evaluation(_Evaluation):
         amaf: Amaf | None = None,
         logits: ArrayLike | None = None,
         lead: ArrayLike | None = None,
-        owners: Owners | None = None,
         firsts: Amaf | None = None,
+        owners: Owners | None = None,
     ) -> Self:
         if firsts is not None:
             warnings.warn("Evaluation(firsts=...) is now called amaf=...", DeprecationWarning, stacklevel=2)
@@ -137,7 +137,8 @@ class Evaluator(ABC):
         params: the weights.
         game: the game of the states.
         states: B last, without history.
-        legal: bool [B, A]. A row without any true is not asked for; what is said there does not matter.
+        legal: bool [B, A]. A row without any true is not asked for; what is said there does not matter, but for
+            ``amaf`` and ``owners``, which are of finished games, too.
         seeds: uint32 [B], the only source of randomness, so that a lane's result does not depend on the others.
         """
 
@@ -232,19 +233,21 @@ def said(found: object, evaluator: Evaluator, game: Game, shape: tuple[int, ...]
             raise UserError(f"{where}: its {name} is {kind_of(x)}; should be {should}{[*wanted]}{many}")
         return given.astype(jnp.int32 if kind is jnp.integer else jnp.float32)
 
-    def of_games(name: str, told: Amaf | Owners) -> Any:
+    def of_games(name: str, told: Amaf | Owners, kind: type[Amaf | Owners]) -> Any:
+        if not isinstance(told, kind):
+            raise UserError(f"{where}: its {name} is {kind_of(told)}; should be a jb.{kind.__name__}(player, result)")
         games = (*shape[:-1], *jnp.shape(told.result)[-1:])
         player = array(f"{name}.player", told.player, (*games, shape[-1]), jnp.integer)
-        return type(told)(player, array(f"{name}.result", told.result, games))
+        return kind(player, array(f"{name}.result", told.result, games))
 
     prior, value, amaf, logits, lead, owners = found
     return Evaluation(
         prior=None if prior is None else array("prior", prior, shape),
         value=array("value", value, shape[:-1]),
-        amaf=None if amaf is None else of_games("amaf", amaf),
+        amaf=None if amaf is None else of_games("amaf", amaf, Amaf),
         logits=None if logits is None else array("logits", logits, shape),
         lead=None if lead is None else array("lead", lead, shape[:-1]),
-        owners=None if owners is None else of_games("owners", owners),
+        owners=None if owners is None else of_games("owners", owners, Owners),
     )
 
 

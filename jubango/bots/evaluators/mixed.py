@@ -17,7 +17,8 @@ from jubango.sgf_games.rules.game import Game, State
 class Mixed(Evaluator):
     """The prior of ``first``, and its lead if it tells one, and the weighted mean of both values. Params: a pair.
 
-    weight: that of ``second``'s value, 0 to 1.
+    weight: that of ``second``'s value, 0 to 1. Who has which point at the end of its games is told on with 1 alone, as
+        the value is that of the same games then.
 
     Source: AlphaGo has the value network first and rollouts second, weight 0.5 (lambda in Silver et al. 2016, Methods,
     "Searching with policy and value networks").
@@ -64,6 +65,7 @@ class Mixed(Evaluator):
         one = judged(self.first, first, game, states, legal, mix(seeds))  # its random numbers are not the second's
         other = judged(self.second, second, game, states, legal, seeds)
         value = (1 - self.weight) * one.value + self.weight * other.value
-        games = one if other.amaf is None and other.owners is None else other
+        amaf = one.amaf if other.amaf is None else other.amaf
         lead = other.lead if one.lead is None else one.lead
-        return Evaluation(one.weights, value, games.amaf, lead=lead, owners=games.owners)
+        owners = {0: one.owners, 1: other.owners}.get(self.weight)
+        return Evaluation(one.weights, value, amaf, lead=lead, owners=owners)

@@ -41,8 +41,8 @@ class Rollout(Evaluator):
     policy: Evaluator | None = None
     draws: Draws = "half"
     amaf: bool = False
-    owners: bool = False
     firsts: InitVar[bool | None] = None
+    owners: bool = False
 
     has_prior = False
 

@@ -17,6 +17,7 @@ from jax import lax
 from jubango.bots.evaluators.evaluator import Amaf, Owners, Params, name_of
 from jubango.bots.evaluators.judgement import Judged, judged
 from jubango.bots.search.backup import back_up, back_up_taken, prove
+from jubango.bots.search.rules.params import TracedParams
 from jubango.bots.search.rules.rule import Edges, Rule, steady_sum
 from jubango.bots.search.spec import SearchSpec
 from jubango.bots.search.tree.node_states import lanes_of, words_of_lanes
@@ -141,7 +142,7 @@ def select(search: SearchSpec, s: SearchState, active: jax.Array) -> tuple[Searc
 
 def one_leaf(search: SearchSpec, s: SearchState, d: Descent, root: bool) -> tuple[jax.Array, jax.Array]:
     """(the action each tree takes, its edges as they are)."""
-    edges = to_compare(search, s.tree, s.tree_of_lanes, d.node)
+    edges = to_compare(search, s, s.tree_of_lanes, d.node)
     return best_action(search, s, edges, s.tree_of_lanes, d.node, d.depth, root), s.tree.edges
 
 
@@ -160,7 +161,7 @@ def several_leaves(search: SearchSpec, s: SearchState, d: Descent, root: bool) -
     if root:  # one row a tree will do
         rows = jnp.arange(s.done.shape[0], dtype=jnp.int32)
         node, same = jnp.zeros_like(rows), same[:, :1]
-    edges = to_compare(search, s.tree, rows, node)
+    edges = to_compare(search, s, rows, node)
 
     def turn(carry: tuple) -> tuple:
         i, action, visits, value_sum = carry
@@ -179,19 +180,28 @@ def several_leaves(search: SearchSpec, s: SearchState, d: Descent, root: bool) -
     return action, count(s.tree.edges, 1, jnp.full(b.shape, -1.0, jnp.float32), b, at, action)
 
 
-def to_compare(search: SearchSpec, tree: Tree, b: jax.Array, node: jax.Array) -> Edges:
-    """The actions of ``node`` of tree ``b`` as the rule is told them."""
-    return compared(tree, b, node, edges_of(search.rule, tree, b, node), search.game, search.score_utility)
+def to_compare(search: SearchSpec, s: SearchState, b: jax.Array, node: jax.Array) -> Edges:
+    """The actions of ``node`` of tree ``b`` as the rule is told them, without virtual losses."""
+    edges = compared(s.tree, b, node, edges_of(search.rule, s.tree, b, node), search.game, search.score_utility)
+    if not search.rule.changes_prior:
+        return edges
+    legal = edges.prior > 0
+    return edges._replace(prior=normalised(search.rule.prior(edges, params_of(search, s, b)), legal, 0))
+
+
+def params_of(search: SearchSpec, s: SearchState, b: jax.Array) -> TracedParams:
+    """The parameters of trees ``b``: of each once, or of each of its lanes."""
+    if b.shape == s.done.shape:
+        return s.params
+    return jax.tree.map(functools.partial(per_lane, search), s.params)
 
 
 def best_action(
     search: SearchSpec, s: SearchState, edges: Edges, b: jax.Array, node: jax.Array, depth: jax.Array, root: bool
 ) -> jax.Array:
     """int32 [L]: the action to take at ``node`` of tree ``b``, whose actions are ``edges``."""
-    tree = s.tree
-    params, seed = s.params, s.seed
-    if b.shape != s.done.shape:
-        params, seed = jax.tree.map(functools.partial(per_lane, search), (params, seed))
+    tree, params = s.tree, params_of(search, s, b)
+    seed = s.seed if b.shape == s.done.shape else per_lane(search, s.seed)
     scores = search.rule.root(edges, params) if root else search.rule(edges, params)
     if search.solver:
         low, high = (pick(tree.bounds, b, node, row) for row in (LOWER, UPPER))

@@ -31,8 +31,8 @@ from jubango.sgf_games.compute.cache import cache_folder
 from jubango.sgf_games.compute.programs import jit
 
 # One lane, fewer than a vector of the rules holds (32), as many, one more, and enough to be shared among threads.
-BATCH_SIZES = (1, 5, 32, 33, 4096)
-A_VECTOR, ONE_MORE = 2, 3  # where they are
+BATCH_SIZES = (1, 5, 32, 33, 4111)
+A_VECTOR, ONE_MORE = map(BATCH_SIZES.index, (32, 33))
 TYPES = tuple(np.dtype(t) for t in ("uint16", "uint16", "uint32", "int32", "bool", "float32"))
 
 

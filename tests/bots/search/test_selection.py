@@ -270,6 +270,11 @@ def test_dynamic_puct_by_hand():
     assert np.asarray(DynamicPuct().final(many, own))[0][1] < -5, "nor one with less than 0.15 of the first one's"
 
 
+def prior(e, own):
+    found = np.asarray(CriticalPuct().prior(e, own))[0]
+    return found / found.sum()
+
+
 def test_criticality_by_hand():
     """Four games, of which 1.5 - 0.5 = 1 of 4 came out well: the mean is 1/4. Who has the first point wins all of its
     two games: cov = 2/4 - 2/4 * 1/4 = 3/8. The second is the other's in every game, the third never more than even:
@@ -279,15 +284,16 @@ def test_criticality_by_hand():
     own = numbers(2.0)
     own = own._replace(own=own.own | {"criticality": jnp.array([12.0])})
     first = 0.5 * math.exp(12 * 4 / 54 * 3 / 8)
-    whole, root5 = first + 0.5, math.sqrt(5)
-    found = scores(CriticalPuct(), e, own)
-    assert found == pytest.approx(
-        [0.5 + 2 * first / whole * root5 / 4, -0.5 + 2 * 0.3 / whole * root5 / 2, 2 * 0.2 / whole * root5]
-    )
+    whole = first + 0.5
+    assert prior(e, own) == pytest.approx([first / whole, 0.3 / whole, 0.2 / whole])
     new = edges([0, 0, 0], [0.0] * 3, [0.5, 0.3, 0.2])._replace(
         owned_visits=jnp.zeros((1, 3)), owned_sum=jnp.zeros((1, 3))
     )
-    assert scores(CriticalPuct(), new, own) == pytest.approx(scores(Puct(), new, own))
+    assert prior(new, own) == pytest.approx([0.5, 0.3, 0.2])
+    most = own._replace(own=own.own | {"criticality": jnp.array([1000.0])})
+    many = e._replace(visits=10_000 * e.visits, value_sum=10_000 * e.value_sum, owned_visits=10_000 * e.owned_visits)
+    many = many._replace(owned_sum=10_000 * e.owned_sum)
+    assert prior(many, most) == pytest.approx([1, 0, 0]), "and no number is too large"
 
 
 def test_alphago_by_hand():

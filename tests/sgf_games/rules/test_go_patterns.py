@@ -127,6 +127,19 @@ def test_criticality_is_asked_of_games_that_say_who_has_what():
         jb.analyze(jb.position("connect_four"), "uct:selection=critical-puct,simulations=8")
 
 
+def test_criticality_wants_the_values_of_the_games_it_counts():
+    def refused(error, evaluator, **named):
+        with pytest.raises(UserError, match=error):
+            jb.run(jb.Search("go:3", jb.CriticalPuct(), evaluator, 8, **named), make_game("go:3").init())
+
+    rollouts = jb.Rollout(owners=True)
+    silent = "does not say who has which point at the end of games"
+    refused(silent, jb.Rollout())
+    refused(silent, jb.Mixed(jb.Uniform(), rollouts, 0.5))
+    refused(silent, jb.Mixed(rollouts, jb.Uniform(), 0.5))
+    refused('needs cutoff="value"', rollouts, cutoff="draw")
+
+
 def test_patterns_are_asked_of_what_has_them():
     with pytest.raises(UserError, match=r"^prior=patterns: there are none for connect_four"):
         evaluator_for(make_game("connect_four"), bot_from_spec("patterns"))

@@ -150,8 +150,8 @@ def test_who_has_the_points_of_a_random_game(tactical):
     assert (owners[:-1] >= 0).mean() > 0.9
 
 
-@pytest.mark.full
-def test_of_a_game_that_is_over_points_are_had_as_the_board_stands():
+@pytest.mark.parametrize("tactical", full_but([False], [False, True]))
+def test_of_a_game_that_is_over_points_are_had_as_the_board_stands(tactical):
     """No stones on a point between both colours, and it is nobody's."""
     game = make_game("go:5,komi=0.5")
     stones = np.zeros((5, 5), int)
@@ -160,7 +160,7 @@ def test_of_a_game_that_is_over_points_are_had_as_the_board_stands():
         state = game.set_up(stones, mover)
         for _ in range(2):
             state = rules(game).step(state, game.pass_action)
-        _, owners = jit(lambda states: game.playout_with_owners(states, jnp.zeros(1, jnp.uint32), True))(
+        _, owners = jit(lambda states: game.playout_with_owners(states, jnp.zeros(1, jnp.uint32), tactical))(
             jax.tree.map(lambda x: jnp.asarray(x)[..., None], game.without_history(state))
         )
         wanted = np.tile([-1, 0, -1, 1, 1], (5, 1))

@@ -72,14 +72,14 @@ def register(app: typer.Typer) -> None:
         beyond = left_out_of(paths)
         results = results_of(paths, None if strict else left_out, guesses, apart or (), beyond)
         for folder, games in beyond.items():
-            messages().sentence(f"{folder}: {beyond_told(len(games))}")
+            messages().print(f"{folder}: {beyond_told(len(games))}", soft_wrap=True)
         for line in other_settings(paths, apart or ()):
             messages().sentence(line, style="yellow")
         if guesses:
             more = f" (and {len(guesses) - 1} more like it)" if len(guesses) > 1 else ""
             messages().sentence(guesses[0] + more, style="yellow")
         for error in left_out:
-            messages().sentence(f"left out: {error}", style="yellow")
+            messages().print(f"left out: {error}", style="yellow", soft_wrap=True)
         if left_out:
             messages().sentence(
                 f"{len(left_out)} file(s) could not be read; --strict stops at the first", style="yellow"

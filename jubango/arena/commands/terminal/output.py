@@ -146,7 +146,7 @@ class _Cell:
     """Text that breaks between words and, as a bot's spec should, after commas."""
 
     def __init__(self, text: str) -> None:
-        self.parts = [Text(part, overflow="fold") for part in re.split(r"(?<=,)(?=\S)", text)]
+        self.parts = [Text(part, overflow="fold") for part in re.split(r"(?<=,)(?=[^\s\d])", text)]
 
     def __rich_measure__(self, console: rich.console.Console, options: ConsoleOptions) -> Measurement:
         least = max(part.__rich_measure__(console, options).minimum for part in self.parts)

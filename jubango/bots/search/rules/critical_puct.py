@@ -12,16 +12,16 @@ from jubango.bots.search.rules.params import Param, TracedParams
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rule import Edges, steady_sum
 
-HALF_GAMES = 50.0  # after so many games a node's criticality counts half: that of a few is noise
+HALF_TRUST = 50.0  # after so many simulations a node's criticality counts half: that of a few is noise
 
 
 @dataclass(frozen=True)
 class CriticalPuct(Puct):
     """PUCT with the prior P exp(w n / (n + 50) cov(own, z)), made to add up to 1 again.
 
-    n games have gone through the node. z is their result from the view of its player, own is 1 where this player has
-    the action's point at the end, else 0. Their covariance is the point's criticality, -1/2 to 1/2: large where those
-    who get the point win. The values must be those of the games alone, so it is for rollouts.
+    n simulations have gone through the node. z is the result of a game of theirs from the view of its player, own is 1
+    where this player has the action's point at the end, else 0. Their covariance is the point's criticality, -1/2 to
+    1/2: large where those who get the point win. The values must be those of the games alone, so it is for rollouts.
 
     criticality: w; 0: PUCT's own prior.
 
@@ -35,13 +35,12 @@ class CriticalPuct(Puct):
     )
     owners: ClassVar[bool] = True
 
-    def __call__(self, edges: Edges, params: TracedParams) -> jax.Array:
+    def prior(self, edges: Edges, params: TracedParams) -> jax.Array:
         assert edges.owned_visits is not None and edges.owned_sum is not None
-        games = (edges.node_visits - 1).astype(jnp.float32)[:, None]
-        some = jnp.maximum(games, 1.0)
+        simulations = (edges.node_visits - 1).astype(jnp.float32)[:, None]
+        some = jnp.maximum(simulations, 1.0)
         mean = steady_sum(edges.value_sum)[:, None] / some
         covariance = edges.owned_sum / some - edges.owned_visits / some * mean
-        weight = params.criticality[:, None] * games / (games + HALF_GAMES)
-        prior = edges.prior * jnp.exp(weight * covariance)
-        total = steady_sum(prior)[:, None]
-        return super().__call__(edges._replace(prior=prior / jnp.maximum(total, 1e-30)), params)
+        grown = params.criticality[:, None] * simulations / (simulations + HALF_TRUST) * covariance
+        most = jnp.max(jnp.where(edges.prior > 0, grown, -jnp.inf), axis=-1, keepdims=True)
+        return edges.prior * jnp.exp(jnp.minimum(grown - most, 0.0))

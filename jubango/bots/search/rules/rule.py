@@ -33,8 +33,10 @@ class Edges(NamedTuple):
     amaf_visits: jax.Array | None = None  # float32, games in which the node's player took the action first (AMAF)
     amaf_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
     square_sum: jax.Array | None = None  # float32, of the values' squares
-    owned_visits: jax.Array | None = None  # float32, games at whose end the node's player has the action's point
-    owned_sum: jax.Array | None = None  # float32, their values, from the view of the node's player
+    # How many simulations' games end with the action's point the node's player's (of several games a share), and their
+    # values, from the view of the node's player; float32.
+    owned_visits: jax.Array | None = None
+    owned_sum: jax.Array | None = None
 
     @property
     def first_visits(self) -> jax.Array | None:
@@ -90,6 +92,14 @@ class Rule(ABC):
         params: the rule's parameters, [B] each.
         """
 
+    def prior(self, edges: Edges, params: TracedParams) -> jax.Array:
+        """float32 [B, A]: weights of the actions, what ``edges.prior`` is to be for the scores; by default it stays.
+
+        edges: without the virtual losses of several leaves, so that values are those of the games alone.
+        params: as in ``__call__``.
+        """
+        return edges.prior
+
     def root(self, edges: Edges, params: TracedParams) -> jax.Array:
         """float32 [B, A]: the scores at the root, by default those of any other node.
 
@@ -127,6 +137,11 @@ class Rule(ABC):
     def root_differs(self) -> bool:
         """Whether the root has scores of its own."""
         return type(self).root is not Rule.root
+
+    @property
+    def changes_prior(self) -> bool:
+        """Whether the scores have a prior of their own."""
+        return type(self).prior is not Rule.prior
 
     @property
     def prepares(self) -> bool:

@@ -10,7 +10,7 @@ children are whole numbers, which float32 holds exactly up to MOST_NODES.
 What else is known of a node, its state included, are the words of one row, so that a new node is written at once. Only
 whose turn it is and whether it has ended lies apart, in a byte, as every step down and up a tree asks.
 
-Memory: a node takes 16 A + 13 bytes and its state (9x9 Go: 1,325 + 64). A rule that asks who took what first takes 8 A
+Memory: a node takes 16 A + 13 bytes and its state (9x9 Go: 1,325 + 64). A rule that asks who took what takes 8 A
 more, one that asks for variances 4 A. A solver takes 8 A + 4 more, a score utility 4 A + 4, and transpositions at least
 24 for the table.
 """
