@@ -182,6 +182,8 @@ class SearchConfig(_RuleKeys):
             and self.rollout_moves not in ("game", "tactical"),
             f"{selected} needs evaluator=rollout": rule.owners and self.evaluator in ("network", "mixed"),
             f"{selected} needs cutoff=value": rule.owners and self.cutoff == "draw",
+            f"{selected} needs draws=half": rule.owners and self.draws == "random",
+            f"{selected} needs transpositions=false": rule.owners and self.transpositions,
             f"leaves={self.leaves} needs to be a multiple of devices={self.devices}": self.leaves % self.devices > 0,
             f"prior={self.prior} needs evaluator=rollout": self.prior != "even" and self.evaluator != "rollout",
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,

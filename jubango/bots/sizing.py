@@ -100,6 +100,6 @@ def idle_note(game: Game, bots: Sequence[BotConfig], lanes: int) -> str:
     names = ", ".join(bot.name for bot in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
     return (
         f"{lanes} {'game' if lanes == 1 else 'games'} at once: {names} {'uses' if len(idle) == 1 else 'use'} {used} of "
-        f"the {full} lanes that this machine searches side by side; leaves={more * idle[0].leaves}, "
-        f"ensemble={more * idle[0].ensemble} or more games at once (games_at_once={lanes * more}) would use all"
+        f"the {full} lanes that this machine searches side by side; leaves={more * idle[0].leaves} or "
+        f"ensemble={more * idle[0].ensemble}, or more games at once (games_at_once={lanes * more}) would use all"
     )

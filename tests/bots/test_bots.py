@@ -79,6 +79,8 @@ def test_all_presets_play():
         ("patterns:rollout_moves=uniform", "selection=critical-puct needs rollout_moves=game or tactical"),
         ("alphazero:selection=critical-puct", "selection=critical-puct needs evaluator=rollout"),
         ("patterns:depth=4,cutoff=draw", "selection=critical-puct needs cutoff=value"),
+        ("patterns:draws=random", "selection=critical-puct needs draws=half"),
+        ("patterns:transpositions=true", "selection=critical-puct needs transpositions=false"),
         ("gumbel:seconds=2", "not seconds"),
         ("gumbel:leaves=4", "needs leaves=1"),
         ("uct:network=x", "network=FILE needs evaluator=network or mixed"),
@@ -304,4 +306,4 @@ def test_what_a_run_leaves_idle_is_said():
     note = idle_note(C4, [few, wide], full // 4)
     assert few.name in note and wide.name not in note
     assert f"use {full // 4} of the {full} lanes" in note.replace("uses", "use")
-    assert "leaves=4, ensemble=4" in note and f"games_at_once={full}" in note
+    assert "leaves=4 or ensemble=4" in note and f"games_at_once={full}" in note

@@ -119,7 +119,7 @@ class Dashboard:
 
     def _tell(self, note: str) -> None:
         """Something to know, once."""
-        self.console.print(note, style="dim", soft_wrap=True)
+        self.console.print(note, style="dim", soft_wrap=not self.in_place)
 
     # -- what is shown -----------------------------------------------------------------------
 

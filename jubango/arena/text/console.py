@@ -16,19 +16,24 @@ class Console(rich.console.Console):
     read as markup."""
 
     def __init__(self, **settings: Any) -> None:
+        self._asks_for_colors = True
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
+        self._asks_for_colors = False
 
     @property
     def is_terminal(self) -> bool:
-        """Can what is written be changed? On a dumb terminal, as in a file, lines follow lines."""
-        dumb = self._force_terminal is None and self._environ.get("TERM", "").lower() in ("dumb", "unknown")
-        return super().is_terminal and not dumb
+        """Can what is written be changed? On a dumb terminal, as in a file, lines follow lines; ``FORCE_COLOR`` gives
+        them colours alone."""
+        found = super().is_terminal
+        if self._force_terminal is not None or self._asks_for_colors:
+            return found
+        dumb = self._environ.get("TERM", "").lower() in ("dumb", "unknown")
+        return found and not dumb and self.file.isatty()
 
     def sentence(self, text: str, style: str | None = None) -> None:
-        """Print a line of words. A terminal wraps it between them, elsewhere it stays one line, in colours as well.
-        Commands and paths are for ``print(..., soft_wrap=True)``: a line break that a terminal makes is not copied with
-        them."""
-        self.print(text, style=style, soft_wrap=not (self.is_terminal and self.file.isatty()))
+        """Print a line of words. A terminal wraps it between them, elsewhere it stays one line. Commands and paths are
+        for ``print(..., soft_wrap=True)``: a line break that a terminal makes is not copied with them."""
+        self.print(text, style=style, soft_wrap=not self.is_terminal)
 
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None

@@ -72,7 +72,7 @@ class TuningView:
         if self._began is None:
             self._began, self._before = now, tuning.done
         for note in tuning.notes[self._told :]:
-            self.console.print(note, style="dim", soft_wrap=True)
+            self.console.print(note, style="dim", soft_wrap=not self.console.is_terminal)
         self._told = len(tuning.notes)
         new = tuning.round != self._shown[0] or (not tuning.missing and tuning.done != self._shown[1])
         wait = LIVE_SECONDS if self.console.is_terminal else LINE_SECONDS
@@ -98,8 +98,9 @@ class TuningView:
         """How far it is, and what is best so far."""
         elapsed = time.perf_counter() - (self._began or 0.0)
         speed = (tuning.done - self._before) / max(elapsed, 1e-9)
-        left = clock(tuning.missing / speed if speed else None)
-        parts = [f"round {tuning.round}", f"{tuning.done}/{tuning.total} games", f"{left} left", f"{speed:.1f} games/s"]
+        parts = [f"round {tuning.round}", f"{tuning.done}/{tuning.total} games"]
+        if tuning.missing:
+            parts += [f"{clock(tuning.missing / speed if speed else None)} left", f"{speed:.1f} games/s"]
         if tuning.latest is not None:
             parts += [f"{one.key} {value_text(one.value)} ({interval_text(one)})" for one in tuning.best]
             parts += [f"{signed(elo.value)} Elo against {printable(name)}" for name, elo in tuning.against.items()]

@@ -67,5 +67,5 @@ class Mixed(Evaluator):
         value = (1 - self.weight) * one.value + self.weight * other.value
         amaf = one.amaf if other.amaf is None else other.amaf
         lead = other.lead if one.lead is None else one.lead
-        owners = {0: one.owners, 1: other.owners}.get(self.weight)
+        owners = one.owners if self.weight == 0 else other.owners if self.weight == 1 else None
         return Evaluation(one.weights, value, amaf, lead=lead, owners=owners)

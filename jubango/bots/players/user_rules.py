@@ -45,7 +45,7 @@ def rule(name: str, about: str = "") -> Callable[[_Made], _Made]:
         made: _Made = cls if "__dataclass_params__" in vars(cls) else as_dataclass(cls, where)
         check_complete(made, where)
         _check(made, where)
-        for method in ("__call__", "root", "final", "policy"):
+        for method in ("__call__", "prior", "root", "final", "policy"):
             if method in vars(made):
                 setattr(made, method, _named(name, vars(made)[method]))
         RULES[name] = made

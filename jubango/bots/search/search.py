@@ -137,7 +137,7 @@ class Search(SearchSpec):
         budget = jnp.minimum(
             each(self.capacity if simulations is None else simulations, jnp.int32, "simulations"), self.capacity
         )
-        check_numbers(self.rule, numbers)
+        check_numbers(self.rule, {**numbers, "noise": noise, "alpha": alpha, "temperature": temperature})
         given = {name: value for name, value in numbers.items() if value is not None}
         own = numbers_of(type(self.rule))
         traced = {one.name: each(given.get(one.name, one.usual), jnp.float32, one.name) for one in own}

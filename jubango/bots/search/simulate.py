@@ -185,8 +185,8 @@ def to_compare(search: SearchSpec, s: SearchState, b: jax.Array, node: jax.Array
     edges = compared(s.tree, b, node, edges_of(search.rule, s.tree, b, node), search.game, search.score_utility)
     if not search.rule.changes_prior:
         return edges
-    legal = edges.prior > 0
-    return edges._replace(prior=normalised(search.rule.prior(edges, params_of(search, s, b)), legal, 0))
+    weights = search.rule.prior(edges, params_of(search, s, b))
+    return edges._replace(prior=normalised(weights, edges.prior > 0, 0))
 
 
 def params_of(search: SearchSpec, s: SearchState, b: jax.Array) -> TracedParams:

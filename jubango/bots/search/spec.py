@@ -69,8 +69,11 @@ class SearchSpec:
             raise UserError(f"rule={self.rule!r}: should be a selection rule, such as jb.Puct() or jb.Ucb1()")
         if self.rule.amaf and self.rule.owners:
             raise UserError(f"{type(self.rule).__name__}: a rule counts who was first (amaf) or has points (owners)")
-        if self.rule.owners and self.cutoff == "draw":
-            raise UserError(f'{type(self.rule).__name__}: needs cutoff="value"; a draw is not how the games ended')
+        if self.rule.owners:
+            wanted = {"cutoff": "value", "draws": "half", "transpositions": False}
+            for key, value in wanted.items():
+                if getattr(self, key) != value:
+                    raise UserError(f"{type(self.rule).__name__}: needs {key}={value!r}: values of its games alone")
         numbers = {
             "capacity": (0, MOST_NODES - 2, "simulations that a tree has room for"),
             "width": (0, MOST_NODES, "actions of a node that are considered, 0 for all"),

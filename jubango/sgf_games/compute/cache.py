@@ -21,7 +21,10 @@ from jubango.sgf_games.base.errors import SetupWarning
 OVERFLOW_USER = 65534  # the owner, in a container, of what belongs to somebody outside it: of / for instance
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ANOTHER = "name a folder of your own (JUBANGO_CACHE=FOLDER)"
-UNREADABLE = re.compile(r"Error reading persistent compilation cache entry for '(\w+)'")
+TROUBLE = re.compile(
+    r"Error (reading|writing) persistent compilation cache entry for '(\w+)': (?:\w+: )?(.*)", re.DOTALL
+)
+lost: list[str] = []  # programs that could not be kept
 _chosen: list[str] = []  # the folder that was named last
 _told: set[str] = set()
 
@@ -97,19 +100,23 @@ def read_own(path: Path) -> bytes:
         return file.read()
 
 
-def drop_unreadable(warning: str) -> bool:
-    """Is it what JAX says of a compiled program in its cache that cannot be read, and has that been deleted? JAX would
-    leave it there, and compile the program in every process: who is killed while JAX writes leaves half a file."""
-    found = UNREADABLE.match(warning)
+def drop_broken(warning: str) -> bool:
+    """Is it what JAX says of a compiled program that cannot be read from its cache, and has that been deleted, or of
+    one that cannot be written? JAX would leave half a file there, and compile the program in every process. Where
+    there is no room that is said once."""
+    found = TROUBLE.match(warning)
     folder = cache_folder("xla") if found else None
     if found is None or folder is None:
         return False
-    dropped = False
-    for path in folder.glob(f"{found[1]}-*-cache"):
+    dropped = found[1] == "writing"
+    for path in folder.glob(f"{found[2]}-*-cache"):
         with contextlib.suppress(OSError):  # root's, or deleted by somebody else
             if not _is_whole(path):
                 path.unlink()
                 dropped = True
+    if found[1] == "writing":
+        lost.append(found[2])
+        _tell(f"{folder}: compiled programs cannot be kept ({found[3]}); going on without that")
     return dropped
 
 

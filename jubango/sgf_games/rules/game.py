@@ -218,7 +218,9 @@ class Game(BareGame[StateT]):
 
         Raises UserError unless the game says it.
         """
-        raise UserError(f"{self.spec} does not say who has its points at the end, as critical-puct asks; Go does")
+        raise UserError(
+            f"{self.spec} does not say who has its points at the end, as rules with owners=True ask; Go does"
+        )
 
     def playout_margin(self, states: StateT, seeds: jax.Array) -> jax.Array:
         """float32 [B]: by how much the first player has won a random game from each state.

@@ -117,3 +117,15 @@ def test_what_is_wrong_with_a_bot_waits_for_nobody(monkeypatch):
     assert len(waiting) > 2
     assert sum(own.cancelled() for own in waiting) == len(waiting) - 2, "two were being compiled"
     may_go_on.set()
+
+
+def test_where_nothing_can_be_kept_nothing_is_made(tmp_path):
+    (tmp_path / "xla").write_text("no folder")
+    found = subprocess.run(
+        [sys.executable, "-m", "jubango", "warm", "tic_tac_toe", "--bot", BOT], capture_output=True, text=True,
+        env={**os.environ, "JUBANGO_CACHE": str(tmp_path)},
+    )  # fmt: skip
+    assert found.returncode == 2
+    *_, last = found.stderr.splitlines()
+    assert last.startswith("jubango: warm: there is no folder to keep programs in"), found.stderr
+    assert not found.stdout

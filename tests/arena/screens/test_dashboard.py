@@ -239,6 +239,13 @@ def test_off_a_terminal_it_prints_lines():
     assert lines[1].startswith("2/2 games, 100 %, 0:00 left")
 
 
+def test_colors_that_are_forced_make_no_terminal_of_a_file():
+    console = OwnConsole(file=io.StringIO(), width=20, _environ={"FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    assert not console.is_terminal
+    console.sentence("a line that is longer than that", style="red")
+    assert console.file.getvalue() == "\x1b[31ma line that is longer than that\x1b[0m\n"
+
+
 def test_notes_after_the_last_line_are_told_too():
     run = Run(parse_plan(PLAN.format(game="tic_tac_toe"), "x"), Memory())
     console = Console(file=io.StringIO(), force_terminal=False, width=60)

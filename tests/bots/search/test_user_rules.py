@@ -257,6 +257,43 @@ def test_what_is_wrong_with_a_rule_is_said(name, param, message):
     assert name in ("uct", "gumbel") or name not in RULES
 
 
+def test_a_rule_may_change_the_prior():
+    """In a search as in its own scores, and it says what it gives."""
+
+    @jb.rule("mine")
+    class Mine(jb.Puct):
+        def prior(self, edges, params):
+            return jnp.where(jnp.arange(9) == 4, 50.0, edges.prior)
+
+    state = jb.position("tic_tac_toe").state
+    assert jb.run(jb.Search("tic_tac_toe", Mine(), jb.Uniform(), 64), state, c=50.0).visits.argmax() == 4
+
+    @jb.rule("mine")
+    class Short(jb.Puct):
+        def prior(self, edges, params):
+            return edges.prior[:, 1:]
+
+    with pytest.raises(UserError, match=r'rule "mine": prior gives an array of shape \(1, 8\), not \(1, 9\)'):
+        jb.run(jb.Search("tic_tac_toe", Short(), jb.Uniform(), 8), state)
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"c": -1}, "c=-1: should be from 0 to 1000"), ({"c": 1e9}, "c=1000000000.0"), ({"noise": 5}, "noise=5: should be from 0 to 1"),
+        ({"alpha": -1}, "alpha=-1"), ({"temperature": -0.5}, "temperature=-0.5: should be from 0 to 1000"),
+    ],
+)  # fmt: skip
+def test_numbers_out_of_range_are_said(own, message):
+    state, search = jb.position("tic_tac_toe").state, jb.Search("tic_tac_toe", jb.Puct(), jb.Uniform(), 8)
+    for call in (lambda: jb.run(search, state, **own), lambda: jb.run_many(search, [state], **own)):
+        with pytest.raises(UserError, match=re.escape(message)):
+            call()
+    stacked = jax.tree.map(lambda x: jnp.asarray(x)[None], state)
+    with pytest.raises(UserError, match=re.escape(message)):
+        search((), stacked, jax.random.key(0), **own)
+
+
 @pytest.mark.parametrize(
     ("score", "message"),
     [

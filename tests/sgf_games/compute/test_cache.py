@@ -160,7 +160,22 @@ def test_only_what_cannot_be_unpacked_goes(folder):
     place = cache_folder("xla")
     for name, data in (("jit_run-1-cache", b"half"), ("jit_run-2-cache", compress_executable(b"x")), ("jit_run-3", b""), ("jit_other-1-cache", b"")):  # fmt: skip
         (place / name).write_bytes(data)
-    assert not cache.drop_unreadable("another warning")
-    assert cache.drop_unreadable(said)
+    assert not cache.drop_broken("another warning")
+    assert cache.drop_broken(said)
     assert sorted(path.name for path in place.iterdir()) == ["jit_other-1-cache", "jit_run-2-cache", "jit_run-3"]
-    assert not cache.drop_unreadable(said), "it is said"
+    assert not cache.drop_broken(said), "it is said"
+
+
+def test_what_cannot_be_written_is_said_once(folder, monkeypatch):
+    monkeypatch.setattr(cache, "lost", [])
+    said = "Error writing persistent compilation cache entry for 'jit_{}': OSError: [Errno 28] No space left on device"
+    place = cache_folder("xla")
+    (place / "jit_run-1-cache").write_bytes(b"half")
+    with pytest.warns(SetupWarning) as caught:
+        assert all(cache.drop_broken(said.format(name)) for name in ("run", "step"))
+    (warning,) = caught
+    assert str(warning.message).startswith(
+        f"{place}: compiled programs cannot be kept ([Errno 28] No space left on device)"
+    )
+    assert cache.lost == ["jit_run", "jit_step"]
+    assert not list(place.iterdir())

@@ -137,7 +137,9 @@ def test_criticality_wants_the_values_of_the_games_it_counts():
     refused(silent, jb.Rollout())
     refused(silent, jb.Mixed(jb.Uniform(), rollouts, 0.5))
     refused(silent, jb.Mixed(rollouts, jb.Uniform(), 0.5))
-    refused('needs cutoff="value"', rollouts, cutoff="draw")
+    refused("needs cutoff='value'", rollouts, cutoff="draw")
+    refused("needs draws='half'", rollouts, draws="random")
+    refused("needs transpositions=False", rollouts, transpositions=True)
 
 
 def test_patterns_are_asked_of_what_has_them():

@@ -41,13 +41,13 @@ def register(app: typer.Typer) -> None:
 
             from jubango.arena.games.warming import WARMED_AT_ONCE, WARMED_GAMES, warming
             from jubango.sgf_games.base.errors import UserError
-            from jubango.sgf_games.compute.cache import cache_folder
+            from jubango.sgf_games.compute.cache import cache_folder, lost
             from jubango.sgf_games.compute.cache_size import kept, limit
             from jubango.sgf_games.compute.machine import games_at_once
             from jubango.sgf_games.rules.catalogue import make_game
 
         folder = cache_folder()
-        if folder is None:
+        if folder is None or not (cache_folder("xla") and cache_folder("traced")):
             raise UserError("warm: there is no folder to keep programs in; name one of your own (JUBANGO_CACHE=FOLDER)")
         steps = warming(
             [make_game(spec) for spec in games or WARMED_GAMES],
@@ -65,6 +65,8 @@ def register(app: typer.Typer) -> None:
                 (step.game.spec, step.bot.name, step.used_by, made["compiled"], made["loaded"], round(seconds, 1))
             )
         print_frame(pd.DataFrame(rows, columns=["game", "bot", "for", "compiled", "loaded", "seconds"]), form)
+        if lost:
+            raise UserError(f"warm: {len(lost)} of the programs could not be kept in {folder}; is there room?")
         files = kept()
         size, most = sum(file.size for file in files), limit()
         messages().print(

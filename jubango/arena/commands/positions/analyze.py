@@ -246,7 +246,7 @@ def _print_position(one: PositionAnalysis, bot: str, heat: Heat, noise: str) -> 
         out.print(position.status)
         return
     out.print(f"{game.spec}, {side} {(BLACK, WHITE)[one.player]} to move")
-    out.print(f"{one.simulations} simulations by {bot}")
+    out.print(f"{one.simulations} {'simulation' if one.simulations == 1 else 'simulations'} by {bot}")
     if one.note:
         out.print(one.note, style="yellow")
     assert one.best is not None

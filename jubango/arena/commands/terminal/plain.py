@@ -31,11 +31,11 @@ def speak_plainly() -> None:
 def _warn(others: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
     from jubango.arena.commands.terminal.output import print_line
     from jubango.sgf_games.base.errors import SetupWarning
-    from jubango.sgf_games.compute.cache import drop_unreadable
+    from jubango.sgf_games.compute.cache import drop_broken
 
     if issubclass(category, SetupWarning):
         print_line(str(message))
-    elif not drop_unreadable(str(message)):
+    elif not drop_broken(str(message)):
         others(message, category, *where)
 
 

@@ -168,7 +168,7 @@ def search_each(
         raise UserError("the game is over in a position to be searched")
     each = [given(legal) for legal in view.legal[: len(states)]] if callable(given) else given
     for one in {id(one): one for one in each}.values():
-        check_numbers(search.rule, one.own)
+        check_numbers(search.rule, {**one.own, "noise": one.noise, "alpha": one.alpha, "temperature": temperature})
     wanted = max(one.simulations for one in each)
     if not 0 <= wanted <= search.capacity:
         raise UserError(f"a search with room for {search.capacity} simulations cannot make {wanted}")

@@ -65,11 +65,25 @@ class Param:
         if not isinstance(self.needs, Mapping):
             raise UserError(f'{where}: needs={self.needs!r}: should be keys with their values, {{"fpu": "parent"}}')
 
+    def check(self, given: Any) -> None:
+        """Raises UserError for a number, or an array of some, that is not in the range, unless it is traced."""
+        if given is None or isinstance(given, jax.core.Tracer):
+            return
+        try:
+            numbers = np.asarray(given, float)
+        except (TypeError, ValueError):
+            numbers = np.array(np.nan)
+        if not np.all((numbers >= self.least) & (numbers <= self.most)):
+            raise UserError(f"{self.name}={given}: should be from {self.least:g} to {self.most:g}")
+
     @property
     def usual(self) -> float:
         """The default of a number."""
         assert self.default is not None, f"{self.name} is a field of its rule"
         return self.default
+
+
+OF_SEARCHES = Param("noise", 0.0, 0.0, 1.0), Param("alpha", 0.0, 0.0, 1000.0), Param("temperature", 0.0, 0.0, 1000.0)
 
 
 class TracedParams(NamedTuple):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from jubango.bots.search.rules.alphago import AlphaGo
 from jubango.bots.search.rules.critical_puct import CriticalPuct
 from jubango.bots.search.rules.dynamic_puct import DynamicPuct
 from jubango.bots.search.rules.gumbel import Gumbel
-from jubango.bots.search.rules.params import Param
+from jubango.bots.search.rules.params import OF_SEARCHES, Param
 from jubango.bots.search.rules.puct import Puct
 from jubango.bots.search.rules.rave import Rave
 from jubango.bots.search.rules.rule import Rule, numbers_of
@@ -38,11 +39,14 @@ def shipped_params() -> dict[str, tuple[type[Rule], Param]]:
     return found | {own.name: (Ucb1, own) for own in Ucb1.params}
 
 
-def check_numbers(rule: Rule, names: Iterable[str]) -> None:
-    """Raises UserError for a name that is no number of the rule, nor of any that is registered: those of other rules
-    are taken, so that one call does for several, and change nothing."""
-    known = {own.name for kind in (type(rule), *RULES.values()) for own in numbers_of(kind)}
-    for name in names:
-        if name not in known:
+def check_numbers(rule: Rule, numbers: Mapping[str, Any]) -> None:
+    """Raises UserError for a number out of its range, and for a name that is no number of searches or of the rule, nor
+    of any that is registered: those of other rules are taken, so that one call does for several, and change nothing."""
+    ranges = {own.name: own for own in (*OF_SEARCHES, *numbers_of(type(rule)))}
+    known = {own.name for kind in RULES.values() for own in numbers_of(kind)}
+    for name, given in numbers.items():
+        if name in ranges:
+            ranges[name].check(given)
+        elif name not in known:
             own = [one.name for one in numbers_of(type(rule))]
             raise UserError(f"{name}: {type(rule).__name__} has no number of this name{nearest(name, own)}")
