@@ -76,9 +76,11 @@ def cross_table(results: list[Result], ratings: RatingList, room: int = 32) -> T
 
 
 def cross_for(width: int, results: list[Result], ratings: RatingList) -> Table | None:
-    """The crosstable in ``width`` characters, without names if they do not stay apart; None if there is no room."""
+    """The crosstable in ``width`` characters, with whole names if they fit, and without any if they do not stay apart;
+    None if there is no room."""
     names = [printable(r.name) for r in ratings.ratings]
-    tables = (cross_table(results, ratings, room) for room in (32, 20, 0) if not room or stay_apart(names, room))
+    rooms = (widest(names), 32, 20, 0)
+    tables = (cross_table(results, ratings, room) for room in rooms if not room or stay_apart(names, room))
     return next((table for table in tables if natural_width(table) <= width), None)
 
 

@@ -40,8 +40,8 @@ def shipped_params() -> dict[str, tuple[type[Rule], Param]]:
 
 
 def check_numbers(rule: Rule, numbers: Mapping[str, Any]) -> None:
-    """Raises UserError for a number out of its range, and for a name that is no number of searches or of the rule, nor
-    of any that is registered: those of other rules are taken, so that one call does for several, and change nothing."""
+    """Raises UserError for a number out of its range, and for one that no search and no rule has. Those of other rules
+    are taken, so that one call does for several, and change nothing."""
     ranges = {own.name: own for own in (*OF_SEARCHES, *numbers_of(type(rule)))}
     known = {own.name for kind in RULES.values() for own in numbers_of(kind)}
     for name, given in numbers.items():
