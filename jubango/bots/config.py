@@ -184,6 +184,7 @@ class SearchConfig(_RuleKeys):
             f"{selected} needs cutoff=value": rule.owners and self.cutoff == "draw",
             f"{selected} needs draws=half": rule.owners and self.draws == "random",
             f"{selected} needs transpositions=false": rule.owners and self.transpositions,
+            f"{selected} needs solver=false": rule.owners and self.solver,
             f"leaves={self.leaves} needs to be a multiple of devices={self.devices}": self.leaves % self.devices > 0,
             f"prior={self.prior} needs evaluator=rollout": self.prior != "even" and self.evaluator != "rollout",
             "network=FILE needs evaluator=network or mixed": bool(self.network) and not self.wants_network,

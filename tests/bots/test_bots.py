@@ -81,6 +81,7 @@ def test_all_presets_play():
         ("patterns:depth=4,cutoff=draw", "selection=critical-puct needs cutoff=value"),
         ("patterns:draws=random", "selection=critical-puct needs draws=half"),
         ("patterns:transpositions=true", "selection=critical-puct needs transpositions=false"),
+        ("patterns:solver=true", "selection=critical-puct needs solver=false"),
         ("gumbel:seconds=2", "not seconds"),
         ("gumbel:leaves=4", "needs leaves=1"),
         ("uct:network=x", "network=FILE needs evaluator=network or mixed"),

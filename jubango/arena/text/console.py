@@ -16,6 +16,7 @@ class Console(rich.console.Console):
     read as markup."""
 
     def __init__(self, **settings: Any) -> None:
+        self._is_told = settings.get("force_terminal") is not None
         self._asks_for_colors = True
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
         self._asks_for_colors = False
@@ -25,10 +26,13 @@ class Console(rich.console.Console):
         """Can what is written be changed? On a dumb terminal, as in a file, lines follow lines; ``FORCE_COLOR`` gives
         them colours alone."""
         found = super().is_terminal
-        if self._force_terminal is not None or self._asks_for_colors:
+        if self._is_told or self._asks_for_colors:
             return found
         dumb = self._environ.get("TERM", "").lower() in ("dumb", "unknown")
-        return found and not dumb and self.file.isatty()
+        try:
+            return found and not dumb and self.file.isatty()
+        except (AttributeError, ValueError):  # a file that cannot say, or is closed
+            return False
 
     def sentence(self, text: str, style: str | None = None) -> None:
         """Print a line of words. A terminal wraps it between them, elsewhere it stays one line. Commands and paths are

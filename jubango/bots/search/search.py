@@ -109,7 +109,7 @@ class Search(SearchSpec):
         says of a finished game, or of a position in which nothing may be played, means nothing; it is no error.
 
         Raises UserError for states of another game or environment, or stacked along another axis, and for a number that
-        no rule has.
+        no rule has or that is out of its range.
         """
         if self.devices > 1:
             raise UserError(f"devices={self.devices}: is for jb.run and jb.run_many; in other programs devices=1")

@@ -67,10 +67,12 @@ class SearchSpec:
             )
         if not isinstance(self.rule, Rule):
             raise UserError(f"rule={self.rule!r}: should be a selection rule, such as jb.Puct() or jb.Ucb1()")
+        if not callable(self.rule.prior):
+            raise UserError(f"{type(self.rule).__name__}: prior is a method of rules, no field; choose another name")
         if self.rule.amaf and self.rule.owners:
             raise UserError(f"{type(self.rule).__name__}: a rule counts who was first (amaf) or has points (owners)")
         if self.rule.owners:
-            wanted = {"cutoff": "value", "draws": "half", "transpositions": False}
+            wanted = {"cutoff": "value", "draws": "half", "transpositions": False, "solver": False}
             for key, value in wanted.items():
                 if getattr(self, key) != value:
                     raise UserError(f"{type(self.rule).__name__}: needs {key}={value!r}: values of its games alone")

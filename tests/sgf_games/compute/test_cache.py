@@ -166,6 +166,31 @@ def test_only_what_cannot_be_unpacked_goes(folder):
     assert not cache.drop_broken(said), "it is said"
 
 
+@pytest.mark.full
+def test_a_cache_without_room_is_left_without_half_files(folder):
+    """Several programs of one name, whose warnings are the same word for word."""
+    code = """
+import sys
+from pathlib import Path
+import jax
+from jax._src import compiler, lru_cache
+from jubango.arena.commands import main
+
+def put(self, key, data):
+    (Path(self.path) / f"{key}-cache").write_bytes(data[:9])
+    raise OSError(28, "No space left on device")
+
+lru_cache.LRUCache.put = put
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+sys.argv[1:] = ["match", "uct:simulations=8", "random", "--game", "tic_tac_toe", "--games", "2"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ})
+    assert done.stderr.count("compiled programs cannot be kept") == 1, done.stderr
+    assert "UserWarning" not in done.stderr
+    assert not list((folder / "xla").glob("*-cache"))
+
+
 def test_what_cannot_be_written_is_said_once(folder, monkeypatch):
     monkeypatch.setattr(cache, "lost", [])
     said = "Error writing persistent compilation cache entry for 'jit_{}': OSError: [Errno 28] No space left on device"

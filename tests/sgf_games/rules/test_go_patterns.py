@@ -140,6 +140,7 @@ def test_criticality_wants_the_values_of_the_games_it_counts():
     refused("needs cutoff='value'", rollouts, cutoff="draw")
     refused("needs draws='half'", rollouts, draws="random")
     refused("needs transpositions=False", rollouts, transpositions=True)
+    refused("needs solver=False", rollouts, solver=True)
 
 
 def test_patterns_are_asked_of_what_has_them():

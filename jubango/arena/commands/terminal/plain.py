@@ -22,6 +22,7 @@ def speak_plainly() -> None:
     a SetupWarning is a message as others are, without a place in the code. A compiled program that JAX cannot read is
     made again, which is no news."""
     warnings.showwarning = functools.partial(_warn, warnings.showwarning)
+    warnings.filterwarnings("always", message="Error (reading|writing) persistent compilation cache")  # each is mended
     codecs.register_error("jubango", _likeness)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

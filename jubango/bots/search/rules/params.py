@@ -70,10 +70,10 @@ class Param:
         if given is None or isinstance(given, jax.core.Tracer):
             return
         try:
-            numbers = np.asarray(given, float)
+            numbers = np.asarray(given, np.float32)  # as a search has them
         except (TypeError, ValueError):
             numbers = np.array(np.nan)
-        if not np.all((numbers >= self.least) & (numbers <= self.most)):
+        if not np.all((numbers >= np.float32(self.least)) & (numbers <= np.float32(self.most))):
             raise UserError(f"{self.name}={given}: should be from {self.least:g} to {self.most:g}")
 
     @property

@@ -93,7 +93,8 @@ class Rule(ABC):
         """
 
     def prior(self, edges: Edges, params: TracedParams) -> jax.Array:
-        """float32 [B, A]: weights of the actions, what ``edges.prior`` is to be for the scores; by default it stays.
+        """float32 [B, A]: weights of the actions, what ``edges.prior`` is to be on the way down the tree, where scores
+        are found and sampled replies drawn; by default it stays. ``final`` and ``policy`` see the evaluator's.
 
         edges: without the virtual losses of several leaves, so that values are those of the games alone.
         params: as in ``__call__``.
@@ -140,7 +141,7 @@ class Rule(ABC):
 
     @property
     def changes_prior(self) -> bool:
-        """Whether the scores have a prior of their own."""
+        """Whether the way down the tree has a prior of its own."""
         return type(self).prior is not Rule.prior
 
     @property
