@@ -185,23 +185,22 @@ def to_compare(search: SearchSpec, s: SearchState, b: jax.Array, node: jax.Array
     edges = compared(s.tree, b, node, edges_of(search.rule, s.tree, b, node), search.game, search.score_utility)
     if not search.rule.changes_prior:
         return edges
-    weights = search.rule.prior(edges, params_of(search, s, b))
+    weights = search.rule.prior(edges, params_of(search, s, b)[0])
     return edges._replace(prior=normalised(weights, edges.prior > 0, 0))
 
 
-def params_of(search: SearchSpec, s: SearchState, b: jax.Array) -> TracedParams:
-    """The parameters of trees ``b``: of each once, or of each of its lanes."""
-    if b.shape == s.done.shape:
-        return s.params
-    return jax.tree.map(functools.partial(per_lane, search), s.params)
+def params_of(search: SearchSpec, s: SearchState, b: jax.Array) -> tuple[TracedParams, jax.Array]:
+    """The parameters and the seeds of trees ``b``: of each once, or of each of its lanes."""
+    own = s.params, s.seed
+    return own if b.shape == s.done.shape else jax.tree.map(functools.partial(per_lane, search), own)
 
 
 def best_action(
     search: SearchSpec, s: SearchState, edges: Edges, b: jax.Array, node: jax.Array, depth: jax.Array, root: bool
 ) -> jax.Array:
     """int32 [L]: the action to take at ``node`` of tree ``b``, whose actions are ``edges``."""
-    tree, params = s.tree, params_of(search, s, b)
-    seed = s.seed if b.shape == s.done.shape else per_lane(search, s.seed)
+    tree = s.tree
+    params, seed = params_of(search, s, b)
     scores = search.rule.root(edges, params) if root else search.rule(edges, params)
     if search.solver:
         low, high = (pick(tree.bounds, b, node, row) for row in (LOWER, UPPER))

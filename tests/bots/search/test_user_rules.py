@@ -276,6 +276,13 @@ def test_a_rule_may_change_the_prior():
     with pytest.raises(UserError, match=r'rule "mine": prior gives an array of shape \(1, 8\), not \(1, 9\)'):
         jb.run(jb.Search("tic_tac_toe", Short(), jb.Uniform(), 8), state)
 
+    @dataclass(frozen=True)
+    class Field(jb.Puct):
+        prior: bool = False  # type: ignore[assignment]
+
+    with pytest.raises(UserError, match="Field: prior is a method of rules, no field"):
+        jb.Search("tic_tac_toe", Field(), jb.Uniform(), 8)
+
 
 @pytest.mark.parametrize(
     ("own", "message"),

@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
             from jubango.sgf_games.rules.catalogue import make_game
 
         folder = cache_folder()
-        if folder is None or not (cache_folder("xla") and cache_folder("traced")):
+        if folder is None or not all(map(cache_folder, ("xla", "traced"))):
             raise UserError("warm: there is no folder to keep programs in; name one of your own (JUBANGO_CACHE=FOLDER)")
         steps = warming(
             [make_game(spec) for spec in games or WARMED_GAMES],
