@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any
 
 from jubango.bots.composition import composition, player_key
@@ -19,9 +19,8 @@ from jubango.bots.players.random import RandomPlayer
 from jubango.bots.players.search import SearchPlayer
 from jubango.bots.search.host.search_program import MOST_PROGRAMS
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.programs import compiling_aside
 from jubango.sgf_games.rules.game import Game
-
-COMPILED_AT_ONCE = 2  # programs that are compiled; half of the time one has work for one core alone
 
 
 def make_players(
@@ -42,15 +41,10 @@ def make_players(
                 players[bot.name] = GtpPlayer(game, bot) if isinstance(bot, GtpConfig) else ProcessPlayer(game, bot)
                 if_one_cannot.callback(players[bot.name].close)
         groups = _groups(game, [bot for bot in bots if isinstance(bot, SearchConfig)])
-        aside = ThreadPoolExecutor(COMPILED_AT_ONCE)
-        try:
+        with compiling_aside() as aside:
             for group in groups:
                 SearchPlayer.compile_ahead(game, group, lanes, aside)
             beside(aside)
-            aside.shutdown()
-        except BaseException:  # Ctrl-C waits for no more than is being compiled
-            aside.shutdown(wait=False, cancel_futures=True)
-            raise
         for group in groups:
             shared = SearchPlayer(game, group, lanes)
             players.update({bot.name: shared for bot in group})

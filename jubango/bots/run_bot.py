@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 
 from jubango.bots.composition import calm, evaluator_for, params_of, search_for
 from jubango.bots.config import BotConfig, SearchConfig
+from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.search.host.driver import Driver
 from jubango.bots.search.host.run import search_each
+from jubango.bots.search.host.search_program import compile_ahead
 from jubango.bots.search.results.result import SearchResult
+from jubango.bots.search.spec import SearchSpec
 from jubango.bots.sizing import with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
+from jubango.sgf_games.compute.programs import compiling_aside
+from jubango.sgf_games.rules.compiled import prepare
 from jubango.sgf_games.rules.game import Game, State
 
 
@@ -42,10 +47,23 @@ def run_bot(
     )  # fmt: skip
 
 
+def compile_for_one(game: Game, bot: SearchConfig, aside: Executor) -> None:
+    """Trace the search with which :func:`run_bot` looks at one position, and compile it in ``aside``. Raises UserError
+    for a bot that cannot play the game."""
+    compile_ahead(*_of_one(game, bot), False, aside)
+
+
 def make_programs(game: Game, bot: SearchConfig) -> None:
-    """Nothing; it makes the programs with which :func:`run_bot` searches one position. Raises UserError for a bot that
-    cannot play the game."""
+    """Nothing; it makes the programs with which :func:`run_bot` searches one position of a game. Raises UserError for
+    a bot that cannot play the game."""
+    with compiling_aside() as aside:
+        compile_for_one(game, bot, aside)
+        prepare(game)
+    Driver(*_of_one(game, bot)).close()
+
+
+def _of_one(game: Game, bot: SearchConfig) -> tuple[SearchSpec, int, int, Params]:
+    """What a :class:`Driver` is made of that searches one position."""
     evaluator, weights = evaluator_for(game, bot)
     bot = with_parallel_leaves(bot, evaluator, 1)
-    rules(game).view_lanes(stacked([initial_state(game)]))
-    Driver(search_for(game, [bot], evaluator), 1, bot.ensemble, weights).close()
+    return search_for(game, [bot], evaluator), 1, bot.ensemble, weights

@@ -5,6 +5,7 @@ Values are in Black's view unless a query's ``reportAnalysisWinratesAs`` says ot
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import json
@@ -33,6 +34,7 @@ from jubango.bots.interactive.interactive_search import (
 )
 from jubango.sgf_games import VERSION
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.rules.compiled import prepare
 from jubango.sgf_games.rules.game import Game
 
 TICK = 0.1  # seconds of a search between two looks at what is wanted
@@ -199,8 +201,8 @@ class AnalysisServer:
     def _work(self, task: Task) -> None:
         query = task.query
         try:
-            session, turn = self._replay.at(query, task.turn, lambda: self._enough)
             mind = self._mind(query.game)
+            session, turn = self._replay.at(query, task.turn, lambda: self._enough)
             legal = restricted(session, query.allow, query.avoid, turn)
             if self._enough:
                 raise QueryStopped
@@ -244,7 +246,7 @@ class AnalysisServer:
             assert isinstance(bot, SearchConfig)
             if note := judging_note(game, bot):
                 complain(note)
-            thinker = InteractiveSearch(game, bot, self._room)
+            thinker = InteractiveSearch(game, bot, self._room, functools.partial(prepare, game))
             self._minds[key] = BoardSearch(thinker, Territory(game, thinker.judge))
         self._minds.move_to_end(key)
         return self._minds[key]

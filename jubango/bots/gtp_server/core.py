@@ -334,6 +334,7 @@ def stop(host: Host, words: list[str]) -> str:
 @command("final_score")
 def final_score(host: Host, words: list[str]) -> str:
     session, game, state = host.session, host.session.game, host.session.state
+    host.wait_for_points()
     if game.counts_points:
         return game.result_text(game.without_stones(state, game.dead_stones(state)))
     if not session.turn().over:
@@ -349,6 +350,7 @@ def final_status_list(host: Host, words: list[str]) -> str:
     if status == "seki":  # counted by area it is alive
         return ""
     game, state = host.session.game, host.session.state
+    host.wait_for_points()
     dead = game.dead_stones(state)
     wanted = [c for c in game.chains(state) if (c & dead).any() == (status == "dead")]
     return "\n".join(" ".join(game.point_text((int(r), int(c))) for r, c in np.argwhere(chain)) for chain in wanted)

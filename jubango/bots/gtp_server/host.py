@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from jubango.bots.players.clock import MoveTime
 from jubango.bots.players.levels import at_level
 from jubango.bots.roster import make_players
 from jubango.sgf_games.base.errors import UserError
-from jubango.sgf_games.rules.compiled import initial_state, rules, stacked
+from jubango.sgf_games.rules.compiled import initial_state, prepare, stacked
 from jubango.sgf_games.rules.game import Game, State
 
 TICK = 0.1  # seconds between two looks at the input
@@ -70,6 +71,8 @@ class Host:
         self._player: BatchPlayer | None = None
         self._games, self._asked = 0, -1  # what a player knows the game by, and at which move it has been asked last
         self._territory: Territory | None = None
+        self._aside = ThreadPoolExecutor(1)  # where what no move waits for is made
+        self._rest: Future[None] | None = None  # that it has been
         _playable(game, self.bot)
 
     @property
@@ -87,7 +90,8 @@ class Host:
         return isinstance(self.bot, SearchConfig)
 
     def ready(self) -> None:
-        """Have all programs for the game at hand: compiling is no part of a move."""
+        """Have the programs that a move is found by: compiling is no part of it. Those that count points are made after
+        them, so that nobody waits for these but who asks for points."""
         game, bot = self.session.game, self.bot
         if self._made == (game.compiled_as, bot):
             return
@@ -98,17 +102,15 @@ class Host:
             self._noted = note
         initial_state(game)  # wanted by both
         thinker, player, territory = None, None, None
+        by_rules = functools.partial(_prepare_rules, game)
         if isinstance(bot, SearchConfig):
             territory = Territory(game, evaluator_for(game, bot))
-        with ThreadPoolExecutor(1) as aside:  # programs of the rules are loaded while those of the search are
-            prepared = aside.submit(_prepare, self.session, territory)
-            if isinstance(bot, SearchConfig):
-                thinker = InteractiveSearch(game, bot, self.options.room)
-            else:
-                player = make_players(game, [bot], 1)[bot.name]
-        prepared.result()
+            thinker = InteractiveSearch(game, bot, self.options.room, by_rules)
+        else:
+            player = make_players(game, [bot], 1, lambda aside: by_rules())[bot.name]
         self._thinker, self._player, self._territory = thinker, player, territory
         self._made = game.compiled_as, bot
+        self._rest = self._aside.submit(_prepare_points, game, territory)
 
     def require_search(self) -> InteractiveSearch:
         """The bot's search. Raises GtpError for a bot that does not search."""
@@ -120,15 +122,23 @@ class Host:
     @property
     def territory(self) -> Territory:
         self.ready()
+        self.wait_for_points()
         assert self._territory is not None, "a bot that searches has it"
         return self._territory
 
+    def wait_for_points(self) -> None:
+        """Have the programs that count points, if they are being made."""
+        if self._rest is not None:
+            self._rest.result()
+
     def close(self) -> None:
         """Let go of the bot."""
+        if self._rest is not None:
+            self._rest.cancel()
         for held in (self._thinker, self._player):
             if held is not None:
                 held.close()
-        self._made = self._thinker = self._player = self._territory = self.shown = None
+        self._made = self._thinker = self._player = self._territory = self._rest = self.shown = None
 
     # -- thinking --------------------------------------------------------------------------------
 
@@ -223,25 +233,27 @@ class Host:
             self._thinker.advance(TICK)
 
 
-def _prepare(session: Session, territory: Territory | None) -> None:
-    """Have the programs of the rules, and of what is owned."""
-    game, turn = session.game, session.turn()
-    legal = np.flatnonzero(turn.legal)
-    if len(legal):
-        rules(game).step(turn.state, int(legal[0]))
-    game.resumed(game.with_player(turn.state, 1 - turn.player))
+def _prepare_rules(game: Game) -> None:
+    """Have the programs of the rules."""
+    prepare(game)
+    game.resumed(game.with_player(initial_state(game), 1))
+
+
+def _prepare_points(game: Game, territory: Territory | None) -> None:
+    """Have the programs of who is ahead, and of whose each point is."""
+    start = initial_state(game)
     if game.counts_points:
-        game.final_margin(game.without_stones(turn.state, game.dead_stones(turn.state)))
+        game.final_margin(game.without_stones(start, game.dead_stones(start)))
     if territory:
-        territory.judge(turn.state, ())
-        territory.owners(turn.state)
+        territory.judge(start, ())
+        territory.owners(start)
 
 
 def make_programs(game: Game, bot: SearchConfig) -> None:
     """Nothing; it makes all programs of a server that plays this game with this bot, so that the next one finds them in
     the cache. Raises UserError for a bot that cannot play the game."""
-    _prepare(Session(game), Territory(game, evaluator_for(game, bot)))
-    InteractiveSearch(game, bot).close()
+    InteractiveSearch(game, bot, beside=functools.partial(_prepare_rules, game)).close()
+    _prepare_points(game, Territory(game, evaluator_for(game, bot)))
 
 
 def _playable(game: Game, bot: BotConfig) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from jubango.bots.composition import calm, evaluator_for, most_visits_decide, pa
 from jubango.bots.config import SearchConfig
 from jubango.bots.players.clock import MoveTime
 from jubango.bots.search.host.driver import Driver
+from jubango.bots.search.host.search_program import compile_ahead
 from jubango.bots.search.packing import SearchRequest
 from jubango.bots.search.passing import instead_of_a_lost_count, without_early_passes
 from jubango.bots.search.results.variations import variations
@@ -20,6 +21,7 @@ from jubango.bots.search.root import final_moves
 from jubango.bots.search.tree.tree import LONGEST_KEPT_LINE
 from jubango.bots.sizing import affordable_trees, with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
+from jubango.sgf_games.compute.programs import compiling_aside
 from jubango.sgf_games.rules.compiled import initial_state, stacked
 from jubango.sgf_games.rules.game import Game, State
 
@@ -64,16 +66,23 @@ class InteractiveSearch:
     """One position at a time; many leaves of one tree at once fill the machine
     (:func:`jubango.bots.sizing.with_parallel_leaves`).
 
-    room: simulations that an analysis makes at most, as far as the memory has room. Raises UserError for a bot that
-    does not suit the game.
+    room: simulations that an analysis makes at most, as far as the memory has room.
+    beside: what is done while the search is being compiled.
+
+    Raises UserError for a bot that does not suit the game.
     """
 
-    def __init__(self, game: Game, bot: SearchConfig, room: int = LONGEST_ANALYSIS) -> None:
+    def __init__(
+        self, game: Game, bot: SearchConfig, room: int = LONGEST_ANALYSIS, beside: Callable[[], None] = lambda: None
+    ) -> None:
         self.judge = evaluator_for(game, bot)
         self.game, self.bot = game, with_parallel_leaves(bot, self.judge.evaluator, 1)
         self.room = _room(game, self.bot, room)
         roomy = self.bot.model_copy(update={"simulations": self.room})
         search = search_for(game, [roomy], self.judge.evaluator)
+        with compiling_aside() as aside:
+            compile_ahead(search, 1, self.bot.ensemble, self.judge.params, bot.reuse, aside)
+            beside()
         self.driver = Driver(search, 1, self.bot.ensemble, self.judge.params, bot.reuse)
         self.position: SearchedPosition | None = None
         self._began = 0.0

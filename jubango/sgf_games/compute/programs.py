@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import jax
@@ -19,6 +20,8 @@ from jubango.sgf_games.compute.traced import traced, tracing
 LEFT_OUT_OF_OURS = "simplify-while-loops,while-loop-invariant-code-motion,tree_reduction_rewriter"
 # JAX 0.12 makes one kernel of loops over whole batches of games, which is not vectorised: a sixth of the speed.
 LEFT_OUT = "small-while-loop-hoisting" if jax.__version_info__ >= (0, 12) else ""
+
+COMPILED_AT_ONCE = 2  # programs that are compiled; half of the time one has work for one core alone
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,6 +92,19 @@ class Compiled(Generic[P, R]):
         if self._made is not None:
             self._made.clear_cache()
             self._made = None
+
+
+@contextlib.contextmanager
+def compiling_aside() -> Iterator[Executor]:
+    """Where programs are compiled (:meth:`Compiled.ahead`) while this thread does something else. All are made in the
+    end; Ctrl-C waits for no more than is being compiled."""
+    aside = ThreadPoolExecutor(COMPILED_AT_ONCE)
+    try:
+        yield aside
+        aside.shutdown()
+    except BaseException:
+        aside.shutdown(wait=False, cancel_futures=True)
+        raise
 
 
 def jit(function: Callable[P, R], everywhere: bool = False, parts: object = None, **options: Any) -> Compiled[P, R]:

@@ -193,8 +193,16 @@ def stacked(states: Sequence[State]) -> State:
 
 def view_of(game: Game, states: Sequence[State]) -> View[np.ndarray]:
     """What the host needs to know of unbatched ``states``, which are looked at all at once; batch axis first."""
+    if len(states) == 1:  # by the program that whoever goes from one position to the next has anyway
+        return View(*(np.asarray(x)[None] for x in rules(game).view(states[0])))
     view: View[jax.Array] = rules(game).view_lanes(stacked(states))
     return View(*(np.asarray(x)[: len(states)] for x in view))
+
+
+def prepare(game: Game) -> None:
+    """Have the programs with which one goes from a position to the next."""
+    start = initial_state(game)
+    rules(game).step(start, int(view_of(game, [start]).legal[0].argmax()))
 
 
 def plays_in_one_kernel(game: Game, play: Callable[..., object]) -> bool:

@@ -14,10 +14,13 @@ import pytest
 from jubango.arena.games.pool import GamePool
 from jubango.arena.games.warming import warming
 from jubango.bots.config import bot_from_spec
+from jubango.bots.interactive.interactive_search import InteractiveSearch
 from jubango.bots.roster import make_players
+from jubango.bots.run_bot import compile_for_one, run_bot
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute import programs
 from jubango.sgf_games.rules.catalogue import make_game
+from jubango.sgf_games.rules.compiled import initial_state, prepare
 
 SMALL = make_game("tic_tac_toe")
 COUNTED = """
@@ -77,8 +80,10 @@ def test_afterwards_nothing_is_compiled(tmp_path):
     assert "compiled" in made
     assert re.search(r"cache: \d+ files, [0-9.]+ MB of 2,048", said)
 
+    (tmp_path / "game.sgf").write_text("(;GM[4]FF[4]JG[tic_tac_toe]SZ[3];B[bb];W[aa])")
     for arguments, typed in (
         (f"match {BOT} random --game tic_tac_toe --games 20", ""),
+        (f"analyze game.sgf --bot {BOT} --move 2", ""),
         (f"gtp --bot {BOT} --game tic_tac_toe", "genmove b\nquit\n"),
         (f"warm tic_tac_toe --bot {BOT} --at-once 20", ""),
     ):
@@ -87,17 +92,36 @@ def test_afterwards_nothing_is_compiled(tmp_path):
         assert "compiled" not in made, (arguments, made)
 
 
-def test_programs_are_compiled_side_by_side_and_once():
-    compiled = []
+@pytest.fixture(scope="module")
+def compiled():
+    """(name, whether by the main thread) of every program that is compiled."""
+    programs = []
 
     def note(event: str, _: float, **what: str) -> None:
         if event.endswith("backend_compile_duration"):
-            compiled.append((what.get("fun_name", ""), threading.current_thread() is threading.main_thread()))
+            programs.append((what.get("fun_name", ""), threading.current_thread() is threading.main_thread()))
 
     jax.monitoring.register_event_duration_secs_listener(note)  # for good: JAX 0.6.1 has no way back
+    return programs
+
+
+def test_programs_are_compiled_side_by_side_and_once(compiled):
+    compiled.clear()
     GamePool(make_game("mnk:3x4,k=3"), [bot_from_spec(f"{BOT},reuse=true")], 40).close()
     for name in ("run_chunk", "keep", "step"):
         assert [in_main for program, in_main in compiled if name in program] == [False], name
+
+
+def test_the_search_of_one_position_is_compiled_beside_the_rules_and_once(compiled):
+    game, bot = make_game("mnk:3x5,k=3"), bot_from_spec(BOT)
+    compiled.clear()
+    with programs.compiling_aside() as aside:
+        compile_for_one(game, bot, aside)
+        prepare(game)
+    run_bot(game, bot, [initial_state(game)], [1])
+    InteractiveSearch(game, bot).close()
+    assert [in_main for program, in_main in compiled if "run_chunk" in program] == [False, False]  # with room for more
+    assert [in_main for program, in_main in compiled if "step" in program] == [True]
 
 
 def test_what_is_wrong_with_a_bot_waits_for_nobody(monkeypatch):

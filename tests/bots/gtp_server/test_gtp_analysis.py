@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import numpy as np
 import pytest
 from gtp_talk import Talk
 
+from jubango.bots.gtp_server.territory import Territory
 from jubango.bots.interactive.interactive_search import lower
 from jubango.sgf_games.rules.coordinates import parse_vertex
 
@@ -46,6 +48,21 @@ def one_line(talk, command):
 
 def moves(line):
     return [dict(zip(part.split()[:-1:2], part.split()[1::2], strict=False)) for part in line.split("info ")[1:]]
+
+
+def test_a_move_waits_for_nothing_that_counts_points(monkeypatch):
+    owners, may_go_on = Territory.owners, threading.Event()
+
+    def held_up(self, *position):
+        assert may_go_on.wait(20), "nobody was to wait for it"
+        return owners(self, *position)
+
+    monkeypatch.setattr(Territory, "owners", held_up)
+    talk = Talk("go:5,komi=0")
+    assert re.match(rf"= {VERTEX}", talk.ask("genmove b"))
+    may_go_on.set()
+    assert len(talk.ask("jubango-ownership").split()) == 26
+    talk.end()
 
 
 def test_leela_zeros_lines(fresh):

@@ -175,7 +175,9 @@ def _analyze_position(
         from jubango.analysis.tables.export import write_frame
         from jubango.bots.composition import strongest
         from jubango.bots.players.engines.analysts.analysis_engine import AnalysisEngine, check_known
+        from jubango.bots.run_bot import compile_for_one
         from jubango.sgf_games.base.errors import UserError
+        from jubango.sgf_games.compute.programs import compiling_aside
         from jubango.sgf_games.sgf.positions import position_at
 
     for name in filter(None, ("" if wanted.engine else wanted.bot or "uct", against)):
@@ -187,8 +189,6 @@ def _analyze_position(
         check_format(wanted.png)
     seed = 1 if wanted.seed is None else wanted.seed
     record = read_record(file, number)
-    with shown(messages(), Busy("replaying the game")):
-        position = position_at(record.sgf, move)
     config = None if wanted.engine else searching_bot(wanted.bot or strongest(record.game), **wanted.limits)
     name = config.name if config else wanted.engine
     if config:
@@ -199,6 +199,10 @@ def _analyze_position(
         def report(done: int, total: int) -> None:
             line.says = f"searching: {done} of {total} simulations" if total else "searching"
 
+        with compiling_aside() as aside:
+            if config:
+                compile_for_one(record.game, config, aside)
+            position = position_at(record.sgf, move)
         if config:
             found = analyze(position, config, seed=seed, on_progress=report)
         else:

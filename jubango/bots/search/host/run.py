@@ -26,7 +26,7 @@ from jubango.sgf_games.base.checks import finite, whole
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.environments.env import EnvState, game_state
 from jubango.sgf_games.rules.batches import check_one
-from jubango.sgf_games.rules.compiled import View, rules, stacked
+from jubango.sgf_games.rules.compiled import stacked, view_of
 from jubango.sgf_games.rules.game import State
 
 Progress: TypeAlias = Callable[[int, int], bool | None]
@@ -162,11 +162,10 @@ def search_each(
     if not states:
         return []
     began = time.perf_counter()
-    batch = stacked(states)
-    view: View[np.ndarray] = View(*map(np.asarray, rules(search.game).view_lanes(batch)))
-    if view.terminal[: len(states)].any():
+    view = view_of(search.game, states)
+    if view.terminal.any():
         raise UserError("the game is over in a position to be searched")
-    each = [given(legal) for legal in view.legal[: len(states)]] if callable(given) else given
+    each = [given(legal) for legal in view.legal] if callable(given) else given
     for one in {id(one): one for one in each}.values():
         check_numbers(search.rule, {**one.own, "noise": one.noise, "alpha": one.alpha, "temperature": temperature})
     wanted = max(one.simulations for one in each)
@@ -178,7 +177,7 @@ def search_each(
     driver = Driver(search, max(lanes, len(states)), ensemble, params)
     deadline = time.perf_counter() + seconds if seconds else math.inf
     orders = [SearchRequest(i, view.legal[i], one, own_seeds[i], deadline) for i, one in enumerate(each)]
-    driver.begin(orders, batch)
+    driver.begin(orders, stacked(states))
     on_progress(0, wanted)
     going_on = True
     while going_on and driver.busy.any():  # at least once: there is always something to show
