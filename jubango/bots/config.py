@@ -196,9 +196,6 @@ class SearchConfig(_RuleKeys):
             clashes["score_utility needs cutoff=value"] = self.cutoff == "draw"
             clashes["score_utility needs another move than prior"] = self.move == "prior"
             clashes[f"score_utility needs another selection than {self.selection}"] = rule.amaf or rule.owners
-        for key in shipped_params().keys() & self.changed.keys() - {own.name for own in rule.params}:
-            *some, last = (name for name, other in SHIPPED.items() if key in {own.name for own in other.params})
-            clashes[f"{key} needs selection={', '.join(some)}{' or ' if some else ''}{last}"] = True
         for own in rule.params:
             without = any(getattr(self, key) != value for key, value in own.needs.items())
             if own.clash and without and own.name in self.model_fields_set:

@@ -14,7 +14,7 @@ from jubango.bots.search.host.run import search_each
 from jubango.bots.search.host.search_program import compile_ahead
 from jubango.bots.search.results.result import SearchResult
 from jubango.bots.search.spec import SearchSpec
-from jubango.bots.sizing import with_parallel_leaves
+from jubango.bots.sizing import affordable_trees, with_parallel_leaves
 from jubango.sgf_games.base.errors import UserError
 from jubango.sgf_games.compute.programs import compiling_aside
 from jubango.sgf_games.rules.compiled import prepare
@@ -49,7 +49,8 @@ def run_bot(
 
 def compile_for_one(game: Game, bot: SearchConfig, aside: Executor) -> None:
     """Trace the search with which :func:`run_bot` looks at one position, and compile it in ``aside``. Raises UserError
-    for a bot that cannot play the game."""
+    for a bot that cannot play the game, and for a tree that is too large."""
+    affordable_trees(game, bot)
     compile_ahead(*_of_one(game, bot), False, aside)
 
 

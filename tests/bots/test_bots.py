@@ -75,8 +75,6 @@ def test_all_presets_play():
         ("uct:reuse=true,depth=4", "reuse=true needs depth=0"),
         ("uct:move=gumbel", "move=gumbel needs selection=gumbel"),
         ("uct:move=lcb", "move=lcb needs selection=dynamic-puct"),
-        ("uct:criticality=3", "criticality needs selection=critical-puct"),
-        ("alphago:fpu=parent", "fpu needs selection=puct, dynamic-puct or critical-puct"),
         ("alphazero:selection=dynamic-puct,move=lcb,ensemble=2,reuse=false", "move=lcb needs ensemble=1"),
         ("patterns:rollout_moves=uniform", "selection=critical-puct needs rollout_moves=game or tactical"),
         ("alphazero:selection=critical-puct", "selection=critical-puct needs evaluator=rollout"),

@@ -201,6 +201,8 @@ class AnalysisServer:
     def _work(self, task: Task) -> None:
         query = task.query
         try:
+            if self._enough:
+                raise QueryStopped
             mind = self._mind(query.game)
             session, turn = self._replay.at(query, task.turn, lambda: self._enough)
             legal = restricted(session, query.allow, query.avoid, turn)

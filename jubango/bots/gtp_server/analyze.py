@@ -179,6 +179,8 @@ def genmove_analyze(host: Host, command: Command, kata: bool, plays: bool = True
     host.require_search()  # says so if there is none
     if turn.over and not host.session.game.has("resumed"):
         raise GtpError("the game is over")
+    if kata:
+        host.wait_for_points()  # on nobody's clock
     reporter = Reporter(host, options, kata, turn)
     host.output.begin(command)
     choice = host.choose(turn.player, reporter.look, reporter.tick)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -71,8 +72,9 @@ class Host:
         self._player: BatchPlayer | None = None
         self._games, self._asked = 0, -1  # what a player knows the game by, and at which move it has been asked last
         self._territory: Territory | None = None
-        self._aside = ThreadPoolExecutor(1)  # where what no move waits for is made
-        self._rest: Future[None] | None = None  # that it has been
+        self._aside = ThreadPoolExecutor(1)  # where the programs that count points are made
+        self._points: Future[None] | None = None  # that they have been
+        self._unwanted = threading.Event()  # they are not to be made any more
         _playable(game, self.bot)
 
     @property
@@ -90,8 +92,8 @@ class Host:
         return isinstance(self.bot, SearchConfig)
 
     def ready(self) -> None:
-        """Have the programs that a move is found by: compiling is no part of it. Those that count points are made after
-        them, so that nobody waits for these but who asks for points."""
+        """Have the programs that a move is found by: compiling is no part of it. Those that count points are begun, and
+        waited for by who needs them (:meth:`wait_for_points`)."""
         game, bot = self.session.game, self.bot
         if self._made == (game.compiled_as, bot):
             return
@@ -110,7 +112,8 @@ class Host:
             player = make_players(game, [bot], 1, lambda aside: by_rules())[bot.name]
         self._thinker, self._player, self._territory = thinker, player, territory
         self._made = game.compiled_as, bot
-        self._rest = self._aside.submit(_prepare_points, game, territory)
+        self._unwanted = threading.Event()
+        self._points = self._aside.submit(_prepare_points, game, territory, self._unwanted)
 
     def require_search(self) -> InteractiveSearch:
         """The bot's search. Raises GtpError for a bot that does not search."""
@@ -128,17 +131,17 @@ class Host:
 
     def wait_for_points(self) -> None:
         """Have the programs that count points, if they are being made."""
-        if self._rest is not None:
-            self._rest.result()
+        if self._points is not None:
+            self._points.result()
 
     def close(self) -> None:
-        """Let go of the bot."""
-        if self._rest is not None:
-            self._rest.cancel()
+        """Let go of the bot. The program that is being made is finished, as the process is not ended before."""
+        self._unwanted.set()
+        self._points = None
         for held in (self._thinker, self._player):
             if held is not None:
                 held.close()
-        self._made = self._thinker = self._player = self._territory = self._rest = self.shown = None
+        self._made = self._thinker = self._player = self._territory = self.shown = None
 
     # -- thinking --------------------------------------------------------------------------------
 
@@ -148,8 +151,10 @@ class Host:
         """What the bot would play, in the time that there is. judged: dead stones will be taken off in the end. Raises
         GtpError where the game is over."""
         self.ready()
-        began = time.perf_counter()
         session = self.session
+        if session.played and session.played[-1].action == session.game.pass_action:  # another one would be the end
+            self.wait_for_points()
+        began = time.perf_counter()
         turn = session.turn(player)
         if turn.over:
             if session.game.has("resumed"):  # and yet it has lasted too long
@@ -239,14 +244,18 @@ def _prepare_rules(game: Game) -> None:
     game.resumed(game.with_player(initial_state(game), 1))
 
 
-def _prepare_points(game: Game, territory: Territory | None) -> None:
-    """Have the programs of who is ahead, and of whose each point is."""
+def _prepare_points(game: Game, territory: Territory | None, unwanted: threading.Event | None = None) -> None:
+    """Have the programs of the count, of who is ahead, and of whose each point is, as long as they are wanted."""
     start = initial_state(game)
+    stages: list[Callable[[], object]] = []
     if game.counts_points:
-        game.final_margin(game.without_stones(start, game.dead_stones(start)))
+        stages += [lambda: game.final_margin(game.without_stones(start, game.dead_stones(start)))]
     if territory:
-        territory.judge(start, ())
-        territory.owners(start)
+        stages += [lambda: territory.judge(start, ()), lambda: territory.owners(start)]
+    for stage in stages:
+        if unwanted is not None and unwanted.is_set():
+            return
+        stage()
 
 
 def make_programs(game: Game, bot: SearchConfig) -> None:

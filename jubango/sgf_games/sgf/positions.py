@@ -229,10 +229,15 @@ def read_sgf(path: Path | str, number: int | None = None) -> Record:
 
 def position_at(sgf: SgfGame, number: int | None = None) -> Position:
     """The position after ``number`` moves of the main line (None: the last). Raises UserError."""
+    check_number(sgf, number)
+    return _walk(sgf, sgf.move_count if number is None else number)[-1]
+
+
+def check_number(sgf: SgfGame, number: int | None) -> None:
+    """Raises UserError where there are fewer moves."""
     total = sgf.move_count
     if number is not None and not 0 <= number <= total:
         raise UserError(f"{sgf.source}: has {total} moves; move {number} is not between 0 and {total}")
-    return _walk(sgf, total if number is None else number)[-1]
 
 
 def positions(sgf: SgfGame) -> list[Position]:

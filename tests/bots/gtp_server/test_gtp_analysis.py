@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 
 import numpy as np
 import pytest
 from gtp_talk import Talk
 
 from jubango.bots.gtp_server.territory import Territory
-from jubango.bots.interactive.interactive_search import lower
+from jubango.bots.interactive.interactive_search import InteractiveSearch, lower
 from jubango.sgf_games.rules.coordinates import parse_vertex
 
 VERTEX = r"(?:[A-HJ-Z]\d+|pass)"
@@ -62,6 +63,25 @@ def test_a_move_waits_for_nothing_that_counts_points(monkeypatch):
     assert re.match(rf"= {VERTEX}", talk.ask("genmove b"))
     may_go_on.set()
     assert len(talk.ask("jubango-ownership").split()) == 26
+    talk.end()
+
+
+@pytest.mark.parametrize("line", ["play w pass\ngenmove b", "kata-genmove_analyze b 1000"])
+def test_the_count_is_ready_before_the_clock_starts(line, monkeypatch):
+    """Where a pass would be the end, and where points are told meanwhile."""
+    owners, begin, ready = Territory.owners, InteractiveSearch.begin, []
+    monkeypatch.setattr(Territory, "owners", lambda self, *position: time.sleep(0.5) or owners(self, *position))
+    talk = Talk("go:5,komi=0")
+    talk.ask("clear_board")
+
+    def noted(self, *position, **limits):
+        ready.append(talk.server.host._points.done())
+        begin(self, *position, **limits)
+
+    monkeypatch.setattr(InteractiveSearch, "begin", noted)
+    talk.write(f"{line}\n")
+    talk.read_until(f"(= |play )({VERTEX})\n")
+    assert ready == [True]
     talk.end()
 
 

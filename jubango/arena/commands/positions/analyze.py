@@ -178,7 +178,7 @@ def _analyze_position(
         from jubango.bots.run_bot import compile_for_one
         from jubango.sgf_games.base.errors import UserError
         from jubango.sgf_games.compute.programs import compiling_aside
-        from jubango.sgf_games.sgf.positions import position_at
+        from jubango.sgf_games.sgf.positions import check_number, position_at
 
     for name in filter(None, ("" if wanted.engine else wanted.bot or "uct", against)):
         searching_bot(name, **wanted.limits)  # what is wrong with them is said before anything else
@@ -199,6 +199,7 @@ def _analyze_position(
         def report(done: int, total: int) -> None:
             line.says = f"searching: {done} of {total} simulations" if total else "searching"
 
+        check_number(record.sgf, move)
         with compiling_aside() as aside:
             if config:
                 compile_for_one(record.game, config, aside)
