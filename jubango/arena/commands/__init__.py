@@ -54,7 +54,8 @@ def run(arguments: list[str]) -> int:
             return 2
         path = error.ctx.command_path.split()[1:] if getattr(error, "ctx", None) else None
         hint = "" if path is None else f" (see {shell.command(*path, '--help')})"
-        return _complain(" ".join(unmarked(error.format_message()).split()).rstrip(".") + hint)
+        said = unmarked(error.format_message()).replace(": Value error, ", ": ")  # as newer versions of typer say it
+        return _complain(" ".join(said.split()).rstrip(".") + hint)
     except UserError as error:
         return _complain(str(error))
     except CannotGoOn as error:

@@ -370,7 +370,7 @@ def test_a_path_that_is_named_by_nothing(files, capsys):
             r"jubango: [a-z]+: is empty, where a file or a folder is named; \. is the current one\n", err
         )
     for arguments, said in (
-        (["games", "--format", ""], "'' is not one of"), (["match", "random", "random", "--games", ""], "--games"), ([""], "No such command ''"),
+        (["games", "--format", ""], "for '--format': '' is not one of"), (["match", "random", "random", "--games", ""], "--games"), ([""], "No such command ''"),
         (["match", "random", "", "--games", "2"], 'bot "": no bot is called ""'),
     ):  # fmt: skip
         status, _, err = status_of(capsys, *arguments)
