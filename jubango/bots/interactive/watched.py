@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 
@@ -11,6 +12,7 @@ from jubango.bots.config import SearchConfig
 from jubango.bots.interactive.interactive_search import AnalysisInfo, InteractiveSearch, SearchedPosition
 from jubango.bots.players.batch_player import BatchPlayer, MoveAnswer, MoveRequest
 from jubango.sgf_games.records.thoughts import Thought
+from jubango.sgf_games.rules.compiled import prepare
 from jubango.sgf_games.rules.game import Game, State
 
 LOOK_SECONDS = 0.4  # between two looks at a search
@@ -21,7 +23,7 @@ class WatchedPlayer(BatchPlayer):
     ``last`` is what was known when it moved. Raises UserError for a bot that does not suit the game."""
 
     def __init__(self, game: Game, bot: SearchConfig, watch: Callable[[AnalysisInfo], None]) -> None:
-        self.thinker = InteractiveSearch(game, bot, room=0)
+        self.thinker = InteractiveSearch(game, bot, room=0, beside=functools.partial(prepare, game))
         self.last: AnalysisInfo | None = None
         self._watch = watch
         self._request: MoveRequest | None = None

@@ -11,10 +11,11 @@ from jubango.arena.serve.analyse.board import AnalysedGame
 from jubango.arena.serve.analyse.desk import Desks
 from jubango.arena.serve.play.game import COUNT, OVER, PLAY, BoardGame
 from jubango.arena.serve.play.table import Tables
+from jubango.arena.serve.search.moves import MoveWork, Players, ReadyWork
 from jubango.arena.serve.search.thinker import Thinker
 from jubango.arena.serve.search.told import game_of
 from jubango.arena.serve.site import Site
-from jubango.bots.config import RandomConfig
+from jubango.bots.config import RandomConfig, bot_from_spec
 from jubango.bots.gtp_server.session import Session
 from jubango.sgf_games.library.folder import Folder
 
@@ -132,6 +133,38 @@ def test_bots_play_each_other_while_somebody_looks(tmp_path):
     assert plies[: table.game.ply] == list(range(table.game.ply)), "each was to be seen"
     kept = json.loads((tmp_path / "games" / f"{table.name}.json").read_text())
     assert (kept["phase"], len(kept["moves"])) == (OVER, table.game.ply)
+
+
+def test_a_bot_is_made_ready_while_a_person_thinks(tmp_path):
+    """Once for each that sits down; its move is then its player's."""
+    orders = []
+    bot = bot_from_spec("uct:simulations=8")
+
+    async def ordered():
+        site = Site(Folder(tmp_path))
+        begin = site.thinker.begin
+        site.thinker.begin = lambda order, heard: orders.append(order) or begin(order, lambda said: None)
+        table = await Tables(site).new(lambda: game(bots=(None, bot)))
+        for _ in range(2):
+            table.go_on(asked=True)
+        await table.change(lambda one: one.seat(1, "random", RandomConfig(name="random")))
+        await table.change(lambda one: one.seat(1, "uct", bot))
+        await table.change(lambda one: one.move("b2"))
+        await site.end()
+
+    asyncio.run(ordered())
+    assert [(order["work"], order["bot"]["use"]) for order in orders] == [
+        ("ready", "uct"), ("ready", "random"), ("move", "uct"),
+    ]  # fmt: skip
+    players = Players()
+    assert ReadyWork(orders[0], players).advance() == {"kind": "done"}
+    (ready,) = players._kept.values()
+    work, answer = MoveWork(orders[-1], lambda said: None, players), None
+    while answer is None:
+        answer = work.advance()
+        assert work._player in (ready, None)
+    assert answer["move"] and [*players._kept.values()] == [ready]
+    players.close()
 
 
 def test_what_two_ask_for_at_once_is_loaded_once(tmp_path):

@@ -77,6 +77,11 @@ class BoardGame:
         return self.bots[self.mover] if self.phase == PLAY else None
 
     @property
+    def comes_next(self) -> BotConfig | None:
+        """The bot that moves after the person who is to move; None if there is none."""
+        return self.bots[1 - self.mover] if self.phase == PLAY and self.turn_of is None else None
+
+    @property
     def has_people(self) -> bool:
         return any(bot is None for bot in self.bots)
 

@@ -31,6 +31,8 @@ class Table:
         self.feed = Feed(self._snapshot)
         self.shown: dict[str, object] = {}
         self._order: dict[str, object] | None = None  # of the bot that is to move
+        self._next: dict[str, object] | None = None  # of the bot that moves after a person
+        self._readied: list[object] = []  # bots that have been made ready, by what they are
         self._thinking: Thinking | None = None
         self._hinting: Thinking | None = None
         self._thought: Mapping[str, object] = {}
@@ -53,18 +55,22 @@ class Table:
 
     def keep(self) -> None:
         """Write the files, and note what is shown: for the thread of the rules."""
+        game = self.game
+        self.shown = game.shown()
+        self._order = self._order_of(game.turn_of, game.mover)
+        self._next = self._order_of(game.comes_next, 1 - game.mover)
+        self._trouble = keep_files(self.site, GAMES_FOLDER, "game", self.name, game.saved(), game.sgf())
+
+    def _order_of(self, bot: BotConfig | None, player: int) -> dict[str, object] | None:
+        """Of a move by the bot that plays this colour."""
         from jubango.arena.serve.search.told import told
         from jubango.arena.serve.search.work import told_table
 
-        game = self.game
-        self.shown = game.shown()
-        bot = game.turn_of
-        self._order = None
-        if bot is not None:
-            seed = zlib.crc32(f"{self.name} {game.ply}".encode())
-            key = f"{self.name} {game.mover}"
-            self._order = {**told(game.session), "work": "move", "key": key, "seed": seed, "bot": told_table(bot)}
-        self._trouble = keep_files(self.site, GAMES_FOLDER, "game", self.name, game.saved(), game.sgf())
+        if bot is None:
+            return None
+        seed = zlib.crc32(f"{self.name} {self.game.ply}".encode())
+        key = f"{self.name} {player}"
+        return {**told(self.game.session), "work": "move", "key": key, "seed": seed, "bot": told_table(bot)}
 
     def sgf(self) -> str:
         return self.game.sgf()
@@ -110,8 +116,14 @@ class Table:
     # -- thinking ----------------------------------------------------------------------------------
 
     def go_on(self, asked: bool = False) -> None:
-        """Ask the bot whose turn it is, if somebody looks or has just ``asked`` for it."""
+        """Ask the bot whose turn it is, if somebody looks or has just ``asked`` for it; one whose turn comes next is
+        made ready."""
         game = self.game
+        if self._next is not None and (asked or self.feed.watched):
+            whom = [self._next["key"], self._next["bot"]]
+            if whom not in self._readied:
+                self._readied.append(whom)
+                self.site.thinker.begin({**self._next, "work": "ready"}, lambda said: None)
         if self._order is None or self._thinking is not None or game.paused or not (asked or self.feed.watched):
             return
         number, asked_for = self._number, self._order

@@ -135,6 +135,19 @@ class MoveWork(Work):
             self._player.close()
 
 
+class ReadyWork(Work):
+    """The player of the move that comes next in a game, while somebody else thinks; ordered as the move is."""
+
+    def __init__(self, order: Order, players: Players) -> None:
+        self._order, self._players = order, players
+
+    def advance(self) -> dict[str, object]:
+        key, game = str(self._order["key"]), session_of(self._order).game
+        bot = bot_of(self._order, game)
+        self._players.give_back(key, game, bot, self._players.take(key, game, bot))
+        return {"kind": "done"}
+
+
 def dead_stones(session: Session) -> list[int]:
     """The points of stones that the players would take off before they count, as random games see it."""
     return [int(point) for point in np.flatnonzero(session.game.dead_stones(session.state))]

@@ -56,8 +56,8 @@ class Thinker:
 
         The order is a game (:func:`jubango.arena.serve.search.told.told`) and "work": "move" by a "bot", its table, in
         the game called "key", with a "seed", a "limit" (a :class:`~jubango.bots.players.clock.MoveTime`) and a "clock";
-        "analyse" by a "bot" or the engine of a "command"; or "review" of an "sgf", with
-        a "folder" and the names there of a "file" and a "page".
+        "ready", for such a move to come; "analyse" by a "bot" or the engine of a "command"; or "review" of an "sgf",
+        with a "folder" and the names there of a "file" and a "page".
         """
         number = next(self._numbers)
         self._heard[number] = heard

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TextIO, cast
 
 from jubango.arena.serve.search.analysing import AnalysisWork, Engines, EngineWork, Searches
-from jubango.arena.serve.search.moves import MoveWork, Players
+from jubango.arena.serve.search.moves import MoveWork, Players, ReadyWork
 from jubango.arena.serve.search.reviewing import ReviewWork
 from jubango.arena.serve.search.work import Order, Work
 from jubango.sgf_games.base.errors import CannotGoOn, UserError
@@ -76,6 +76,8 @@ class Worker:
 
         if order["work"] == "move":
             return MoveWork(order, tell, self._players)
+        if order["work"] == "ready":
+            return ReadyWork(order, self._players)
         if order["work"] == "review":
             return ReviewWork(order, tell)
         return (
