@@ -135,7 +135,7 @@ class Host:
             self._points.result()
 
     def close(self) -> None:
-        """Let go of the bot. The program that is being made is finished, as the process is not ended before."""
+        """Let go of the bot. A program that is being compiled is finished nevertheless."""
         self._unwanted.set()
         self._points = None
         for held in (self._thinker, self._player):
@@ -244,7 +244,7 @@ def _prepare_rules(game: Game) -> None:
     game.resumed(game.with_player(initial_state(game), 1))
 
 
-def _prepare_points(game: Game, territory: Territory | None, unwanted: threading.Event | None = None) -> None:
+def _prepare_points(game: Game, territory: Territory | None, unwanted: threading.Event) -> None:
     """Have the programs of the count, of who is ahead, and of whose each point is, as long as they are wanted."""
     start = initial_state(game)
     stages: list[Callable[[], object]] = []
@@ -253,7 +253,7 @@ def _prepare_points(game: Game, territory: Territory | None, unwanted: threading
     if territory:
         stages += [lambda: territory.judge(start, ()), lambda: territory.owners(start)]
     for stage in stages:
-        if unwanted is not None and unwanted.is_set():
+        if unwanted.is_set():
             return
         stage()
 
@@ -262,7 +262,7 @@ def make_programs(game: Game, bot: SearchConfig) -> None:
     """Nothing; it makes all programs of a server that plays this game with this bot, so that the next one finds them in
     the cache. Raises UserError for a bot that cannot play the game."""
     InteractiveSearch(game, bot, beside=functools.partial(_prepare_rules, game)).close()
-    _prepare_points(game, Territory(game, evaluator_for(game, bot)))
+    _prepare_points(game, Territory(game, evaluator_for(game, bot)), threading.Event())
 
 
 def _playable(game: Game, bot: BotConfig) -> None:

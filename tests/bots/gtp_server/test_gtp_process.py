@@ -97,7 +97,7 @@ def test_it_ends_when_nobody_reads_it_any_more(searching):
 
 
 def test_nothing_is_compiled_inside_a_move(tmp_path):
-    """All of it is when the board is cleared: JAX says what it compiles."""
+    """All of it is when the board is cleared, and what counts points after that: JAX says what it compiles."""
     lines = [
         "play b c3", "genmove w", "kata-genmove_analyze b 1 ownership true rootInfo true", "lz-genmove_analyze w 1",
         "play b pass", "play w pass", "genmove b", "genmove b", "undo", "time_settings 0 1 1", "genmove b", "reg_genmove w",
@@ -106,9 +106,9 @@ def test_nothing_is_compiled_inside_a_move(tmp_path):
         process = command(
             "gtp", "--bot", QUICK, "--game", "go:5,komi=0", env={**ENVIRONMENT, "JAX_LOG_COMPILES": "1"}, stderr=log
         )
-        process.stdin.write(b"clear_board\n")
+        process.stdin.write(b"clear_board\nfinal_score\n")
         process.stdin.flush()
-        read_until(process.stdout, "\n\n")
+        read_until(process.stdout, "\n\n.*\n\n")
         before = (tmp_path / "log").stat().st_size
         out, _ = process.communicate("\n".join([*lines, "cputime", "quit"]).encode(), timeout=200)
     assert out.count(b"\n\n") == len(lines) + 2 and b"?" not in out
