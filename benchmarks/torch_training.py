@@ -220,7 +220,7 @@ def main() -> None:
         args.start = str(WEIGHTS_FOLDER / "go-large.safetensors")
     settings = TrainingConfig(
         games=(args.game,), channels=args.channels, blocks=args.blocks, start=args.start, lanes=512, window=1_500_000,
-        reuse=REUSE, reanalyse=0, batch=512, precision="int8" if args.int8 or args.teacher else "float32",
+        reuse=REUSE, batch=512, precision="int8" if args.int8 or args.teacher else "float32",
         **GAMES[args.game], **(TAUGHT if args.teacher and not args.exact else OWN),
     )  # fmt: skip
     args.folder.mkdir(parents=True, exist_ok=True)

@@ -375,39 +375,3 @@ def test_training_is_in_the_precision_that_is_asked_for(tmp_path):
     trainer = Trainer(TrainingConfig.model_validate(keys).chosen(), tmp_path)
     assert trainer.recipe.precision == "bfloat16"
     assert trainer.player.plan(TTT, rollouts=False).search.evaluator == NetworkEvaluator(trainer.shape, "bfloat16")
-
-
-def test_what_is_remembered_is_searched_again_by_the_network_of_now(tmp_path, monkeypatch):
-    keys = {"games": ("connect_four:4x4",), "lanes": 32, "batch": 16, "simulations": 8, "share": 1.0}
-    trainer = Trainer(TrainingConfig.model_validate({**keys, "reanalyse": 0.5}).chosen(), tmp_path)
-    judge, found = trainer.player.judge, []
-
-    def noted(which, weights, states, key):
-        assert weights is trainer.weights
-        found.append(judge(which, weights, states, key))
-        return found[-1]
-
-    monkeypatch.setattr(trainer.player, "judge", noted)
-    while len(found) < 3:
-        trainer.step()
-    positions, lanes = trainer.counts["positions"], trainer.player.lanes
-    assert len(found) * lanes <= 0.5 * positions
-    assert trainer.steps * 16 + trainer._owed == trainer.settings.reuse * (positions + len(found) * lanes)
-    kept = trainer.replays[0].at(np.arange(len(trainer.replays[0])))
-    for name in ("policy", "value"):
-        known, new = getattr(kept, name), getattr(found[-1], name)
-        assert np.mean([(known == one).reshape(len(known), -1).all(axis=1).any() for one in new]) > 0.8, name
-    assert (found[-1].surprise > 0).any()
-
-    replay, own = trainer.replays[0], trainer.first_lesson
-    older = replay.seen - 1 - np.arange(own, len(replay))
-    before = replay.at(older)
-    trainer._own[0] = own  # the newest ones; the others come from elsewhere
-    trainer._reanalyse(0, 100 * lanes)
-    assert same(replay.at(older), before)
-    trainer._own[0] = own - 1
-    number = len(found)
-    trainer._reanalyse(0, 100 * lanes)
-    trainer._own[0], trainer.elsewhere = len(replay), trainer  # others play
-    trainer._reanalyse(0, 100 * lanes)
-    assert len(found) == number

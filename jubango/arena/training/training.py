@@ -64,13 +64,11 @@ MAY_CHANGE = frozenset(
         "window",
         "reuse",
         "surprise",
-        "reanalyse",
         "batch",
         "rate",
         "precision",
     }
 )  # settings that may be others when a run goes on; boards may come and go, after the one that counts
-MAY_BE_0 = frozenset({"rollouts", "surprise", "reanalyse"})  # of these 0 is a number, and of others to be chosen
 
 
 class TrainingProgress(NamedTuple):
@@ -101,8 +99,6 @@ class Training:
         self._work.check_files()  # before hours are spent on what cannot be kept
         for name in FOLDERS:
             self._run.folder(name)
-        if hosts is not None and given.get("reanalyse"):
-            raise UserError("train: reanalyse: hosts of a cluster play new games alone; leave it out")
         self.settings = self._stated(given)
         self.trainer = Trainer(self.settings, folder)
         self.trainer.elsewhere = self._hosts = hosts
@@ -234,14 +230,14 @@ class Training:
         text = self._run.read_text(SETTINGS_FILE)
         if text is None:
             return settings.chosen()
-        before = _settings({"reanalyse": 0.0, **parse_toml(text, path)}, path)  # older ones did nothing of the kind
+        before = _settings(parse_toml(text, path), path)
         games = tuple(for_two(make_game(spec)).spec for spec in settings.games)
         both = min(len(games), len(before.games))
         if games[:both] != before.games[:both]:  # boards may come and go, after the one that counts
             self._work.refuse(f"{' + '.join(before.games)}, not {' + '.join(games)}")
         changed: dict[str, object] = {"games": games}
         for change in changes(before, settings, {"games"} | (TrainingConfig.model_fields.keys() - given.keys())):
-            if not change.now and change.key not in MAY_BE_0:  # to be chosen is what has been chosen
+            if not change.now and change.key not in ("rollouts", "surprise"):  # to be chosen is what has been chosen
                 continue
             if change.key not in MAY_CHANGE:
                 self._work.refuse(str(change))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jubango.bots.learning.self_play import Judged, Moves
+from jubango.bots.learning.self_play import Moves
 from jubango.sgf_games.rules.game import State
 
 
@@ -118,11 +118,7 @@ class Replay:
         self.seen += samples.number
 
     def draw(self, number: int, rng: np.random.Generator, newest: int = 2**62, surprise: float = 0.0) -> Samples:
-        """So many positions, of :meth:`rows`."""
-        return self.at(self.rows(number, rng, newest, surprise))
-
-    def rows(self, number: int, rng: np.random.Generator, newest: int = 2**62, surprise: float = 0.0) -> np.ndarray:
-        """int64 [number]: where positions lie, each of the newest ones equally likely but for a share.
+        """So many positions, each of the newest ones equally likely but for a share.
 
         number: how many are drawn.
         rng: the source of randomness.
@@ -138,19 +134,8 @@ class Replay:
             by_surprise = np.searchsorted(sums, rng.random(number) * sums[-1], side="right")
             chosen = (rng.random(number) < surprise) & (sums[-1] > 0)
             age = np.where(chosen, np.minimum(by_surprise, among - 1), age)
-        rows: np.ndarray = (self.seen - 1 - age) % self.window
-        return rows
-
-    def at(self, rows: np.ndarray) -> Samples:
-        """The positions that lie there."""
+        rows = (self.seen - 1 - age) % self.window
         return jax.tree.map(lambda x: x[rows], self._kept)
-
-    def renew(self, rows: np.ndarray, judged: Judged) -> None:
-        """Have learnt from what another search says of the positions that lie there."""
-        assert self._kept is not None
-        self._kept.policy[rows], self._kept.value[rows] = judged.policy, judged.value
-        self._kept.surprise[rows] = _beside_the_mean(np.asarray(judged.surprise))
-        self._sums = None
 
     def _sums_of(self, among: int) -> np.ndarray:
         assert self._kept is not None

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 
 from jubango.bots.evaluators.evaluator import Params
-from jubango.bots.search.search import Search, SearchOutput
+from jubango.bots.search.search import Search
 from jubango.sgf_games.compute.lane_loops import where_needed
 from jubango.sgf_games.compute.machine import AXIS, shard, spread
 from jubango.sgf_games.compute.programs import jit
@@ -107,17 +107,8 @@ class Moves(NamedTuple):
     surprise: Array  # float32, how far the improved policy is from the prior (Kullback-Leibler divergence, in nats)
 
 
-class Judged(NamedTuple):
-    """What a full search says of positions: arrays [N, ...]."""
-
-    policy: Array  # float16 [A], improved by the search
-    value: Array  # float32 in [-1, 1], for the player to move
-    surprise: Array  # float32, of the policy beside the prior
-
-
 Begin: TypeAlias = Callable[[State, jax.Array], Lanes]
 Play: TypeAlias = Callable[[Params, Lanes, State, jax.Array, jax.typing.ArrayLike], tuple[Lanes, Moves]]
-Judge: TypeAlias = Callable[[Params, State, jax.Array], Judged]
 
 
 def begin(plan: SelfPlay, starts: State, lanes: int, key: jax.Array) -> Lanes:
@@ -162,20 +153,6 @@ def program(plan: SelfPlay, lanes: int, number: int, moves: int) -> tuple[Begin,
     )
 
 
-@functools.cache
-def judging_program(plan: SelfPlay, number: int) -> Judge:
-    """``(params, states, key) -> Judged``: positions, the batch first, are searched as a move is that is kept, split
-    over ``number`` devices."""
-    split, whole = shard(number)
-
-    def judge(params: Params, states: State, key: jax.Array) -> Judged:
-        found = _searched(plan, params, states, jax.random.fold_in(key, lax.axis_index(AXIS)), plan.full, plan.noise)
-        return _judged(found)
-
-    specs = (whole.spec, split.spec, whole.spec)
-    return jit(spread(judge, split.mesh, specs, split.spec), number > 1)
-
-
 def starts_of(games: list[Game]) -> State:
     """The first positions of games that are compiled as one, stacked along the first axis."""
     states = [jax.tree.map(np.asarray, initial_state(game)) for game in games]
@@ -203,27 +180,6 @@ def divergence(policy: jax.Array, prior: jax.Array) -> jax.Array:
     return jnp.maximum(jnp.sum(policy * (jnp.log(policy) - jnp.log(prior)), axis=-1), 0.0)
 
 
-def _searched(
-    plan: SelfPlay, params: Params, states: State, key: jax.Array, simulations: int, noise: float,
-    temperature: jax.Array | float = 0.0,
-) -> SearchOutput:  # fmt: skip
-    return plan.search(
-        params,
-        states,
-        key,
-        simulations=simulations,
-        c=plan.c,
-        temperature=temperature,
-        noise=noise,
-        alpha=10 / plan.game.num_actions,
-        considered=max(2, min(16, simulations // 2)),
-    )
-
-
-def _judged(found: SearchOutput) -> Judged:
-    return Judged(found.policy.astype(jnp.float16), found.value, divergence(found.policy, found.priors))
-
-
 def _move(
     plan: SelfPlay, params: Params, lanes: Lanes, starts: State, key: jax.Array, resign: jax.Array
 ) -> tuple[Lanes, Moves]:
@@ -232,8 +188,19 @@ def _move(
     temperature = jnp.where(lanes.ply < plan.temperature_plies, plan.temperature, 0.0)
     kept = jax.random.bernoulli(which, plan.share)
 
-    def searched(simulations: int, noise: float) -> Callable[[], SearchOutput]:
-        return lambda: _searched(plan, params, lanes.states, move_key, simulations, noise, temperature)
+    def searched(simulations: int, noise: float) -> Callable:
+        considered = max(2, min(16, simulations // 2))
+        return lambda: plan.search(
+            params,
+            lanes.states,
+            move_key,
+            simulations=simulations,
+            c=plan.c,
+            temperature=temperature,
+            noise=noise,
+            alpha=10 / game.num_actions,
+            considered=considered,
+        )
 
     found = lax.cond(kept, searched(plan.full, plan.noise), searched(plan.fast, 0.0))
     logits = jnp.log(jnp.maximum(found.priors, 1e-30)) / plan.opening_temperature
@@ -258,10 +225,10 @@ def _move(
         owners = where_needed(over, jax.vmap(game.owners), after)
     else:
         margin, owners = jnp.zeros(size), jnp.zeros((size, 0), jnp.int8)
-    judged = _judged(found)
     moves = Moves(
-        jax.vmap(game.without_history)(lanes.states), player, judged.policy, judged.value,
-        kept & (lanes.ply >= lanes.opening), over, result, ended, margin, owners, lost, judged.surprise,
+        jax.vmap(game.without_history)(lanes.states), player, found.policy.astype(jnp.float16), found.value,
+        kept & (lanes.ply >= lanes.opening), over, result, ended, margin, owners, lost,
+        divergence(found.policy, found.priors),
     )  # fmt: skip
 
     def refilled(fresh: jax.Array, old: jax.Array) -> jax.Array:

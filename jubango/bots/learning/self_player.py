@@ -16,9 +16,8 @@ from jubango.bots.evaluators.evaluator import Params
 from jubango.bots.evaluators.network import NetworkEvaluator
 from jubango.bots.evaluators.rollout import Rollout
 from jubango.bots.learning import self_play
-from jubango.bots.learning.position_files import blank_samples
 from jubango.bots.learning.replay import Collector, Games, Samples
-from jubango.bots.learning.self_play import Judged, Lanes, SelfPlay
+from jubango.bots.learning.self_play import Lanes, SelfPlay
 from jubango.bots.learning.training_config import TrainingConfig
 from jubango.bots.networks.shape import Shape
 from jubango.bots.search.rules.gumbel import Gumbel
@@ -80,9 +79,6 @@ class SelfPlayer:
             begin, play = self_play.program(self.plan(game, rollouts), self.lanes, self.devices, MOVES)
             own = () if rollouts else self._params(which, weights)
             jax.block_until_ready(play(own, begin(starts, key), starts, key, jnp.float32(-2)))
-            if self.settings.reanalyse and not rollouts:
-                yield f"searching positions of {game.spec} again"
-                self.judge(which, weights, blank_samples(game, self.lanes).state, key)
 
     def play(
         self, which: int, rollouts: bool, weights: Params, first: jax.Array, key: jax.Array, resign: float
@@ -95,12 +91,6 @@ class SelfPlayer:
         self._playing[which, rollouts] = play, lanes, starts, collector
         shown = jax.tree.map(lambda x: np.asarray(x[0]), lanes.states)
         return PlayedTurn(which, rollouts, samples, games, shown)
-
-    def judge(self, which: int, weights: Params, states: State, key: jax.Array) -> Judged:
-        """What the search of a move that is kept says of ``lanes`` positions of the game with this number, the batch
-        first."""
-        program = self_play.judging_program(self.plan(self.games[which], False), self.devices)
-        return jax.tree.map(np.asarray, program(self._params(which, weights), states, key))
 
     def _params(self, which: int, weights: Params) -> Params:
         """What its evaluator takes. In int8 the weights are renewed whenever that takes a small part of the time; if

@@ -34,7 +34,6 @@ from jubango.sgf_games.rules.game import Game, State
 LEAST_REMEMBERED, REMEMBERED_SHARE = 30_000, 0.6  # of all positions there have been the newest are learnt from
 COMPARED, REMEMBERED = 32, 4096  # positions of a turn, and of all, of which the value is compared with the result
 MOST_UPDATES = 100  # of learning, in a turn
-OF_REANALYSE = 2**32 - 1  # in a turn, what its random numbers are drawn by; those of games by a device's number
 NEWEST = "newest.safetensors"  # the weights of the last save
 WRONG = 0.05  # share of the resignations that may be wrong
 OF_RECORDS = "recorded", "epoch", "file", "game"  # counts: positions from records, and how far these have been read
@@ -85,7 +84,6 @@ class Trainer:
         self._unsaved: list[list[Samples]] = [[] for _ in self.games]
         self._saved = -1  # the turn of the newest checkpoint
         self._owed = 0.0  # positions to learn from
-        self._to_renew = [0.0 for _ in self.games]  # positions to search again
         self.pace = 1.0  # of learning: the share of the rate
         self.counts: dict[str, float] = {"turns": 0, "games": 0, "positions": 0, "rollouts": 0, "seconds": 0.0}
         self.counts |= dict.fromkeys(OF_RECORDS, 0)
@@ -98,8 +96,6 @@ class Trainer:
         self.learning: Learning = self._everywhere(learner.begin(weights, self.recipe))
         goes_on = self._restore()
         self._restore_positions()
-        others = settings.records or settings.rollouts or self.counts["rollouts"] or self.counts["recorded"]
-        self._own = [0 if others else len(replay) for replay in self.replays]  # the newest ones, of self-play
         if settings.records:
             # What has been read may be gone.
             unread = settings.records if self.counts["epoch"] < settings.epochs else ()
@@ -188,15 +184,13 @@ class Trainer:
         found = self._play(which, rollouts) if self.elsewhere is None else self.elsewhere.play(self, which)
         which, rollouts, samples, games, shown = found
         game = self.games[which]
+        if not rollouts:
+            self._watch_resignations(games)
+        played = time.perf_counter()
         self._compare(which, samples)
         self.add(which, samples)
         if rollouts:
             self.counts["rollouts"] += samples.number
-        else:
-            self._watch_resignations(games)
-            self._own[which] += samples.number
-            self._reanalyse(which, samples.number)
-        played = time.perf_counter()
         losses = self.learn(which)
         self.counts["turns"] += 1
         self.counts["games"] += games.number
@@ -216,7 +210,6 @@ class Trainer:
         losses, games, positions, which = None, Games(0, 0, 0.5, 0, 0, 0), 0, 0
         for lesson in found:
             self.add(lesson.which, lesson.samples)
-            self._own[lesson.which] = 0
             while (learnt := self.learn(lesson.which)) is not None:
                 losses = learnt
             games, which = lesson.games, lesson.which
@@ -253,35 +246,12 @@ class Trainer:
         if sum(one.number for one in waiting) >= POSITIONS_PER_FILE:
             self._save_samples(which)
 
-    def _reanalyse(self, which: int, new: int) -> None:
-        """Search positions of self-play that are remembered again, for so many ``new`` ones: the network has learnt
-        since. They are learnt from as often again. Moves that only the past forbids (superko) are not known of.
-
-        Source: MuZero Reanalyse, Schrittwieser et al. 2020, appendix H.
-        """
-        if self.elsewhere is not None or self._own[which] < self.first_lesson:
-            return
-        replay, lanes = self.replays[which], self.player.lanes
-        self._to_renew[which] += self.settings.reanalyse * new
-        key = jax.random.fold_in(jax.random.key(self.settings.seed), int(self.counts["turns"]))
-        key = jax.random.fold_in(key, OF_REANALYSE)
-        while self._to_renew[which] >= lanes:
-            self._to_renew[which] -= lanes
-            key, own = jax.random.split(key)
-            rows = replay.rows(lanes, self._rng, min(self._remembered(which), self._own[which]))
-            replay.renew(rows, self.player.judge(which, self.weights, replay.at(rows).state, own))
-            self._owed += self.settings.reuse * lanes
-
-    def _remembered(self, which: int) -> int:
-        """How many of the newest positions are learnt from."""
-        return max(LEAST_REMEMBERED, int(REMEMBERED_SHARE * self.replays[which].seen))
-
     def learn(self, which: int) -> Losses | None:
         """Take the steps that are owed, on positions of the game with this number."""
         replay, batch, losses = self.replays[which], self.recipe.batch, None
         if len(replay) < self.first_lesson:
             return None
-        remembered = self._remembered(which)
+        remembered = max(LEAST_REMEMBERED, int(REMEMBERED_SHARE * replay.seen))
         step = learner.program(self.games[which], self.shape, self.recipe, self.devices)
         for _ in range(min(MOST_UPDATES, int(self._owed // batch))):
             self._owed -= batch

@@ -30,8 +30,7 @@ class TrainingConfig(BaseModel):
         them from the beginning.
     rollouts: positions that come from rollouts at first, searched by uct with ``rollout_simulations`` a move.
     lanes: games at once. window: positions that are remembered. reuse: how often each is learnt from. surprise: the
-        share that is drawn by how much the search changed the network's policy. reanalyse: positions that are searched
-        again for each new one of self-play (not on a cluster).
+        share that is drawn by how much the search changed the network's policy.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -57,7 +56,6 @@ class TrainingConfig(BaseModel):
     window: Annotated[int, Field(ge=1_000, le=10**8)] = 400_000
     reuse: Annotated[float, Field(gt=0, le=1000)] = 8.0
     surprise: Annotated[float, Field(ge=0, le=1)] = 0.5
-    reanalyse: Annotated[float, Field(ge=0, le=100)] = 0.5
     batch: Annotated[int, Field(ge=2, le=65_536)] = 256
     rate: Annotated[float, Field(gt=0, le=1)] = 1e-3
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

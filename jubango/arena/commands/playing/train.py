@@ -77,9 +77,6 @@ def register(app: typer.Typer) -> None:
             float | None,
             typer.Option(help="Share drawn by how much the search changed the policy.", show_default="0.5"),
         ] = None,
-        reanalyse: Annotated[
-            float | None, typer.Option(help="Positions searched again for each new one.", show_default="0.5")
-        ] = None,
         batch: Annotated[int | None, typer.Option(help="Positions of a step.", show_default="256")] = None,
         rate: Annotated[float | None, typer.Option(help="Of learning.", show_default="0.001")] = None,
         precision: Annotated[
@@ -111,8 +108,7 @@ def register(app: typer.Typer) -> None:
             "channels": channels, "blocks": blocks, "start": start, "search": search, "simulations": simulations,
             "fast": fast, "share": share, "opening": opening, "opening_temperature": opening_temperature,
             "lanes": lanes, "rollouts": rollouts, "window": window, "reuse": reuse, "surprise": surprise,
-            "reanalyse": reanalyse, "batch": batch, "rate": rate, "precision": precision, "seed": seed,
-            "epochs": epochs, "per_game": per_game,
+            "batch": batch, "rate": rate, "precision": precision, "seed": seed, "epochs": epochs, "per_game": per_game,
             "records": tuple(records) if records else None, "alternate": tuple(alternate) if alternate else None,
         }  # fmt: skip
         given = {key: value for key, value in settings.items() if value is not None}
