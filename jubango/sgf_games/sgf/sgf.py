@@ -199,6 +199,11 @@ class SgfGame:
     def move_count(self) -> int:
         return sum(node.move is not None for node in self.nodes)
 
+    def may_be_over(self, number: int | None) -> bool:
+        """Can the game have ended after ``number`` moves (None: all)? Where points are counted two passes end it."""
+        last = [node.move[1] for node in self.nodes if node.move][-2:]
+        return number in (None, self.move_count) and (not self.game.counts_points or last == [None, None])
+
     def name(self, player: int) -> str:
         """In one line."""
         named = " ".join(self.properties.get("PW" if player else "PB", "").split())

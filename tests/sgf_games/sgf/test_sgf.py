@@ -254,3 +254,20 @@ def test_of_several_illegal_moves_the_first_is_named(text):
     (sgf,) = parse_sgf(text, "x")
     with pytest.raises(UserError, match=r"x: move 2 \(W .*illegal"):
         positions(sgf)
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "may_be"),
+    [
+        ("(;SZ[5];B[aa];W[];B[])", None, True),
+        ("(;SZ[5];B[aa];W[];B[])", 3, True),
+        ("(;SZ[5];B[aa];W[];B[])", 2, False),
+        ("(;SZ[5];B[];W[aa];B[])", None, False),
+        ("(;SZ[5])", None, False),
+        ("(;GM[4]SZ[5];B[aa])", None, True),
+        ("(;GM[4]SZ[5];B[aa])", 0, False),
+    ],
+)
+def test_where_a_game_may_be_over(text, number, may_be):
+    (game,) = parse_sgf(text.encode(), "here")
+    assert game.may_be_over(number) == may_be

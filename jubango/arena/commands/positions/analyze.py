@@ -201,7 +201,7 @@ def _analyze_position(
 
         check_number(record.sgf, move)
         with compiling_aside() as aside:
-            if config:
+            if config and not record.sgf.may_be_over(move):
                 compile_for_one(record.game, config, aside)
             position = position_at(record.sgf, move)
         if config:
