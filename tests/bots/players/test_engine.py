@@ -78,6 +78,7 @@ def test_killing_an_engine_that_has_ended_kills_nobody_else(monkeypatch):
     assert not killed
 
 
+@pytest.mark.full
 def test_an_engine_that_cannot_be_started_says_why_and_leaves_nothing_open(tmp_path):
     before, (soft, hard) = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
     said = set()
