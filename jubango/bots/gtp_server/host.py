@@ -102,7 +102,6 @@ class Host:
         if note not in ("", self._noted):
             complain(note)
             self._noted = note
-        initial_state(game)  # wanted by both
         thinker, player, territory = None, None, None
         by_rules = functools.partial(_prepare_rules, game)
         if isinstance(bot, SearchConfig):
